@@ -1,0 +1,33 @@
+"""What goes wrong, by whose hand: every error a user can cause is one of these.
+
+All are ``ValueError``s with a one-line message that names the thing, the rule and the value found.
+The command line prints the line and exits with code 2; anything else that escapes is a bug of ours.
+"""
+
+
+class LinkstepError(ValueError):
+    """Anything wrong with what was given to linkstep."""
+
+
+class TopologyError(LinkstepError):
+    """A graph that is not what was asked for: bad node numbers, disconnected, wrong size."""
+
+
+class ScheduleError(LinkstepError):
+    """A schedule that breaks a rule; ``row`` is the witness's row, or None if no single row is to blame."""
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+class RecipeError(LinkstepError):
+    """A recipe that does not parse, or names a member its family does not have."""
+
+
+class FileError(LinkstepError):
+    """A file that is missing, truncated, foreign or of a newer format."""
+
+
+class UnitError(LinkstepError):
+    """A quantity that is not a number with a unit we know."""

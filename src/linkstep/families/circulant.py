@@ -1,0 +1,120 @@
+"""Circulant graphs (sec:circulant), the directed circulant of d + 2 nodes, and the best circulant with two jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd, isqrt
+
+import numpy as np
+
+from linkstep.errors import RecipeError
+from linkstep.families._family import Args, Family, always
+from linkstep.topology import Topology
+
+
+def _jumps(size: int, jumps: tuple[int, ...]) -> list[int]:
+    """Return the jumps both ways; one that is its own inverse mod size counts once."""
+    if size < 2:
+        raise RecipeError(f"C(n,{{a,...}}): n must be at least 2, not {size}")
+    if not jumps or any(not 1 <= a < size for a in jumps):
+        raise RecipeError(f"C({size},{{a,...}}): jumps must lie in [1, {size}), not {sorted(jumps)}")
+    if gcd(size, *jumps) != 1:
+        raise RecipeError(f"C({size},{{a,...}}): disconnected, {gcd(size, *jumps)} divides {size} and every jump")
+    return [s for a in jumps for s in ((a,) if 2 * a == size else (a, size - a))]
+
+
+def circulant(size: int, jumps: tuple[int, ...]) -> Topology:
+    """Return the circulant graph C(n, {a_1, ..., a_k}): N = n, d = 2k.
+
+    Node i has links to i + a and i - a mod n for each jump a (sec:circulant). A jump given twice makes parallel
+    links; a jump of n/2 makes one link, since i + n/2 = i - n/2, and then d = 2k - 1.
+
+    >>> circulant(7, (2, 3)).degree
+    4
+    """
+    steps = np.array(_jumps(size, jumps))
+    nodes = np.arange(size)
+    heads = (nodes[:, None] + steps) % size
+    return Topology.from_links(size, np.repeat(nodes, steps.size), heads.ravel())
+
+
+def circulant_size(size: int, jumps: tuple[int, ...]) -> tuple[int, int]:
+    """Return (N, d) of C(n, {a_1, ..., a_k})."""
+    return size, len(_jumps(size, jumps))
+
+
+def best_two_jumps(size: int) -> int:
+    """Return m such that C(n, {m, m + 1}) has diameter m, the least over all two-jump circulants (thm:deg4construct).
+
+    m is the least integer with 2 m (m + 1) + 1 >= n: that many nodes fit within distance m.
+
+    >>> [best_two_jumps(n) for n in (7, 13, 14, 1024)]
+    [2, 2, 3, 23]
+    """
+    root = isqrt(2 * size - 1)
+    root += root * root < 2 * size - 1  # ceil(sqrt(2n - 1))
+    return root // 2
+
+
+def _two_jumps(num_nodes: int, degree: int) -> Iterator[Args]:
+    """List the best circulant at even degree: two jumps, each as often as d / 4 needs; degree 2 is a ring."""
+    if degree >= 4 and degree % 4 == 0 and num_nodes > 6:
+        m = best_two_jumps(num_nodes)
+        yield (num_nodes, (m,) * (degree // 4) + (m + 1,) * (degree // 4))
+
+
+def directed_circulant(degree: int) -> Topology:
+    """Return the directed circulant of size d + 2: N = d + 2, D = 2.
+
+    Node i has links to i + 1, ..., i + d mod d + 2 (table:toposummary), so only i - 1 is two hops away.
+
+    >>> directed_circulant(4).num_nodes
+    6
+    """
+    size, _ = directed_circulant_size(degree)
+    nodes = np.arange(size)
+    heads = (nodes[:, None] + np.arange(1, degree + 1)) % size
+    return Topology.from_links(size, np.repeat(nodes, degree), heads.ravel())
+
+
+def directed_circulant_size(degree: int) -> tuple[int, int]:
+    """Return (N, d) of the directed circulant."""
+    if degree < 1:
+        raise RecipeError(f"DirCirculant(d): d must be at least 1, not {degree}")
+    return degree + 2, degree
+
+
+def _directed_members(num_nodes: int, degree: int) -> Iterator[Args]:
+    if degree >= 1 and num_nodes == degree + 2:
+        yield (degree,)
+
+
+FAMILIES = (
+    Family(
+        name="C",
+        title="circulant graph",
+        params=("int", "set"),
+        notation="C(n,{a,b,...})",
+        coverage="any N; any even d; listed: the best two jumps (d a multiple of 4, N > 6)",
+        build=circulant,
+        size=circulant_size,
+        members=_two_jumps,
+        paper=lambda n, jumps: rf"C({n},\{{{','.join(map(str, jumps))}\}})",
+        vertex_transitive=always,
+        reverse_symmetric=always,
+    ),
+    Family(
+        name="DirCirculant",
+        title="directed circulant graph",
+        params=("int",),
+        notation="DirCirculant(d)",
+        coverage="N = d + 2",
+        build=directed_circulant,
+        size=directed_circulant_size,
+        members=_directed_members,
+        paper=lambda d: rf"\text{{DirCirculant}}({d})",
+        vertex_transitive=always,
+        reverse_symmetric=always,
+        bandwidth_optimal=always,
+    ),
+)
