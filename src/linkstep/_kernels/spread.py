@@ -1,0 +1,166 @@
+"""Follow every chunk of every source through a schedule: who holds what, before each step.
+
+The held set of a node is a sorted list of disjoint, non-touching intervals, so a chunk is held if and only if one
+interval contains it. A source's nodes share one pool, cut by how many rows arrive at each.
+"""
+
+import numpy as np
+from numba import njit
+
+# Kinds of witness, shared with linkstep.check by value (a kernel freezes globals: never edit one alone).
+# 0 none, 1 self-loop, 2 sender does not hold, 3 arrives twice, 4 never arrives
+
+
+@njit(cache=True)
+def _rows_by_source(num_nodes, source, step, first, last):  # type: ignore[no-untyped-def]
+    """Return (ptr, rows): rows of source v with first[v] <= step < last[v], in schedule order.
+
+    A stable counting sort: two passes, no comparison.
+    """
+    ptr = np.zeros(num_nodes + 1, np.int64)
+    for r in range(source.size):
+        v = source[r]
+        if first[v] <= step[r] < last[v]:
+            ptr[v + 1] += 1
+    for v in range(num_nodes):
+        ptr[v + 1] += ptr[v]
+    at = ptr[:-1].copy()
+    rows = np.empty(ptr[num_nodes], np.int64)
+    for r in range(source.size):
+        v = source[r]
+        if first[v] <= step[r] < last[v]:
+            rows[at[v]] = r
+            at[v] += 1
+    return ptr, rows
+
+
+@njit(cache=True)
+def _first_own_step(num_nodes, tail, source, link, step, never):  # type: ignore[no-untyped-def]
+    """Return, for each source, the first step at which it sends its own shard, or ``never``."""
+    first = np.full(num_nodes, never, np.int64)
+    for r in range(source.size):
+        v = source[r]
+        if tail[link[r]] == v and step[r] < first[v]:
+            first[v] = step[r]
+    return first
+
+
+@njit(cache=True)
+def _missing_piece(pool_lo, pool_hi, at, size, lo, hi):  # type: ignore[no-untyped-def]
+    """Return the first piece [a, b) of [lo, hi) outside the intervals at:at+size, or (hi, hi)."""
+    a = lo
+    for k in range(at, at + size):
+        if pool_hi[k] <= a:
+            continue
+        if pool_lo[k] > a:
+            return a, min(pool_lo[k], hi)
+        a = pool_hi[k]
+        if a >= hi:
+            return hi, hi
+    return a, hi
+
+
+@njit(cache=True)
+def _insert(pool_lo, pool_hi, at, size, lo, hi):  # type: ignore[no-untyped-def]
+    """Unite [lo, hi) with the intervals at:at+size; return (new size, overlap [a, b) or a == b if none)."""
+    k = at
+    end = at + size
+    while k < end and pool_hi[k] < lo:
+        k += 1
+    if k == end or hi < pool_lo[k]:  # touches none: make room
+        for j in range(end, k, -1):
+            pool_lo[j] = pool_lo[j - 1]
+            pool_hi[j] = pool_hi[j - 1]
+        pool_lo[k] = lo
+        pool_hi[k] = hi
+        return size + 1, lo, lo
+    twice_lo, twice_hi = lo, lo
+    new_lo, new_hi = min(lo, pool_lo[k]), hi
+    j = k
+    while j < end and pool_lo[j] <= hi:
+        a, b = max(lo, pool_lo[j]), min(hi, pool_hi[j])
+        if a < b and twice_lo == twice_hi:
+            twice_lo, twice_hi = a, b
+        new_hi = max(new_hi, pool_hi[j])
+        j += 1
+    pool_lo[k] = new_lo
+    pool_hi[k] = new_hi
+    gone = j - k - 1
+    for i in range(j, end):
+        pool_lo[i - gone] = pool_lo[i]
+        pool_hi[i - gone] = pool_hi[i]
+    return size - gone, twice_lo, twice_hi
+
+
+@njit(cache=True)
+def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once):  # type: ignore[no-untyped-def]
+    """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
+
+    ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. Backward runs the steps from last to
+    first; ``once`` refuses what arrives a second time. The witness is the earliest row that fails for any source (the
+    latest if backward); a shard that never arrives is reported only if no row fails.
+    """
+    best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
+    start = np.zeros(num_nodes + 1, np.int64)
+    size = np.zeros(num_nodes, np.int64)
+    pool_lo = np.empty(0, np.int64)
+    pool_hi = np.empty(0, np.int64)
+    for v in range(num_nodes):
+        begin, end = ptr[v], ptr[v + 1]
+        start[:] = 0
+        for i in range(begin, end):
+            start[taker[link[rows[i]]] + 1] += 1
+        start[v + 1] += 1
+        for u in range(num_nodes):
+            start[u + 1] += start[u]
+            size[u] = 0
+        if start[num_nodes] > pool_lo.size:
+            pool_lo = np.empty(2 * start[num_nodes], np.int64)
+            pool_hi = np.empty(2 * start[num_nodes], np.int64)
+        pool_lo[start[v]] = 0
+        pool_hi[start[v]] = unit
+        size[v] = 1
+
+        failed = False
+        i = begin
+        while i < end and not failed:
+            j = i
+            now = step[rows[end - 1 - (i - begin)] if backward else rows[i]]
+            while j < end:
+                r = rows[end - 1 - (j - begin)] if backward else rows[j]
+                if step[r] != now:
+                    break
+                u = giver[link[r]]
+                kind = 0
+                a, b = lo[r], lo[r]
+                if u == taker[link[r]]:
+                    kind = 1
+                else:
+                    a, b = _missing_piece(pool_lo, pool_hi, start[u], size[u], lo[r], hi[r])
+                    if a < b:
+                        kind = 2
+                if kind:
+                    if best[0] in (0, 4) or (r > best[1] if backward else r < best[1]):
+                        best = (kind, np.int64(r), np.int64(v), np.int64(u), a, b)
+                    failed = True
+                    break
+                j += 1
+            if failed:
+                break
+            for k in range(i, j):
+                r = rows[end - 1 - (k - begin)] if backward else rows[k]
+                w = taker[link[r]]
+                size[w], a, b = _insert(pool_lo, pool_hi, start[w], size[w], lo[r], hi[r])
+                if once and a < b:
+                    if best[0] in (0, 4) or (r > best[1] if backward else r < best[1]):
+                        best = (3, np.int64(r), np.int64(v), np.int64(w), a, b)
+                    failed = True
+                    break
+            i = j
+        if best[0] == 0 and not failed:
+            for u in range(num_nodes):
+                a, b = _missing_piece(pool_lo, pool_hi, start[u], size[u], 0, unit)
+                if a < b:
+                    best = (4, np.int64(-1), np.int64(v), np.int64(u), a, b)
+                    break
+    return best

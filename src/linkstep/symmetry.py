@@ -1,0 +1,105 @@
+"""Automorphisms and isomorphisms of topologies, by BLISS (through igraph).
+
+Parallel links, self-loops and per-link columns count: an automorphism maps links to as many links, alike in
+bandwidth and alpha. BLISS works on simple coloured digraphs, so a pair of nodes joined in an unusual way gets a
+coloured node in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import igraph
+import numpy as np
+
+from linkstep.topology import Ids, Topology
+
+Signature = tuple[tuple[int, int], ...]
+
+
+def _pairs(topology: Topology) -> dict[tuple[int, int], Signature]:
+    """Return, for each ordered pair of nodes with links, what those links are like."""
+    blank = np.zeros(topology.num_links, np.int64)
+    rate = blank if topology.bandwidth is None else topology.bandwidth
+    delay = blank if topology.alpha is None else topology.alpha
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    columns = (topology.tail.tolist(), topology.head.tolist(), rate.tolist(), delay.tolist())
+    for u, w, b, a in zip(*columns, strict=True):
+        found.setdefault((u, w), []).append((b, a))
+    return {pair: tuple(sorted(links)) for pair, links in found.items()}
+
+
+def _encode(pairs: dict[tuple[int, int], Signature], num_nodes: int, codes: dict[Signature, int]) -> tuple[igraph.Graph, list[int]]:
+    """Return a simple digraph and vertex colours; ``codes`` numbers signatures, 0 being the plain one."""
+    colours = [0] * num_nodes
+    edges = []
+    for (u, w), signature in pairs.items():
+        code = codes.setdefault(signature, len(codes))
+        if u == w:
+            colours[u] = 2 * code + 1
+        elif code == 0:
+            edges.append((u, w))
+        else:
+            edges += [(u, len(colours)), (len(colours), w)]
+            colours.append(2 * code)
+    return igraph.Graph(n=len(colours), edges=edges, directed=True), colours
+
+
+def _plain(pairs: dict[tuple[int, int], Signature]) -> dict[Signature, int]:
+    """Number the most frequent signature of a pair of distinct nodes 0."""
+    counts = Counter(s for (u, w), s in pairs.items() if u != w)
+    return {counts.most_common(1)[0][0]: 0} if counts else {}
+
+
+def node_orbits(topology: Topology) -> Ids:
+    """Return, for each node, the least node that some automorphism maps it to.
+
+    >>> node_orbits(Topology.from_links(4, [0, 1, 2], [1, 2, 3])).tolist()
+    [0, 1, 2, 3]
+    """
+    pairs = _pairs(topology)
+    graph, colours = _encode(pairs, topology.num_nodes, _plain(pairs))
+    parent = list(range(topology.num_nodes))
+
+    def find(u: int) -> int:
+        while parent[u] != u:
+            parent[u] = parent[parent[u]]
+            u = parent[u]
+        return u
+
+    for generator in graph.automorphism_group(color=colours):
+        for u in range(topology.num_nodes):
+            a, b = find(u), find(generator[u])
+            parent[max(a, b)] = min(a, b)
+    return np.array([find(u) for u in range(topology.num_nodes)], np.int32)
+
+
+def is_vertex_transitive(topology: Topology) -> bool:
+    """Whether some automorphism maps any node to any other."""
+    return bool((node_orbits(topology) == 0).all())
+
+
+def isomorphism(left: Topology, right: Topology) -> Ids | None:
+    """Return f with f[u] the node of ``right`` for node u of ``left``, or None if there is none.
+
+    >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0])
+    >>> ring.relabel(isomorphism(ring, ring.transpose())) == ring.transpose()
+    True
+    """
+    if (left.num_nodes, left.num_links) != (right.num_nodes, right.num_links):
+        return None
+    left_pairs, right_pairs = _pairs(left), _pairs(right)
+    codes = _plain(left_pairs)
+    (g, g_colours), (h, h_colours) = (_encode(p, left.num_nodes, codes) for p in (left_pairs, right_pairs))
+    if sorted(g_colours) != sorted(h_colours) or g.ecount() != h.ecount():
+        return None
+    to_canon = np.array(g.canonical_permutation(color=g_colours))
+    from_canon = np.argsort(h.canonical_permutation(color=h_colours))
+    mapping: Ids = from_canon[to_canon][: left.num_nodes].astype(np.int32)
+    found = sorted(mapping.tolist()) == list(range(left.num_nodes)) and left.relabel(mapping) == right
+    return mapping if found else None
+
+
+def is_reverse_symmetric(topology: Topology) -> bool:
+    """Whether the topology is isomorphic to its transpose."""
+    return topology.is_bidirectional or isomorphism(topology, topology.transpose()) is not None
