@@ -131,6 +131,29 @@ def cost_of(schedule: Schedule) -> Cost:
     return Cost(schedule.num_steps, total * topology.degree / (topology.num_nodes * schedule.unit))
 
 
+def time_of(schedule: Schedule, size: Number) -> Fraction:
+    """Return seconds for ``size`` bytes in all where links have columns: steps wait for their slowest used link.
+
+    A step takes max over the links it uses of alpha + load / bandwidth (sec:heterogeneous).
+    """
+    topology = schedule.topology
+    if topology.alpha is None or topology.bandwidth is None:
+        raise LinkstepError("times need both link columns: alpha (ns) and bandwidth (bit/s)")
+    kinds, link_class = np.unique(np.stack([topology.alpha, topology.bandwidth]), axis=1, return_inverse=True)
+    loads = _step_loads(
+        schedule.num_steps, kinds.shape[1], link_class.reshape(-1), schedule.lo, schedule.hi, schedule.link, schedule.step
+    )
+    bits = 8 * parse_size(size) / (topology.num_nodes * schedule.unit)
+    kind = [(Fraction(a, 10**9), b) for a, b in kinds.T.tolist()]
+    return sum(
+        (
+            max((a + load * bits / b for load, (a, b) in zip(row, kind, strict=True) if load), default=Fraction(0))
+            for row in loads.tolist()
+        ),
+        Fraction(0),
+    )
+
+
 def _check_size(num_nodes: int, degree: int) -> None:
     if num_nodes < 1:
         raise LinkstepError(f"the number of nodes must be at least 1, not {num_nodes}")

@@ -42,6 +42,9 @@ class Schedule:
     collective: str = "allgather"
 
     def __post_init__(self) -> None:
+        sizes = {what: int(getattr(self, what).size) for what in ROW_COLUMNS}
+        if len(set(sizes.values())) != 1:  # a kernel would read past the end of the shorter ones
+            raise ScheduleError(f"columns must be equally long, not {sizes}")
         if not self.num_rows:
             return
         if self.unit * self.num_rows >= 2**63:

@@ -8,13 +8,28 @@ coloured node in between.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from typing import Any
 
-import igraph
 import numpy as np
 
 from linkstep.topology import Ids, Topology
 
 Signature = tuple[tuple[int, int], ...]
+
+
+@cache
+def _graph_class() -> Any:
+    """Return igraph's compiled graph class by itself: 10 ms, where ``import igraph`` pulls in pyplot for a second."""
+    package = find_spec("igraph")
+    assert package is not None and package.submodule_search_locations is not None
+    spec = PathFinder.find_spec("igraph._igraph", list(package.submodule_search_locations))
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.GraphBase
 
 
 def _pairs(topology: Topology) -> dict[tuple[int, int], Signature]:
@@ -29,7 +44,7 @@ def _pairs(topology: Topology) -> dict[tuple[int, int], Signature]:
     return {pair: tuple(sorted(links)) for pair, links in found.items()}
 
 
-def _encode(pairs: dict[tuple[int, int], Signature], num_nodes: int, codes: dict[Signature, int]) -> tuple[igraph.Graph, list[int]]:
+def _encode(pairs: dict[tuple[int, int], Signature], num_nodes: int, codes: dict[Signature, int]) -> tuple[Any, list[int]]:
     """Return a simple digraph and vertex colours; ``codes`` numbers signatures, 0 being the plain one."""
     colours = [0] * num_nodes
     edges = []
@@ -42,7 +57,7 @@ def _encode(pairs: dict[tuple[int, int], Signature], num_nodes: int, codes: dict
         else:
             edges += [(u, len(colours)), (len(colours), w)]
             colours.append(2 * code)
-    return igraph.Graph(n=len(colours), edges=edges, directed=True), colours
+    return _graph_class()(n=len(colours), edges=edges, directed=True), colours
 
 
 def _plain(pairs: dict[tuple[int, int], Signature]) -> dict[Signature, int]:
@@ -93,11 +108,12 @@ def isomorphism(left: Topology, right: Topology) -> Ids | None:
     (g, g_colours), (h, h_colours) = (_encode(p, left.num_nodes, codes) for p in (left_pairs, right_pairs))
     if sorted(g_colours) != sorted(h_colours) or g.ecount() != h.ecount():
         return None
-    to_canon = np.array(g.canonical_permutation(color=g_colours))
-    from_canon = np.argsort(h.canonical_permutation(color=h_colours))
-    mapping: Ids = from_canon[to_canon][: left.num_nodes].astype(np.int32)
-    found = sorted(mapping.tolist()) == list(range(left.num_nodes)) and left.relabel(mapping) == right
-    return mapping if found else None
+    # Not by canonical_permutation: igraph 1.0 turned round what it returns; mapping_12 stayed as it was.
+    found, mapping, _ = g.isomorphic_bliss(h, return_mapping_12=True, color1=g_colours, color2=h_colours)
+    if not found:
+        return None
+    nodes: Ids = np.array(mapping[: left.num_nodes], np.int32)
+    return nodes if left.relabel(nodes) == right else None
 
 
 def is_reverse_symmetric(topology: Topology) -> bool:

@@ -7,7 +7,7 @@ Not here: families of graphs (``linkstep.families``), expansions (``linkstep.exp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -52,7 +52,7 @@ def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
 class Topology:
     """A directed multigraph: link ``e`` runs from ``tail[e]`` to ``head[e]``.
 
-    Links are sorted by (tail, head), so equal topologies have equal columns. Parallel links are separate
+    Links are sorted by (tail, head) and then by their columns, so equal topologies have equal columns. Parallel links are separate
     links; a self-loop occupies a port and carries nothing. ``bandwidth`` (bit/s) and ``alpha`` (ns) are
     per-link columns, or None where all links are alike.
 
@@ -67,6 +67,8 @@ class Topology:
     name: str = ""
     bandwidth: Ints | None = None
     alpha: Ints | None = None
+    vertex_transitive: bool = False
+    """Whether all nodes are known to be alike (recipes know); work on one node then stands for all."""
 
     @classmethod
     def from_links(
@@ -93,8 +95,7 @@ class Topology:
                 raise TopologyError(
                     f"link {bad[0]}: {what} must be a node in [0, {num_nodes}), not {ids[bad[0]]}"
                 )
-        order = np.lexsort((heads, tails))
-        columns: dict[str, Ints | None] = {"bandwidth": None, "alpha": None}
+        given: dict[str, Ints] = {}
         for what, values, least in (("bandwidth", bandwidth, 1), ("alpha", alpha, 0)):
             if values is None:
                 continue
@@ -103,9 +104,12 @@ class Topology:
                 raise TopologyError(f"{what} must have one value a link ({tails.size}), not {column.size}")
             if column.size and column.min() < least:
                 raise TopologyError(f"link {column.argmin()}: {what} must be at least {least}, not {column.min()}")
-            columns[what] = frozen(column[order], np.int64, what)
+            given[what] = column
+        order = np.lexsort((*given.values(), heads, tails))
+        for what in given:
+            given[what] = frozen(given[what][order], np.int64, what)
         tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
-        return cls(int(num_nodes), tails, heads, name, columns["bandwidth"], columns["alpha"])
+        return cls(int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"))
 
     @property
     def num_links(self) -> int:
@@ -151,10 +155,7 @@ class Topology:
     @cached_property
     def is_bidirectional(self) -> bool:
         """Whether each link has a partner the other way (as many u to w as w to u), alike in its columns."""
-        order = np.lexsort((self.tail, self.head))
-        same = np.array_equal(self.head[order], self.tail) and np.array_equal(self.tail[order], self.head)
-        columns = [c for c in (self.bandwidth, self.alpha) if c is not None]
-        return bool(same and all(np.array_equal(c[order], c) for c in columns))
+        return self.transpose() == self
 
     @property
     def num_self_loops(self) -> int:
@@ -168,20 +169,33 @@ class Topology:
 
     def transpose(self) -> Topology:
         """Return the topology with every link turned round (paper: transpose graph)."""
-        return Topology.from_links(
+        turned = Topology.from_links(
             self.num_nodes, self.head, self.tail, f"T({self.name})" if self.name else "",
             bandwidth=self.bandwidth, alpha=self.alpha,
         )  # fmt: skip
+        return replace(turned, vertex_transitive=self.vertex_transitive)
+
+    def without_links(self, links: ArrayLike) -> Topology:
+        """Return the topology with these links (numbers) gone: a cable cut, a port down. The rest are renumbered."""
+        gone = frozen(links, np.int64, "links")
+        if gone.size and not 0 <= gone.min() <= gone.max() < self.num_links:
+            raise TopologyError(f"links must lie in [0, {self.num_links}), not {gone.min()}..{gone.max()}")
+        keep = np.ones(self.num_links, bool)
+        keep[gone] = False
+        columns = {"bandwidth": self.bandwidth, "alpha": self.alpha}
+        left = {what: None if column is None else column[keep] for what, column in columns.items()}
+        return Topology.from_links(self.num_nodes, self.tail[keep], self.head[keep], **left)
 
     def relabel(self, new: ArrayLike) -> Topology:
         """Return the topology with node u renamed ``new[u]``, a permutation of the nodes."""
         names = frozen(new, np.int32, "new")
         if names.size != self.num_nodes or not np.array_equal(np.sort(names), np.arange(self.num_nodes)):
             raise TopologyError(f"new must be a permutation of the {self.num_nodes} nodes")
-        return Topology.from_links(
+        renamed = Topology.from_links(
             self.num_nodes, names[self.tail], names[self.head], self.name,
             bandwidth=self.bandwidth, alpha=self.alpha,
         )  # fmt: skip
+        return replace(renamed, vertex_transitive=self.vertex_transitive)
 
     def to_networkx(self) -> Any:
         """Return a ``networkx.MultiDiGraph`` with nodes 0..N-1 (needs networkx installed)."""

@@ -28,6 +28,8 @@ Number = int | Fraction | str
 
 def _parse(text: Number, units: dict[str, Fraction], what: str, example: str) -> Fraction:
     if isinstance(text, (int, Fraction)):
+        if text < 0:
+            raise UnitError(f"{what} must be at least 0, not {text}")
         return Fraction(text)
     match = _QUANTITY.fullmatch(text)
     if match is None or len(match[1]) > 40 or abs(int(match[1].partition("e")[2] or 0)) > 40:

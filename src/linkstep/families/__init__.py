@@ -3,9 +3,32 @@
 One file each; a family is a row of ``FAMILIES`` and its builders are plain functions of this package.
 """
 
+from linkstep.families import cayley as _cayley
 from linkstep.families import circulant as _circulant
+from linkstep.families import complete as _complete
+from linkstep.families import cubes as _cubes
+from linkstep.families import de_bruijn as _de_bruijn
+from linkstep.families import distance_regular as _distance_regular
+from linkstep.families import paley as _paley
+from linkstep.families import polygons as _polygons
+from linkstep.families import rings as _rings
+from linkstep.families import subsets as _subsets
+from linkstep.families import torus as _torus
 from linkstep.families._family import Family, format_argument
+from linkstep.families._groups import Group, parse_group
 
-FAMILIES: tuple[Family, ...] = (*_circulant.FAMILIES,)
+FAMILIES: tuple[Family, ...] = (
+    *_complete.FAMILIES,
+    *_cubes.FAMILIES,
+    *_circulant.FAMILIES,
+    *_rings.FAMILIES,
+    *_de_bruijn.FAMILIES,
+    *_torus.FAMILIES,
+    *_distance_regular.FAMILIES,
+    *_subsets.FAMILIES,
+    *_paley.FAMILIES,
+    *_polygons.FAMILIES,
+    *_cayley.FAMILIES,
+)
 
-__all__ = ["FAMILIES", "Family", "format_argument"]
+__all__ = ["FAMILIES", "Family", "Group", "format_argument", "parse_group"]

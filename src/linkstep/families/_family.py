@@ -1,4 +1,4 @@
-"""What a family of topologies is: a row of ``FAMILIES``, so that a new one needs a file and a row, no ``elif``."""
+"""What a family of topologies is: a row of ``FAMILIES``. A new one needs a file and a row, no ``elif``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from linkstep.topology import Topology
 Args = tuple[Any, ...]
 
 Kind = Literal["int", "ints", "set", "group"]
-"""An argument is one integer; any number of integers (the only parameter then); a sorted tuple of integers or of
-tuples of integers, written in braces; or a group such as ``Z16:Z2[9]``."""
+"""An argument is one integer; any number of integers (the only parameter then); a sorted tuple of integers
+or of tuples of integers, written in braces; or a group such as ``Z16:Z2[9]``."""
 
 
 def no_members(num_nodes: int, degree: int) -> Iterator[Args]:
@@ -34,9 +34,10 @@ def never(*args: Any) -> bool:
 class Family:
     """A family: how its members are written, how large they are, how they are built, what is known of them.
 
-    ``size``, ``build`` and the properties take the recipe's arguments; ``size`` gives (N, d) without building and
-    refuses arguments that name no member, with the rule they break. ``members`` lists the arguments of every member
-    with given N and d. A property that holds is a theorem tested in the family's tests; False claims nothing.
+    ``size``, ``build`` and the properties take the recipe's arguments; ``size`` gives (N, d) without building
+    and refuses arguments that name no member, with the rule they break. ``members`` lists the arguments of
+    every member with given N and d. A property that holds is a theorem tested in the family's tests; False
+    claims nothing.
     """
 
     name: str
@@ -66,13 +67,16 @@ class Family:
         """Return the recipe of one member in canonical notation, ``C(16,{3,4})`` or ``K_{4,4}``."""
         if not args:
             return self.name
-        body = ",".join(format_argument(arg, kind) for arg, kind in zip(args, self._kinds(len(args)), strict=True))
+        body = ",".join(
+            format_argument(arg, kind) for arg, kind in zip(args, self._kinds(len(args)), strict=True)
+        )
         if not self.subscript:
             return f"{self.name}({body})"
         return f"{self.name}_{body}" if len(args) == 1 else f"{self.name}_{{{body}}}"
 
     def _kinds(self, count: int) -> tuple[Kind, ...]:
-        return ("int",) * count if self.params == ("ints",) else self.params
+        each: tuple[Kind, ...] = ("int",)
+        return each * count if self.params == ("ints",) else self.params
 
 
 def format_argument(arg: Any, kind: Kind) -> str:

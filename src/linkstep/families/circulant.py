@@ -1,13 +1,15 @@
-"""Circulant graphs (sec:circulant), the directed circulant of d + 2 nodes, and the best circulant with two jumps."""
+"""Circulant graphs (sec:circulant), the best with two jumps, and the directed circulant of d + 2 nodes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from math import gcd, isqrt
 
 import numpy as np
 
 from linkstep.errors import RecipeError
+from linkstep.families._common import buildable, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.topology import Topology
 
@@ -19,23 +21,23 @@ def _jumps(size: int, jumps: tuple[int, ...]) -> list[int]:
     if not jumps or any(not 1 <= a < size for a in jumps):
         raise RecipeError(f"C({size},{{a,...}}): jumps must lie in [1, {size}), not {sorted(jumps)}")
     if gcd(size, *jumps) != 1:
-        raise RecipeError(f"C({size},{{a,...}}): disconnected, {gcd(size, *jumps)} divides {size} and every jump")
+        raise RecipeError(
+            f"C({size},{{a,...}}): disconnected, {gcd(size, *jumps)} divides {size} and every jump"
+        )
     return [s for a in jumps for s in ((a,) if 2 * a == size else (a, size - a))]
 
 
 def circulant(size: int, jumps: tuple[int, ...]) -> Topology:
     """Return the circulant graph C(n, {a_1, ..., a_k}): N = n, d = 2k.
 
-    Node i has links to i + a and i - a mod n for each jump a (sec:circulant). A jump given twice makes parallel
-    links; a jump of n/2 makes one link, since i + n/2 = i - n/2, and then d = 2k - 1.
+    Node i has links to i + a and i - a mod n for each jump a (sec:circulant). A jump given twice makes
+    parallel links; a jump of n/2 makes one link, since i + n/2 = i - n/2, and then d = 2k - 1.
 
     >>> circulant(7, (2, 3)).degree
     4
     """
-    steps = np.array(_jumps(size, jumps))
-    nodes = np.arange(size)
-    heads = (nodes[:, None] + steps) % size
-    return Topology.from_links(size, np.repeat(nodes, steps.size), heads.ravel())
+    buildable(circulant_size(size, jumps))
+    return out_links((np.arange(size)[:, None] + _jumps(size, jumps)) % size)
 
 
 def circulant_size(size: int, jumps: tuple[int, ...]) -> tuple[int, int]:
@@ -44,9 +46,9 @@ def circulant_size(size: int, jumps: tuple[int, ...]) -> tuple[int, int]:
 
 
 def best_two_jumps(size: int) -> int:
-    """Return m such that C(n, {m, m + 1}) has diameter m, the least over all two-jump circulants (thm:deg4construct).
+    """Return m such that C(n, {m, m + 1}) has diameter m, the least of all circulants with two jumps.
 
-    m is the least integer with 2 m (m + 1) + 1 >= n: that many nodes fit within distance m.
+    m is the least integer with 2 m (m + 1) + 1 >= n (thm:deg4construct): that many nodes fit within m hops.
 
     >>> [best_two_jumps(n) for n in (7, 13, 14, 1024)]
     [2, 2, 3, 23]
@@ -63,6 +65,12 @@ def _two_jumps(num_nodes: int, degree: int) -> Iterator[Args]:
         yield (num_nodes, (m,) * (degree // 4) + (m + 1,) * (degree // 4))
 
 
+def _is_bandwidth_optimal(size: int, jumps: tuple[int, ...]) -> bool:
+    """Say so for up to two jumps, one as often as the other, where sec:circulant says it is proved."""
+    counts = Counter(min(a, size - a) for a in jumps)
+    return len(counts) <= 2 and len(set(counts.values())) == 1 and 2 * max(counts) < size
+
+
 def directed_circulant(degree: int) -> Topology:
     """Return the directed circulant of size d + 2: N = d + 2, D = 2.
 
@@ -71,10 +79,8 @@ def directed_circulant(degree: int) -> Topology:
     >>> directed_circulant(4).num_nodes
     6
     """
-    size, _ = directed_circulant_size(degree)
-    nodes = np.arange(size)
-    heads = (nodes[:, None] + np.arange(1, degree + 1)) % size
-    return Topology.from_links(size, np.repeat(nodes, degree), heads.ravel())
+    size, _ = buildable(directed_circulant_size(degree))
+    return out_links((np.arange(size)[:, None] + np.arange(1, degree + 1)) % size)
 
 
 def directed_circulant_size(degree: int) -> tuple[int, int]:
@@ -102,6 +108,7 @@ FAMILIES = (
         paper=lambda n, jumps: rf"C({n},\{{{','.join(map(str, jumps))}\}})",
         vertex_transitive=always,
         reverse_symmetric=always,
+        bandwidth_optimal=_is_bandwidth_optimal,
     ),
     Family(
         name="DirCirculant",

@@ -15,6 +15,7 @@ Spaces are free between tokens. ``x`` is always the product sign, so no word sta
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from linkstep.errors import RecipeError
@@ -135,7 +136,10 @@ class _Parser:
             args = self.arguments(")")
         named = [f for f in FAMILIES if word == f.name or word in f.aliases]
         if not named:
-            self.fail(position, f"no family is called {word!r}; `linkstep families` lists them")
+            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T"}
+            close = get_close_matches(word, sorted(words), 1)
+            hint = f"did you mean {close[0]!r}?" if close else "`linkstep families` lists them"
+            self.fail(position, f"no family is called {word!r}; {hint}")
         fitting = [f for f in named if _fits(f, args)]
         if not fitting:
             known = " or ".join(dict.fromkeys(f.notation for f in named))
@@ -197,7 +201,7 @@ def parse(text: str) -> Recipe:
     '(UniRing(1,4) x UniRing(1,8))^2'
     >>> parse("L^2(Diamnd)")
     Traceback (most recent call last):
-    linkstep.errors.RecipeError: recipe 'L^2(Diamnd)', character 5: no family is called 'Diamnd'; ...
+    linkstep.errors.RecipeError: recipe 'L^2(Diamnd)', character 5: no family is called 'Diamnd'; did you mean 'Diamond'?
     """
     if len(text) > _MAX_LENGTH:
         raise RecipeError(f"a recipe has at most {_MAX_LENGTH} characters, not {len(text)}")

@@ -63,7 +63,7 @@ class Recipe(ABC):
             raise RecipeError(
                 f"{self} has N={self.num_nodes}, d={self.degree}: more than the {MAX_LINKS} links linkstep builds"
             )
-        built = replace(self._construct(), name=str(self))
+        built = replace(self._construct(), name=str(self), vertex_transitive=self.is_vertex_transitive)
         if (built.num_nodes, built.degree) != (self.num_nodes, self.degree):  # a family that lies is a bug of ours
             raise AssertionError(f"{self}: promised N={self.num_nodes} d={self.degree}, built {built!r}")
         return built

@@ -1,0 +1,266 @@
+"""Breadth-first broadcast by flows: spread the sources of a problem over its links within given capacities.
+
+A problem is a bipartite flow between few groups and at most 64 links. What cannot be placed names a set P of links
+that is too small for what only they may carry: a certificate, and the next guess where the least load is wanted.
+"""
+
+import numpy as np
+from numba import njit
+
+_ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _augment(masks, links, cap, start, want, flow, load, parent, via, queue):  # type: ignore[no-untyped-def]
+    """Send up to ``want`` more from a group with mask ``start`` by moving others; return (sent, first link, links seen).
+
+    A breadth-first search over links: from a full link a to b if some group that uses a may use b instead. If nothing
+    can be sent, the links seen are full and nothing on them can leave: Hall's condition fails there.
+    """
+    end = 0
+    seen = start
+    for k in range(links):
+        if (start >> np.uint64(k)) & _ONE:
+            parent[k] = -1
+            queue[end] = k
+            end += 1
+    at = 0
+    while at < end:
+        a = queue[at]
+        at += 1
+        if load[a] < cap[a]:
+            sent = min(want, cap[a] - load[a])
+            b = a
+            while parent[b] >= 0:
+                sent = min(sent, flow[via[b], parent[b]])
+                b = parent[b]
+            load[a] += sent
+            b = a
+            while parent[b] >= 0:
+                flow[via[b], parent[b]] -= sent
+                flow[via[b], b] += sent
+                b = parent[b]
+            return sent, b, seen
+        for g in range(masks.size):
+            fresh = masks[g] & ~seen
+            if fresh and flow[g, a] > 0:
+                seen |= fresh
+                for k in range(links):
+                    if (fresh >> np.uint64(k)) & _ONE:
+                        parent[k] = a
+                        via[k] = g
+                        queue[end] = k
+                        end += 1
+    return np.int64(0), -1, seen
+
+
+@njit(cache=True, nogil=True)
+def _roomiest(mask, links, cap, load, least):  # type: ignore[no-untyped-def]
+    """Return the allowed link with most room, if more than ``least``, or -1."""
+    room, best = least, -1
+    for k in range(links):
+        if (mask >> np.uint64(k)) & _ONE and cap[k] - load[k] > room:
+            room, best = cap[k] - load[k], k
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _assign(masks, counts, links, cap, share, flow, load, left, work):  # type: ignore[no-untyped-def]
+    """Spread each group's sources, ``share`` apiece, over its links within cap; return (done, blocking set P).
+
+    Whole sources go first, each to the allowed link with most room, groups with fewer links before the others; what is
+    left is cut up; what still does not fit moves others out of the way.
+    """
+    load[:links] = 0
+    flow[: masks.size, :links] = 0
+    left[: masks.size] = 0
+    for size in range(1, links + 1):
+        for g in range(masks.size):
+            bits, m = 0, masks[g]
+            while m:
+                m &= m - _ONE
+                bits += 1
+            if bits != size:
+                continue
+            for i in range(counts[g]):
+                k = _roomiest(masks[g], links, cap, load, share - 1)
+                if k < 0:
+                    left[g] = (counts[g] - i) * share
+                    break
+                flow[g, k] += share
+                load[k] += share
+    for g in range(masks.size):
+        while left[g] > 0:
+            k = _roomiest(masks[g], links, cap, load, 0)
+            if k < 0:
+                break
+            sent = min(cap[k] - load[k], left[g])
+            flow[g, k] += sent
+            load[k] += sent
+            left[g] -= sent
+    for g in range(masks.size):
+        while left[g] > 0:
+            sent, k, seen = _augment(masks, links, cap, masks[g], left[g], flow, load, work[0], work[1], work[2])
+            if sent == 0:
+                return False, seen
+            flow[g, k] += sent
+            left[g] -= sent
+    return True, np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def _most_groups(problems):  # type: ignore[no-untyped-def]
+    most = 1
+    for i in range(problems.shape[0]):
+        most = max(most, problems[i, 4] - problems[i, 2])
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _costs_by_flows(problems, group_mask, group_count, link_ptr, link_weight, num, den, node, tight):  # type: ignore[no-untyped-def]
+    """As ``_costs_by_subsets``, for any degree: a flow that fails at the best ratio so far names a worse set."""
+    most = _most_groups(problems)
+    flow = np.empty((most, 64), np.int64)
+    left = np.empty(most, np.int64)
+    work = np.empty((3, 64), np.int64)
+    cap = np.empty(64, np.int64)
+    load = np.empty(64, np.int64)
+    for i in range(problems.shape[0]):
+        u, t = problems[i, 0], problems[i, 1] - 1
+        weight = link_weight[link_ptr[u] : link_ptr[u + 1]]
+        links = weight.size
+        masks = group_mask[problems[i, 2] : problems[i, 4]]
+        counts = group_count[problems[i, 2] : problems[i, 4]]
+        jobs, total, seen, worse = num[t], den[t], np.uint64(0), False
+        sources, everything = problems[i, 5] - problems[i, 3], weight.sum()
+        if sources * total > jobs * everything:  # even all links together are too slow
+            jobs, total, worse = sources, everything, True
+            seen = ~np.uint64(0) >> np.uint64(64 - links)
+        while True:
+            for k in range(links):
+                cap[k] = jobs * weight[k]
+            done, blocked = _assign(masks, counts, links, cap, total, flow, load, left, work)
+            if done:
+                break
+            jobs, total, seen, worse = np.int64(0), np.int64(0), blocked, True
+            for g in range(masks.size):
+                if masks[g] & ~seen == np.uint64(0):
+                    jobs += counts[g]
+            for k in range(links):
+                if (seen >> np.uint64(k)) & _ONE:
+                    total += weight[k]
+        if worse:
+            num[t], den[t], node[t], tight[t] = jobs, total, u, seen
+
+
+@njit(cache=True, nogil=True)
+def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, share, table, best):  # type: ignore[no-untyped-def]
+    """Raise best[t] to the first row of ``table[t]`` (capacities by class, growing down) that serves all these problems.
+
+    Return -1, or the number of a problem that no row serves.
+    """
+    most = _most_groups(problems)
+    flow = np.empty((most, 64), np.int64)
+    left = np.empty(most, np.int64)
+    work = np.empty((3, 64), np.int64)
+    cap = np.empty(64, np.int64)
+    load = np.empty(64, np.int64)
+    for i in range(problems.shape[0]):
+        u, t = problems[i, 0], problems[i, 1] - 1
+        classes = link_class[link_ptr[u] : link_ptr[u + 1]]
+        masks = group_mask[problems[i, 2] : problems[i, 4]]
+        counts = group_count[problems[i, 2] : problems[i, 4]]
+        lo, hi, row = best[t], table.shape[1], best[t]  # rows before lo are too small, row hi is enough
+        while lo < hi:
+            for k in range(classes.size):
+                cap[k] = table[t, row, classes[k]]
+            if _assign(masks, counts, classes.size, cap, share, flow, load, left, work)[0]:
+                hi = row
+            else:
+                lo = row + 1
+            row = (lo + hi) // 2
+        if lo == table.shape[1]:
+            return i
+        best[t] = lo
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _emit(members, group_of, links, local_link, share, scale, flow, step, out, at):  # type: ignore[no-untyped-def]
+    """Write the rows of one problem, sources ascending; whole sources first, cut ones last. Return the new end.
+
+    ``flow`` is used up. Row r is (source, lo, hi, link, step) = (out[0][r], ..., out[4][r]).
+    """
+    for i in range(members.size):
+        g = group_of[i]
+        have, k = np.int64(0), 0
+        while k < links and flow[g, k] < share:
+            k += 1
+        if k == links:
+            k = 0
+        while have < share:
+            take = min(flow[g, k], share - have)
+            if take > 0:
+                flow[g, k] -= take
+                out[0][at], out[1][at], out[2][at] = members[i], have * scale, (have + take) * scale
+                out[3][at], out[4][at] = local_link[k], step
+                at += 1
+                have += take
+            k += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _rows(problems, group_mask, group_count, members, group_of, link_ptr, link_id, link_class, cap_of, whole_of, share, scale, out):  # type: ignore[no-untyped-def]
+    """Write the rows of all problems; return (rows, -1), or the number of a problem that does not fit.
+
+    At step t each source is ``share[t - 1]`` pieces of ``scale[t - 1]`` units and a link of class c takes
+    ``cap_of[t - 1, c]`` pieces. Where whole sources fit within ``whole_of[t - 1, c]`` sources a link, none is cut.
+    """
+    most = _most_groups(problems)
+    flow = np.empty((most, 64), np.int64)
+    left = np.empty(most, np.int64)
+    work = np.empty((3, 64), np.int64)
+    cap = np.empty(64, np.int64)
+    load = np.empty(64, np.int64)
+    at = 0
+    for i in range(problems.shape[0]):
+        u, t = problems[i, 0], problems[i, 1] - 1
+        classes = link_class[link_ptr[u] : link_ptr[u + 1]]
+        links = classes.size
+        masks = group_mask[problems[i, 2] : problems[i, 4]]
+        counts = group_count[problems[i, 2] : problems[i, 4]]
+        lo, hi = problems[i, 3], problems[i, 5]
+        room = np.int64(0)
+        for k in range(links):
+            cap[k] = whole_of[t, classes[k]]
+            room += cap[k]
+        pieces, units, done = np.int64(1), share[t] * scale[t], False
+        if room >= hi - lo:
+            done = _assign(masks, counts, links, cap, np.int64(1), flow, load, left, work)[0]
+        if not done:
+            for k in range(links):
+                cap[k] = cap_of[t, classes[k]]
+            pieces, units = share[t], scale[t]
+            if not _assign(masks, counts, links, cap, pieces, flow, load, left, work)[0]:
+                return at, i
+        local_link = link_id[link_ptr[u] : link_ptr[u + 1]]
+        at = _emit(members[lo:hi], group_of[lo:hi], links, local_link, pieces, units, flow, t + 1, out, at)
+    return at, -1
+
+
+@njit(cache=True, nogil=True)
+def _tally(link, step, counts):  # type: ignore[no-untyped-def]
+    """Count rows by (step, link)."""
+    for r in range(link.size):
+        counts[step[r] - 1, link[r]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _place(block, offset, source, lo, hi, link, step):  # type: ignore[no-untyped-def]
+    """Move rows to their place in canonical order; offset[t - 1, e] is where link e's next row of step t goes."""
+    for r in range(block[0].size):
+        t, e = block[4][r], block[3][r]
+        to = offset[t - 1, e]
+        offset[t - 1, e] = to + 1
+        source[to], lo[to], hi[to], link[to], step[to] = block[0][r], block[1][r], block[2][r], e, t

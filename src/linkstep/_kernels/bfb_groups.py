@@ -1,0 +1,131 @@
+"""Breadth-first broadcast, first half: which in-links of u each source may use, sorted into few groups.
+
+For a node u and a step t, a source v at distance t may use the in-links f(v) of u that lie on a shortest path from v.
+One backward search from u finds them all: f(v) is the union of f(x) over v's next hops x. As bits of a word, f(v) sorts
+the sources of a *problem* (u, t) into groups. Local link k of u is its k-th in-link that is no self-loop; at most 64.
+"""
+
+import numpy as np
+from numba import njit
+
+_ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _search(in_ptr, in_tail, u, dist, mask, queue):  # type: ignore[no-untyped-def]
+    """Fill dist and mask for every node that reaches u; return (nodes reached, last level)."""
+    dist[:] = -1
+    dist[u] = 0
+    end, k = 0, np.uint64(0)
+    for e in range(in_ptr[u], in_ptr[u + 1]):
+        y = in_tail[e]
+        if y == u:
+            continue
+        if dist[y] < 0:
+            dist[y] = 1
+            mask[y] = 0
+            queue[end] = y
+            end += 1
+        mask[y] |= _ONE << k
+        k += _ONE
+    at = 0
+    while at < end:
+        v = queue[at]
+        at += 1
+        level = dist[v] + 1
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            y = in_tail[e]
+            if dist[y] < 0:
+                dist[y] = level
+                mask[y] = mask[v]
+                queue[end] = y
+                end += 1
+            elif dist[y] == level:
+                mask[y] |= mask[v]
+    return end + 1, dist[queue[end - 1]] if end else 0
+
+
+@njit(cache=True, nogil=True)
+def _by_level(n, dist, last, ptr, members):  # type: ignore[no-untyped-def]
+    """Bucket nodes by distance, ascending within a level: members[ptr[t]:ptr[t + 1]] is level t."""
+    for t in range(last + 2):
+        ptr[t] = 0
+    for v in range(n):
+        ptr[dist[v] + 1] += 1
+    for t in range(last + 1):
+        ptr[t + 1] += ptr[t]
+    for v in range(n):
+        members[ptr[dist[v]]] = v
+        ptr[dist[v]] += 1
+    for t in range(last + 1, 0, -1):
+        ptr[t] = ptr[t - 1]
+    ptr[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def _group(level, mask, slots, slot_of, group_mask, group_count, group_of):  # type: ignore[no-untyped-def]
+    """Number the distinct masks of one level in order of appearance; return how many there are.
+
+    Open addressing in ``slots`` (a power of two, at least twice the nodes; all -1 before and after).
+    """
+    groups = 0
+    top = np.uint64(slots.size - 1)
+    for i in range(level.size):
+        m = mask[level[i]]
+        h = ((m * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & top
+        while slots[h] >= 0 and group_mask[slots[h]] != m:
+            h = (h + _ONE) & top
+        if slots[h] < 0:
+            slots[h] = groups
+            slot_of[groups] = h
+            group_mask[groups] = m
+            group_count[groups] = 0
+            groups += 1
+        group_of[i] = slots[h]
+        group_count[slots[h]] += 1
+    for g in range(groups):
+        slots[slot_of[g]] = -1
+    return groups
+
+
+@njit(cache=True, nogil=True)
+def _problems(in_ptr, in_tail, nodes, max_steps):  # type: ignore[no-untyped-def]
+    """Return (problems, groups, sources, groups of sources, stuck) for every step of every node in ``nodes``.
+
+    Problem p: ``(node, step, first group, first source, end of groups, end of sources)`` in row p of ``problems``; its
+    groups are rows of (mask, count) and its sources stand ascending in ``members``, each with its group's number
+    within the problem. ``stuck`` is -1, or a node that not every node reaches.
+    """
+    n = in_ptr.size - 1
+    dist = np.empty(n, np.int32)
+    mask = np.empty(n, np.uint64)
+    queue = np.empty(n, np.int32)
+    ptr = np.empty(n + 2, np.int64)
+    slot_count = 4
+    while slot_count < 2 * n:
+        slot_count *= 2
+    slots = np.full(slot_count, -1, np.int32)
+    slot_of = np.empty(n, np.int64)
+
+    total = nodes.size * (n - 1)
+    problems = np.empty((nodes.size * min(max_steps, n - 1), 6), np.int64)
+    group_mask = np.empty(total, np.uint64)
+    group_count = np.empty(total, np.int64)
+    members = np.empty(nodes.size * n, np.int32)
+    group_of = np.empty(nodes.size * n, np.int32)
+    p, g = 0, 0
+    for i in range(nodes.size):
+        u = nodes[i]
+        reached, last = _search(in_ptr, in_tail, u, dist, mask, queue)
+        if reached < n:
+            return problems[:p], group_mask[:g], group_count[:g], members, group_of, u
+        base = i * n
+        _by_level(n, dist, last, ptr, members[base : base + n])
+        for t in range(1, last + 1):
+            lo, hi = base + ptr[t], base + ptr[t + 1]
+            groups = _group(members[lo:hi], mask, slots, slot_of, group_mask[g:], group_count[g:], group_of[lo:hi])
+            problems[p, 0], problems[p, 1], problems[p, 2] = u, t, g
+            problems[p, 3], problems[p, 4], problems[p, 5] = lo, g + groups, hi
+            p += 1
+            g += groups
+    return problems[:p], group_mask[:g], group_count[:g], members, group_of, -1

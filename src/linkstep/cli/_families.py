@@ -1,0 +1,56 @@
+"""``linkstep families``: the families of topologies, and their members of a given size."""
+
+from __future__ import annotations
+
+import argparse
+
+from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.errors import LinkstepError
+from linkstep.families import FAMILIES
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--nodes", type=int, metavar="N", help="list members with N nodes")
+    parser.add_argument("--degree", type=int, metavar="D", help="... and D ports a node")
+    add_json(parser)
+
+
+def _list_members(num_nodes: int, degree: int, as_json: bool) -> int:
+    found = [
+        {"recipe": family.format(*args), "family": family.title}
+        for family in FAMILIES
+        for args in family.members(num_nodes, degree)
+    ]
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(("recipe", "family"), [(row["recipe"], row["family"]) for row in found])
+    else:
+        print(f"no family lists a member with N={num_nodes}, d={degree}; expansions such as L(G) may reach it")
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    if (args.nodes is None) != (args.degree is None):
+        raise LinkstepError("--nodes and --degree go together: give both to list members")
+    if args.nodes is not None:
+        for what, value in (("nodes", args.nodes), ("degree", args.degree)):
+            if value < 1:
+                raise LinkstepError(f"--{what} must be at least 1, not {value}")
+        return _list_members(args.nodes, args.degree, args.json)
+    if args.json:
+        keys = ("name", "title", "notation", "coverage")
+        print_json([{key: getattr(family, key) for key in keys} for family in FAMILIES])
+        return 0
+    rows = [(family.notation, family.title, family.coverage) for family in FAMILIES]
+    print_table(("written", "family", "N and d"), rows)
+    return 0
+
+
+COMMAND = Command(
+    name="families",
+    help="list the families of topologies, or their members of a given size",
+    example="linkstep families --nodes 32 --degree 4",
+    add_arguments=_add_arguments,
+    run=_run,
+)

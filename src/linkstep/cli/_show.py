@@ -1,0 +1,154 @@
+"""``linkstep show``: what a topology is and how far from the best possible."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
+from linkstep.cost import all_to_all_bound, bandwidth_bound, moore_steps
+from linkstep.topology import Topology, check_connected, distance_profiles
+
+LARGE = 20_000
+"""Above this many nodes a search for symmetries takes long: only what the recipe knows is shown."""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
+    parser.add_argument("--draw", metavar="FILE", type=Path, help="draw the graph to a .svg or .png file")
+    add_json(parser)
+
+
+def _representatives(topology: Topology, transitive: bool | None) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return one node of each class of alike nodes and the size of each class."""
+    if transitive:
+        return np.zeros(1, np.int64), np.array([topology.num_nodes])
+    if topology.num_nodes > LARGE:
+        return np.arange(topology.num_nodes), np.ones(topology.num_nodes, np.int64)
+    from linkstep.symmetry import node_orbits
+
+    return np.unique(node_orbits(topology), return_counts=True)
+
+
+def describe(given: Given) -> dict[str, Any]:
+    """Return everything ``show`` knows, as JSON-able values; None where it was not determined."""
+    topology, recipe = given.topology, given.recipe
+    check_connected(topology)
+    nodes, weights = _representatives(topology, recipe.is_vertex_transitive if recipe else None)
+    transitive = True if nodes.size == 1 else None if topology.num_nodes > LARGE else False
+    profiles = distance_profiles(topology, nodes)
+    alike = bool((profiles == profiles[0]).all())
+    total = int((profiles * weights[:, None] * np.arange(profiles.shape[1])).sum())
+    n, d = topology.num_nodes, topology.degree
+    facts: dict[str, Any] = {
+        "recipe": str(recipe) if recipe else topology.name or None,
+        "paper": recipe.paper() if recipe else None,
+        "nodes": n,
+        "degree": d,
+        "links": topology.num_links,
+        "regular": topology.is_regular,
+        "self_loops": topology.num_self_loops,
+        "parallel_links": topology.num_parallel,
+        "bidirectional": topology.is_bidirectional,
+        "vertex_transitive": transitive,
+        "reverse_symmetric": _reverse_symmetric(given),
+        "diameter": profiles.shape[1] - 1,
+        "nodes_by_distance": profiles[0] if alike else None,
+        "mean_nodes_by_distance": [
+            Fraction(int(x), n) for x in (profiles * weights[:, None]).sum(axis=0)
+        ],
+        "mean_distance": Fraction(total, n * (n - 1)) if n > 1 else Fraction(0),
+        "moore_steps": moore_steps(n, d),
+        "moore_steps_bidirectional": _bidirectional_moore(n, d),
+        "bandwidth_bound": bandwidth_bound(n),
+    }
+    if n > 1:
+        # Each unit of flow uses up capacity in proportion to the distance it goes (sec:alltoallmain).
+        facts["all_to_all_bound"] = Fraction(topology.num_links - topology.num_self_loops, total)
+        facts["all_to_all_bound_any"] = all_to_all_bound(n, d)
+    return facts
+
+
+def _bidirectional_moore(num_nodes: int, degree: int) -> int | None:
+    return moore_steps(num_nodes, degree, bidirectional=True) if degree > 1 or num_nodes <= 2 else None
+
+
+def _reverse_symmetric(given: Given) -> bool | None:
+    if given.topology.is_bidirectional or (given.recipe and given.recipe.is_reverse_symmetric):
+        return True
+    if given.topology.num_nodes > LARGE:
+        return None
+    from linkstep.symmetry import is_reverse_symmetric
+
+    return is_reverse_symmetric(given.topology)
+
+
+def _yes(value: bool | None) -> str:
+    return "not determined" if value is None else "yes" if value else "no"
+
+
+def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    degree = str(facts["degree"]) + ("" if facts["regular"] else " (the most of any node; not regular)")
+    if facts["nodes_by_distance"] is not None:
+        by_distance = " ".join(str(x) for x in facts["nodes_by_distance"].tolist())
+    else:
+        by_distance = " ".join(f"{float(x):.4g}" for x in facts["mean_nodes_by_distance"]) + " (mean over nodes)"
+    steps = f"{facts['diameter']} (no graph of this N and d has less than {facts['moore_steps']}"
+    both_ways = facts["moore_steps_bidirectional"]
+    if facts["bidirectional"] and both_ways != facts["moore_steps"]:
+        steps += f", no bidirectional one less than {both_ways}"
+    fields = [
+        ("nodes N", str(facts["nodes"])),
+        ("degree d", degree),
+        ("links", f"{facts['links']}{_oddities(facts)}"),
+        ("diameter", steps + ")"),
+        ("nodes at distance 0, 1, ...", by_distance),
+        ("mean distance", f"{float(facts['mean_distance']):.4f}"),
+        ("bidirectional", _yes(facts["bidirectional"])),
+        ("vertex-transitive", _yes(facts["vertex_transitive"])),
+        ("reverse-symmetric", _yes(facts["reverse_symmetric"])),
+        ("allgather takes at least", f"{facts['diameter']} alpha + {facts['bandwidth_bound']} M/B"),
+    ]
+    if "all_to_all_bound" in facts:
+        here, best = float(facts["all_to_all_bound"]), float(facts["all_to_all_bound_any"])
+        fields.append(("all-to-all flow at most", f"{here:.3e} a pair (any graph: {best:.3e})"))
+    return fields
+
+
+def _oddities(facts: dict[str, Any]) -> str:
+    found = []
+    if facts["self_loops"]:
+        found.append(f"{facts['self_loops']} self-loops")
+    if facts["parallel_links"]:
+        found.append(f"{facts['parallel_links']} parallel to another")
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _run(args: argparse.Namespace) -> int:
+    given = read(args.topology)
+    facts = describe(given)
+    if args.draw:
+        from linkstep.draw import draw_topology
+
+        draw_topology(given.topology, args.draw)
+    if args.json:
+        print_json(facts)
+        return 0
+    print(facts["recipe"] or args.topology)
+    print_fields(_fields(facts))
+    if args.draw:
+        print(f"drawn to {args.draw}")
+    return 0
+
+
+COMMAND = Command(
+    name="show",
+    help="describe a topology: size, distances, symmetries, bounds",
+    example="linkstep show 'L^3(C(16,{3,4}))' --draw graph.svg",
+    add_arguments=_add_arguments,
+    run=_run,
+)

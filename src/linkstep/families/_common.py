@@ -1,0 +1,91 @@
+"""What builders of families share: checks of their arguments, and links both ways."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkstep.errors import RecipeError
+from linkstep.topology import Topology
+
+MAX_LINKS = 2**27
+"""The most links we build: their columns then take 1 GiB."""
+
+MAX_BITS = 10_000
+"""No member has more nodes than 2 to this, so that N and d are quick to compute."""
+
+
+def check_at_least(notation: str, letter: str, value: int, least: int) -> None:
+    """Raise unless the argument called letter is at least ``least``."""
+    if value < least:
+        raise RecipeError(f"{notation}: {letter} must be at least {least}, not {value}")
+
+
+def check_equal(notation: str, letters: str, left: int, right: int) -> None:
+    """Raise unless two arguments that must agree do."""
+    if left != right:
+        raise RecipeError(f"{notation}: {letters} must be equal, not {left} and {right}")
+
+
+def buildable(size: tuple[int, int]) -> tuple[int, int]:
+    """Return (N, d) of a member about to be built, refusing those with more links than we hold.
+
+    >>> buildable((8, 3))
+    (8, 3)
+    """
+    num_nodes, degree = size
+    if num_nodes * degree > MAX_LINKS:
+        raise RecipeError(f"too large to build: N={num_nodes}, d={degree}, more than {MAX_LINKS} links")
+    return size
+
+
+def power(notation: str, base: int, exponent: int) -> int:
+    """Return base**exponent, a number of nodes, or raise in good time; both are positive.
+
+    >>> power("Q(n)", 2, 10)
+    1024
+    """
+    if exponent * (base.bit_length() - 1) > MAX_BITS:
+        raise RecipeError(f"{notation}: more than 2^{MAX_BITS} nodes with {base}^{exponent}")
+    return int(base**exponent)
+
+
+def binomial(notation: str, n: int, k: int) -> int:
+    """Return C(n,k), a number of nodes, or raise in good time; 0 < k < n.
+
+    >>> binomial("J(n,k)", 7, 3)
+    35
+    """
+    k = min(k, n - k)
+    if k * ((n // k).bit_length() - 1) > MAX_BITS:  # C(n,k) is at least (n / k)^k
+        raise RecipeError(f"{notation}: more than 2^{MAX_BITS} nodes with C({n},{k})")
+    return comb(n, k)
+
+
+def exact_log(value: int, base: int) -> int | None:
+    """Return n with base**n = value, or None if there is none (base is at least 2).
+
+    >>> exact_log(81, 3), exact_log(82, 3)
+    (4, None)
+    """
+    n, reached = 0, 1
+    while reached < value:
+        n, reached = n + 1, reached * base
+    return n if reached == value else None
+
+
+def out_links(heads: ArrayLike) -> Topology:
+    """Return the topology in which node u has a link to each of ``heads[u]``.
+
+    >>> out_links([[1], [2], [0]]).head.tolist()
+    [1, 2, 0]
+    """
+    table = np.asarray(heads)
+    return Topology.from_links(len(table), np.repeat(np.arange(len(table)), table.shape[1]), table.ravel())
+
+
+def both_ways(num_nodes: int, left: ArrayLike, right: ArrayLike) -> Topology:
+    """Return the topology with a link each way for every undirected edge (left[i], right[i])."""
+    return Topology.from_links(num_nodes, np.concatenate([left, right]), np.concatenate([right, left]))

@@ -1,0 +1,201 @@
+"""Complete and complete bipartite graphs, Kautz graphs and generalized Kautz graphs (sec:genkautz)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkstep.errors import RecipeError
+from linkstep.families._common import buildable, check_at_least, check_equal, exact_log, out_links, power
+from linkstep.families._family import Args, Family, always
+from linkstep.topology import Topology
+
+
+def complete(size: int) -> Topology:
+    """Return the complete graph K_m: N = m, d = m - 1, D = 1.
+
+    Every node has a link to every other (table:toposummary).
+
+    >>> complete(5).degree
+    4
+    """
+    buildable(complete_size(size))
+    nodes = np.arange(size)
+    return out_links((nodes[:, None] + np.arange(1, size)) % size)
+
+
+def complete_size(size: int) -> tuple[int, int]:
+    """Return (N, d) of K_m."""
+    check_at_least("K_m", "m", size, 2)
+    return size, size - 1
+
+
+def _complete_members(num_nodes: int, degree: int) -> Iterator[Args]:
+    if degree >= 1 and num_nodes == degree + 1:
+        yield (num_nodes,)
+
+
+def complete_bipartite(degree: int, other: int) -> Topology:
+    """Return the complete bipartite graph K_{d,d}: N = 2d, D = 2 (D = 1 for d = 1).
+
+    Nodes 0 to d - 1 are one side, d to 2d - 1 the other; a node has a link to every node of the other side.
+    The sides must be equal, or the graph would not be regular.
+
+    >>> complete_bipartite(4, 4).num_nodes
+    8
+    """
+    size, _ = buildable(complete_bipartite_size(degree, other))
+    far_side = np.where(np.arange(size) < degree, degree, 0)
+    return out_links(far_side[:, None] + np.arange(degree))
+
+
+def complete_bipartite_size(degree: int, other: int) -> tuple[int, int]:
+    """Return (N, d) of K_{d,d}."""
+    check_equal("K_{d,d}", "both sides", degree, other)
+    check_at_least("K_{d,d}", "d", degree, 1)
+    return 2 * degree, degree
+
+
+def _bipartite_members(num_nodes: int, degree: int) -> Iterator[Args]:
+    if degree >= 1 and num_nodes == 2 * degree:
+        yield (degree, degree)
+
+
+def generalized_kautz(degree: int, size: int) -> Topology:
+    """Return the generalized Kautz graph Pi_{d,m}: N = m, D at most one above the Moore bound's.
+
+    Node x has links to -dx - a mod m for a = 1, ..., d (thm:genkautzlatency). It has self-loops unless d + 1
+    divides m. Not members: m < d + 1, as in table:toposummary, and d = 1 with m > 2, which falls apart.
+
+    >>> generalized_kautz(2, 3).head.tolist()
+    [1, 2, 0, 2, 0, 1]
+    """
+    buildable(generalized_kautz_size(degree, size))
+    nodes = np.arange(size)
+    return out_links((-degree * nodes[:, None] - np.arange(1, degree + 1)) % size)
+
+
+def generalized_kautz_size(degree: int, size: int) -> tuple[int, int]:
+    """Return (N, d) of Pi_{d,m}."""
+    check_at_least("Pi_{d,m}", "d", degree, 1)
+    check_at_least(f"Pi_{{{degree},m}}", "m", size, degree + 1)
+    if degree == 1 and size > 2:
+        raise RecipeError(f"Pi_{{1,m}}: disconnected unless m is 2, not {size}")
+    return size, degree
+
+
+def _generalized_kautz_members(num_nodes: int, degree: int) -> Iterator[Args]:
+    if degree >= 1 and num_nodes >= degree + 1 and (degree > 1 or num_nodes == 2):
+        yield (degree, num_nodes)
+
+
+def _lines_taken(degree: int, size: int) -> tuple[int, int]:
+    """Return (n, m) with Pi_{d,size} = L^n(Pi_{d,m}) and m as small as can be: Pi_{d,dm} = L(Pi_{d,m})."""
+    n = 0
+    while degree > 1 and size % degree == 0:
+        n, size = n + 1, size // degree
+    return n, size
+
+
+def _genkautz_is_vertex_transitive(degree: int, size: int) -> bool:
+    n, base = _lines_taken(degree, size)
+    return base == degree + 1 and n <= 1
+
+
+def _genkautz_is_reverse_symmetric(degree: int, size: int) -> bool:
+    """Kautz graphs, and m = d^n: x -> -dx - a shifts and complements digits, a de Bruijn graph renumbered."""
+    return _lines_taken(degree, size)[1] in (1, degree + 1)
+
+
+def kautz(degree: int, lines: int) -> Topology:
+    """Return the Kautz graph K(d,n) = L^n(K_{d+1}): N = d^n (d + 1), D = n + 1, the Moore bound's.
+
+    Built as Pi_{d,N}, which it equals (thm:genkautzlatency).
+
+    >>> kautz(4, 2).num_nodes
+    80
+    """
+    size, _ = buildable(kautz_size(degree, lines))
+    return generalized_kautz(degree, size)
+
+
+def kautz_size(degree: int, lines: int) -> tuple[int, int]:
+    """Return (N, d) of K(d,n)."""
+    check_at_least("K(d,n)", "d", degree, 2)
+    check_at_least("K(d,n)", "n", lines, 0)
+    return power("K(d,n)", degree, lines) * (degree + 1), degree
+
+
+def _kautz_members(num_nodes: int, degree: int) -> Iterator[Args]:
+    if degree >= 2 and num_nodes >= 1 and num_nodes % (degree + 1) == 0:
+        lines = exact_log(num_nodes // (degree + 1), degree)
+        if lines is not None:
+            yield (degree, lines)
+
+
+FAMILIES = (
+    Family(
+        name="K",
+        title="complete graph",
+        params=("int",),
+        notation="K_m",
+        coverage="N = d + 1",
+        build=complete,
+        size=complete_size,
+        members=_complete_members,
+        paper=lambda m: f"K_{{{m}}}",
+        vertex_transitive=always,
+        reverse_symmetric=always,
+        bandwidth_optimal=always,
+        subscript=True,
+        aliases=("Complete",),
+    ),
+    Family(
+        name="K",
+        title="complete bipartite graph",
+        params=("int", "int"),
+        notation="K_{d,d}",
+        coverage="N = 2d",
+        build=complete_bipartite,
+        size=complete_bipartite_size,
+        members=_bipartite_members,
+        paper=lambda d, e: f"K_{{{d},{e}}}",
+        vertex_transitive=always,
+        reverse_symmetric=always,
+        bandwidth_optimal=always,
+        subscript=True,
+        aliases=("CompleteBipartite",),
+    ),
+    Family(
+        name="K",
+        title="Kautz graph",
+        params=("int", "int"),
+        notation="K(d,n)",
+        coverage="N = d^n (d + 1), d at least 2",
+        build=kautz,
+        size=kautz_size,
+        members=_kautz_members,
+        paper=lambda d, n: f"K({d},{n})",
+        vertex_transitive=lambda d, n: n <= 1,
+        reverse_symmetric=always,
+        bandwidth_optimal=lambda d, n: n == 0,
+        aliases=("Kautz",),
+    ),
+    Family(
+        name="Pi",
+        title="generalized Kautz graph",
+        params=("int", "int"),
+        notation="Pi_{d,m}",
+        coverage="any d and N > d; self-loops unless d + 1 divides N",
+        build=generalized_kautz,
+        size=generalized_kautz_size,
+        members=_generalized_kautz_members,
+        paper=lambda d, m: rf"\Pi_{{{d},{m}}}",
+        vertex_transitive=_genkautz_is_vertex_transitive,
+        reverse_symmetric=_genkautz_is_reverse_symmetric,
+        bandwidth_optimal=lambda d, m: bool(m == d + 1),
+        subscript=True,
+        aliases=("GenKautz",),
+    ),
+)

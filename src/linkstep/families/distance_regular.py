@@ -1,0 +1,134 @@
+"""The distance-regular graphs of degree 4 of tab:exampledistreg, by their number of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkstep.errors import RecipeError
+from linkstep.families._common import both_ways, out_links
+from linkstep.families._family import Args, Family, always
+from linkstep.families.complete import complete_bipartite
+from linkstep.families.cubes import hypercube
+from linkstep.families.paley import paley
+from linkstep.families.polygons import (
+    affine_plane,
+    generalized_hexagon,
+    generalized_quadrangle,
+    projective_plane,
+)
+from linkstep.families.subsets import doubled_odd, johnson, odd_graph
+from linkstep.topology import Topology, distances_from
+
+DEGREE = 4
+
+
+def line_graph(topology: Topology) -> Topology:
+    """Return the undirected line graph of a bidirectional graph: a node for each edge, joined if they meet.
+
+    This is not the line graph expansion of the paper, which has a node for each link of a directed graph.
+
+    >>> line_graph(complete_bipartite(2, 2)).num_nodes
+    4
+    """
+    up = topology.tail < topology.head
+    edges = np.stack([topology.tail[up], topology.head[up]], axis=1)
+    left, right = np.triu_indices(len(edges), 1)
+    meet = (edges[left, :, None] == edges[right, None, :]).any(axis=(1, 2))
+    return both_ways(len(edges), left[meet], right[meet])
+
+
+def distance_graph(topology: Topology, distance: int) -> Topology:
+    """Return the graph with a link wherever the distance is ``distance``; it must be regular.
+
+    >>> distance_graph(hypercube(3), 3).degree
+    1
+    """
+    nodes = range(topology.num_nodes)
+    return out_links([np.flatnonzero(distances_from(topology, u) == distance) for u in nodes])
+
+
+def crown(degree: int) -> Topology:
+    """Return K_{d+1,d+1} minus a perfect matching: N = 2 (d + 1), D = 3.
+
+    >>> crown(4).num_nodes
+    10
+    """
+    whole = complete_bipartite(degree + 1, degree + 1)
+    kept = (whole.head - whole.tail) % (degree + 1) != 0
+    return Topology.from_links(whole.num_nodes, whole.tail[kept], whole.head[kept])
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of tab:exampledistreg."""
+
+    title: str
+    build: Callable[[], Topology]
+    vertex_transitive: bool = True
+
+
+ROWS: dict[int, Row] = {
+    6: Row("octahedron J(4,2)", lambda: johnson(4, 2)),
+    9: Row("Paley graph P9 = H(2,3)", lambda: paley(9)),
+    10: Row("K_{5,5} minus a perfect matching", lambda: crown(4)),
+    14: Row("distance-3 graph of the Heawood graph", lambda: distance_graph(projective_plane(2, 2), 3)),
+    15: Row("line graph of the Petersen graph", lambda: line_graph(odd_graph(3))),
+    16: Row("4-cube Q4 = H(4,2)", lambda: hypercube(4)),
+    21: Row("line graph of the Heawood graph", lambda: line_graph(projective_plane(2, 2))),
+    26: Row("incidence graph of PG(2,3)", lambda: projective_plane(2, 3)),
+    32: Row("incidence graph of AG(2,4) minus a parallel class", lambda: affine_plane(2, 4)),
+    35: Row("odd graph O4", lambda: odd_graph(4)),
+    45: Row("line graph of Tutte's 8-cage", lambda: line_graph(generalized_quadrangle(2, 2))),
+    70: Row("doubled odd graph D(O4)", lambda: doubled_odd(4)),
+    80: Row("incidence graph of GQ(3,3)", lambda: generalized_quadrangle(3, 3), vertex_transitive=False),
+    189: Row("line graph of Tutte's 12-cage", lambda: line_graph(generalized_hexagon(2, 2))),
+    728: Row("incidence graph of GH(3,3)", lambda: generalized_hexagon(3, 3)),
+}
+"""By number of nodes. No automorphism of 80 swaps points and lines: W(3) is not isomorphic to its dual."""
+
+
+def distance_regular(degree: int, size: int) -> Topology:
+    """Return DistReg(4,m), the distance-regular graph of degree 4 with m nodes of tab:exampledistreg.
+
+    Its BFB schedule is bandwidth-optimal (sec:dist-reg); D is the T_L of its row.
+
+    >>> distance_regular(4, 32).num_nodes
+    32
+    """
+    distance_regular_size(degree, size)
+    return ROWS[size].build()
+
+
+def distance_regular_size(degree: int, size: int) -> tuple[int, int]:
+    """Return (N, d) of DistReg(4,m)."""
+    if degree != DEGREE:
+        raise RecipeError(f"DistReg(d,m): d must be {DEGREE}, not {degree}")
+    if size not in ROWS:
+        raise RecipeError(f"DistReg(4,m): m must be one of {', '.join(map(str, ROWS))}, not {size}")
+    return size, degree
+
+
+def _members(num_nodes: int, degree: int) -> Iterator[Args]:
+    if degree == DEGREE and num_nodes in ROWS:
+        yield (DEGREE, num_nodes)
+
+
+FAMILIES = (
+    Family(
+        name="DistReg",
+        title="distance-regular graph",
+        params=("int", "int"),
+        notation="DistReg(4,m)",
+        coverage=f"d = {DEGREE}, N one of {', '.join(map(str, ROWS))}",
+        build=distance_regular,
+        size=distance_regular_size,
+        members=_members,
+        paper=lambda d, m: rf"\text{{DistReg}}({d},{m})",
+        vertex_transitive=lambda d, m: ROWS[m].vertex_transitive,
+        reverse_symmetric=always,
+        bandwidth_optimal=always,
+    ),
+)

@@ -1,0 +1,124 @@
+"""Load and save topologies and schedules: ``.npz``, ``.json``, and wiring as ``.csv`` or ``.graphml``.
+
+Loading checks the form of a file, not what a schedule does (``linkstep.check`` decides that). Saving replaces
+a file whole or not at all. The formats are described in docs/data-model.md.
+"""
+
+from __future__ import annotations
+
+from linkstep.errors import FileError, ScheduleError, TopologyError
+from linkstep.files._disk import AnyPath, open_to_read, to_path, write_atomically
+from linkstep.files._own import FORMAT_VERSION, read_json, read_npz, write_json, write_npz
+from linkstep.files._wiring import read_csv, read_graphml, write_csv, write_graphml
+from linkstep.schedule import Schedule
+from linkstep.topology import Topology
+
+__all__ = [
+    "FORMAT_VERSION",
+    "SUFFIXES",
+    "AnyPath",
+    "check_savable",
+    "load",
+    "load_node_names",
+    "load_schedule",
+    "load_topology",
+    "save",
+    "to_path",
+    "write_atomically",
+]
+
+_OWN = {".npz": (read_npz, write_npz), ".json": (read_json, write_json)}
+_WIRING = {".csv": (read_csv, write_csv), ".graphml": (read_graphml, write_graphml)}
+SUFFIXES = (*_OWN, *_WIRING)
+
+
+def _suffix(path: AnyPath) -> str:
+    suffix = to_path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise FileError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
+    return suffix
+
+
+def check_savable(kind: type[Topology] | type[Schedule], path: AnyPath) -> None:
+    """Raise FileError if a thing of this kind cannot be saved there: to ask before long work, not after."""
+    suffix = _suffix(path)
+    if kind is Schedule and suffix in _WIRING:
+        raise FileError(f"{path}: a {suffix} file holds a topology, not a schedule: save it as .npz or .json")
+    folder = to_path(path).parent
+    if not folder.is_dir():
+        raise FileError(f"{path}: there is no folder {folder}")
+
+
+def save(thing: Topology | Schedule, path: AnyPath) -> None:
+    """Write a topology or a schedule (with its topology) in the format the path's ending names.
+
+    >>> import tempfile, pathlib
+    >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0], "UniRing(1,3)")
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     save(ring, pathlib.Path(here, "ring.csv"))
+    ...     print(pathlib.Path(here, "ring.csv").read_text(), end="")
+    # nodes=3
+    # name=UniRing(1,3)
+    tail,head
+    0,1
+    1,2
+    2,0
+    """
+    if not isinstance(thing, (Topology, Schedule)):
+        raise FileError(f"save takes a Topology or a Schedule, not a {type(thing).__name__}")
+    check_savable(type(thing), path)
+    suffix = _suffix(path)
+    if isinstance(thing, Topology) and suffix in _WIRING:
+        write_atomically(path, lambda file: _WIRING[suffix][1](thing, file))
+    else:
+        write_atomically(path, lambda file: _OWN[suffix][1](thing, file))
+
+
+def _load(path: AnyPath) -> tuple[Topology | Schedule, list[str] | None]:
+    """Return what the file holds and, if nodes have names in it, those."""
+    suffix = _suffix(path)
+    with open_to_read(path) as file:
+        try:
+            return _WIRING[suffix][0](file) if suffix in _WIRING else (_OWN[suffix][0](file), None)
+        except (FileError, TopologyError, ScheduleError) as error:
+            text = str(error)
+        except MemoryError:
+            text = "is too large for this machine's memory"
+        except OSError as error:
+            text = f"cannot be read: {error.strerror or error}"
+    # "line 7: ..." becomes "wiring.csv:7: ...", which editors can follow.
+    raise FileError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
+
+
+def load(path: AnyPath) -> Topology | Schedule:
+    """Return what the file holds, a Topology or a Schedule; FileError if that is neither."""
+    return _load(path)[0]
+
+
+def load_topology(path: AnyPath) -> Topology:
+    """Return the topology in the file; of a schedule, the one it runs on."""
+    thing = load(path)
+    return thing.topology if isinstance(thing, Schedule) else thing
+
+
+def load_schedule(path: AnyPath) -> Schedule:
+    """Return the schedule in the file; FileError if it holds a topology only."""
+    thing = load(path)
+    if not isinstance(thing, Schedule):
+        raise FileError(f"{path}: holds a topology and no schedule")
+    return thing
+
+
+def load_node_names(path: AnyPath) -> list[str]:
+    """Return the name the file has for each node: the host names or ids of a .csv or .graphml, else numbers.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     file = pathlib.Path(here, "cables.csv")
+    ...     _ = file.write_text("ant,bee\\nbee,cat\\ncat,ant\\n")
+    ...     load_node_names(file)
+    ['ant', 'bee', 'cat']
+    """
+    thing, names = _load(path)
+    topology = thing.topology if isinstance(thing, Schedule) else thing
+    return names if names is not None else [str(node) for node in range(topology.num_nodes)]

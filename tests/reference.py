@@ -1,0 +1,386 @@
+"""Slow plain twins of the core, and plain generators of the schedules the tests start from.
+
+Shares no code with the package and uses other algorithms: sets of unit pieces instead of intervals, forward
+counting of contributions instead of backward spreading, Floyd-Warshall instead of breadth-first search,
+permutations tried one by one. Links are lists of (tail, head), a row is a tuple (source, lo, hi, link, step).
+"""
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+
+Links = list[tuple[int, int]]
+Row = tuple[int, int, int, int, int]
+ROW = ("source", "lo", "hi", "link", "step")
+
+
+# Graphs
+
+
+def all_distances(num_nodes: int, links: Links) -> list[list[int]]:
+    """Return d(u, w) for all pairs, -1 where there is no path, by Floyd-Warshall."""
+    far = num_nodes + 1
+    dist = [[0 if u == w else far for w in range(num_nodes)] for u in range(num_nodes)]
+    for u, w in links:
+        if u != w:
+            dist[u][w] = 1
+    for m in range(num_nodes):
+        for u in range(num_nodes):
+            for w in range(num_nodes):
+                dist[u][w] = min(dist[u][w], dist[u][m] + dist[m][w])
+    return [[-1 if d >= far else d for d in row] for row in dist]
+
+
+def profiles(num_nodes: int, links: Links, targets: list[int]) -> list[list[int]]:
+    """Return how many nodes are at distance 0, 1, ... of each target, padded to the longest."""
+    dist = all_distances(num_nodes, links)
+    counts = [Counter(dist[u][target] for u in range(num_nodes)) for target in targets]
+    width = 1 + max((max(c) for c in counts), default=0)
+    return [[c[x] for x in range(width)] for c in counts]
+
+
+def line_graph(links: Links) -> Links:
+    """Return the links of L(G) by its definition, node e being link e (linegraphdef)."""
+    return [(e, f) for e, (_, v) in enumerate(links) for f, (w, _) in enumerate(links) if v == w]
+
+
+def degree_expand(links: Links, times: int) -> Links:
+    """Return the links of G*n by its definition (def:degreeexp)."""
+    return [(u * times + i, v * times + j) for u, v in links for i in range(times) for j in range(times)]
+
+
+def cartesian_product(n: int, left: Links, m: int, right: Links) -> Links:
+    """Return the links of G x H by its definition, node (u, w) being its place in reading order."""
+    place = {pair: i for i, pair in enumerate(product(range(n), range(m)))}
+    along_left = [(place[u, w], place[v, w]) for u, v in left for w in range(m)]
+    return along_left + [(place[u, w], place[u, x]) for u in range(n) for w, x in right]
+
+
+def mappings(num_nodes: int, left: Counter, right: Counter) -> list[tuple[int, ...]]:
+    """Return every node permutation that turns the multiset of links (u, w, *columns) into the other."""
+    return [
+        p
+        for p in permutations(range(num_nodes))
+        if Counter({(p[u], p[w], *columns): k for (u, w, *columns), k in left.items()}) == right
+    ]
+
+
+def moore_bound(degree: int, steps: int, bidirectional: bool) -> int:
+    """Return the most nodes within ``steps`` of one; if bidirectional, no walk turns straight back."""
+    if not bidirectional:
+        return sum(degree**i for i in range(steps + 1))
+    return 1 + sum(degree * (degree - 1) ** i for i in range(steps))
+
+
+# Rows
+
+
+def first_misplaced(num_nodes: int, num_links: int, unit: int, rows: list[Row]) -> tuple[int, int]:
+    """Return (row, rule) of the first row out of range or order, (-1, 0) if there is none."""
+    places = [(step, link, source, lo) for source, lo, _, link, step in rows]
+    for r, (source, lo, hi, link, step) in enumerate(rows):
+        broken = [
+            source not in range(num_nodes),
+            link not in range(num_links),
+            step < 1,
+            not set(range(lo, hi)) or not set(range(lo, hi)) <= set(range(unit)),
+            max(places[: r + 1]) != places[r],
+        ]
+        if any(broken):
+            return r, broken.index(True)
+    return -1, 0
+
+
+def link_loads(rows: list[Row]) -> dict[tuple[int, int], int]:
+    """Return what each (step, link) carries, in units."""
+    loads: dict[tuple[int, int], int] = defaultdict(int)
+    for _, lo, hi, link, step in rows:
+        loads[step, link] += hi - lo
+    return loads
+
+
+def cost(num_nodes: int, links: Links, unit: int, rows: list[Row], rates: list[int] | None = None) -> tuple:
+    """Return (T_L, T_B) by sec:costmodelmain: M = B = 1, so a shard is 1/N and the fastest link has 1/d."""
+    steps = max((row[4] for row in rows), default=0)
+    ports = Counter(u for u, _ in links), Counter(w for _, w in links)
+    degree = max((max(c.values()) for c in ports if c), default=0)
+    seconds: dict[int, Fraction] = defaultdict(Fraction)
+    for (step, link), load in link_loads(rows).items():
+        speed = Fraction(1, degree) * (Fraction(rates[link], max(rates)) if rates else 1)
+        seconds[step] = max(seconds[step], Fraction(load, unit) * Fraction(1, num_nodes) / speed)
+    return steps, sum(seconds.values(), Fraction(0))
+
+
+def seconds(
+    num_nodes: int, unit: int, rows: list[Row], rates: list[int], delays: list[int], size: int
+) -> Fraction:
+    """Return how long the steps take in turn, each as long as its slowest link (sec:heterogeneous)."""
+    took: dict[int, Fraction] = defaultdict(Fraction)
+    for (step, link), load in link_loads(rows).items():
+        bits = Fraction(8 * size * load, num_nodes * unit)
+        took[step] = max(took[step], Fraction(delays[link], 10**9) + bits / rates[link])
+    return sum(took.values(), Fraction(0))
+
+
+# Intervals as sets of units
+
+
+def intervals(units: set[int]) -> list[tuple[int, int]]:
+    """Return the maximal runs of consecutive numbers as [lo, hi)."""
+    starts = sorted(x for x in units if x - 1 not in units)
+    ends = sorted(x + 1 for x in units if x + 1 not in units)
+    return list(zip(starts, ends, strict=True))
+
+
+def missing_piece(held: set[int], lo: int, hi: int) -> tuple[int, int]:
+    """Return the first run of [lo, hi) outside held, or (hi, hi)."""
+    return next(iter(intervals(set(range(lo, hi)) - held)), (hi, hi))
+
+
+def overlap(held: set[int], lo: int, hi: int) -> tuple[int, int]:
+    """Return the first run of [lo, hi) inside held, or (lo, lo)."""
+    return next(iter(intervals(set(range(lo, hi)) & held)), (lo, lo))
+
+
+def spread(num_nodes, unit, giver, taker, rows, wanted, backward, once):
+    """Return the witness (kind, row, source, node, a, b) that the kernel of the checker is to find.
+
+    ``wanted`` are the row numbers to follow.
+    """
+    failures, lacking = [], []
+    for v in range(num_nodes):
+        held = defaultdict(set)
+        held[v] = set(range(unit))
+        mine = sorted((r for r in wanted if rows[r][0] == v), reverse=backward)
+        failure = None
+        for now in dict.fromkeys(rows[r][4] for r in mine):
+            together = [r for r in mine if rows[r][4] == now]
+            for r in together:
+                _, lo, hi, link, _ = rows[r]
+                u = giver[link]
+                a, b = (lo, lo) if u == taker[link] else missing_piece(held[u], lo, hi)
+                if u == taker[link] or a < b:
+                    failure = failure or (1 if u == taker[link] else 2, r, v, u, a, b)
+            for r in together if failure is None else ():
+                _, lo, hi, link, _ = rows[r]
+                a, b = overlap(held[taker[link]], lo, hi)
+                if once and a < b:
+                    failure = failure or (3, r, v, taker[link], a, b)
+                held[taker[link]] |= set(range(lo, hi))
+            if failure:
+                break
+        if failure:
+            failures.append(failure)
+            continue
+        for u in range(num_nodes):
+            a, b = missing_piece(held[u], 0, unit)
+            if a < b:
+                lacking.append((4, -1, v, u, a, b))
+    failures.sort(key=lambda failure: failure[1], reverse=backward)
+    return (failures + lacking or [(0, -1, 0, 0, 0, 0)])[0]
+
+
+# Collectives, decided by running them forwards piece by piece
+
+
+def is_allgather(
+    num_nodes: int, links: Links, unit: int, rows: list[Row], shards: list[int] | None = None
+) -> bool:
+    """Whether every row sends what its sender holds before its step and all end with all (def:allgather)."""
+    shards = list(range(num_nodes)) if shards is None else shards
+    held: list[set] = [{(u, x) for x in range(unit)} for u in range(num_nodes)]
+    for now in sorted({row[4] for row in rows}):
+        arriving = []
+        for source, lo, hi, link, step in rows:
+            if step != now:
+                continue
+            u, w = links[link]
+            chunk = {(source, x) for x in range(lo, hi)}
+            if u == w or not chunk <= held[u]:
+                return False
+            arriving.append((w, chunk))
+        for w, chunk in arriving:
+            held[w] |= chunk
+    return all((v, x) in held[u] for u in range(num_nodes) for v in shards for x in range(unit))
+
+
+def is_reduce_scatter(
+    num_nodes: int, links: Links, unit: int, rows: list[Row], shards: list[int] | None = None
+) -> bool:
+    """Whether each shard's node ends with every node's part exactly once, and every row had a share in that.
+
+    A row adds its sender's sum, as of before the step, to the receiver's. It stamps what it sends, so the
+    final sum tells which rows helped.
+    """
+    shards = list(range(num_nodes)) if shards is None else shards
+    sums: dict[tuple[int, int, int], Counter] = {
+        (u, v, x): Counter([u]) for u in range(num_nodes) for v in shards for x in range(unit)
+    }
+    for now in sorted({row[4] for row in rows}):
+        before = {key: sums[key].copy() for key in sums}
+        for r, (source, lo, hi, link, step) in enumerate(rows):
+            if step != now:
+                continue
+            u, w = links[link]
+            if u == w:
+                return False
+            for x in range(lo, hi):
+                sums[w, source, x] += before[u, source, x] + Counter([("row", r)])
+    once = all(sums[v, v, x][u] == 1 for v in shards for x in range(unit) for u in range(num_nodes))
+    helped = all(
+        sums[source, source, x]["row", r]
+        for r, (source, lo, hi, _, _) in enumerate(rows)
+        for x in range(lo, hi)
+    )
+    return once and helped
+
+
+def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
+    """Whether each shard's rows split at some step into a reduction and a gathering: every split is tried."""
+    last = max((row[4] for row in rows), default=0)
+
+    def is_split_at(v: int, t: int) -> bool:
+        reduction = [row for row in rows if row[0] == v and row[4] < t]
+        gathering = [row for row in rows if row[0] == v and row[4] >= t]
+        return is_allgather(num_nodes, links, unit, gathering, [v]) and is_reduce_scatter(
+            num_nodes, links, unit, reduction, [v]
+        )
+
+    return all(any(is_split_at(v, t) for t in range(1, last + 2)) for v in range(num_nodes))
+
+
+IS_COLLECTIVE = {"allgather": is_allgather, "reduce-scatter": is_reduce_scatter, "allreduce": is_allreduce}
+
+
+# Schedules of the paper, as the tests' starting points
+
+
+def reverse(rows: list[Row]) -> list[Row]:
+    """Return the reverse schedule (thm:scheduleswitch), for the links turned round in place."""
+    last = max((row[4] for row in rows), default=0)
+    return [(source, lo, hi, link, last - step + 1) for source, lo, hi, link, step in rows]
+
+
+def then(first: list[Row], second: list[Row]) -> list[Row]:
+    """Return the rows of one schedule followed by those of another (sec:allreduceopt)."""
+    last = max((row[4] for row in first), default=0)
+    return first + [(source, lo, hi, link, last + step) for source, lo, hi, link, step in second]
+
+
+def hypercube(dimensions: int) -> Links:
+    """Return the links of the hypercube sorted by (tail, head)."""
+    return sorted((u, u ^ 1 << k) for u in range(2**dimensions) for k in range(dimensions))
+
+
+def hypercube_allgather(dimensions: int) -> list[Row]:
+    """Return recursive doubling in ``dimensions`` pieces, piece j starting with dimension j: T_B = T_B*."""
+    number = {link: e for e, link in enumerate(hypercube(dimensions))}
+    rows = []
+    for piece in range(dimensions):
+        held = {u: {u} for u in range(2**dimensions)}
+        for step in range(1, dimensions + 1):
+            far = 1 << (piece + step - 1) % dimensions
+            rows += [(v, piece, piece + 1, number[u, u ^ far], step) for u in held for v in held[u]]
+            held = {u: held[u] | held[u ^ far] for u in held}
+    return rows
+
+
+def line_graph_schedule(links: Links, unit: int, rows: list[Row]) -> list[Row]:
+    """Return A_{L(G)} (def:linegraph) for the links ``line_graph`` returns."""
+    number = {pair: e for e, pair in enumerate(line_graph(links))}
+    out = [(e, 0, unit, number[e, f], 1) for e, f in number if e != f]
+    for v, lo, hi, e, step in rows:
+        into_v = [f for f, (_, end) in enumerate(links) if end == v]
+        onward = [f for f, (start, _) in enumerate(links) if start == links[e][1]]
+        out += [(f, lo, hi, number[e, g], step + 1) for f in into_v for g in onward if f != g]
+    return out
+
+
+def degree_expand_schedule(
+    num_nodes: int, links: Links, unit: int, rows: list[Row], times: int
+) -> tuple[int, list[Row]]:
+    """Return (unit, A_{G*n}) (def:degexpschedule) for the links ``degree_expand`` returns."""
+    ports = Counter(w for _, w in links)[0] * times
+    copies = range(times)
+    out = [
+        (v * times + j, lo * ports, hi * ports, (e * times + j) * times + i, step)
+        for v, lo, hi, e, step in rows
+        for i in copies
+        for j in copies
+    ]
+    last = max(row[4] for row in rows)
+    into: dict[int, list[int]] = defaultdict(list)
+    for number, (_, w) in enumerate(degree_expand(links, times)):
+        into[w].append(number)
+    for u, i, j in product(range(num_nodes), copies, copies):
+        for k, number in enumerate(into[u * times + j] if i != j else ()):
+            out.append((u * times + i, k * unit, (k + 1) * unit, number, last + 1))
+    return unit * ports, out
+
+
+def cartesian_power_schedule(num_nodes: int, links: Links, unit: int, rows: list[Row], times: int) -> tuple:
+    """Return (links, unit, rows) of the Cartesian power's schedule (thm:cartesianpowperformance)."""
+    last = max(row[4] for row in rows)
+    nodes = list(product(range(num_nodes), repeat=times))
+    place = {node: i for i, node in enumerate(nodes)}
+    ends, number = [], {}
+    for axis, (e, (u, w)) in product(range(times), enumerate(links)):
+        for rest in product(range(num_nodes), repeat=times - 1):
+            tail, head = ((*rest[:axis], x, *rest[axis:]) for x in (u, w))
+            number[axis, e, tail] = len(ends)
+            ends.append((place[tail], place[head]))
+    out = []
+    for turn, j in product(range(times), range(times)):
+
+        def turned(node: tuple, turn: int = turn) -> tuple:
+            return (*node[times - turn :], *node[: times - turn])
+
+        for w, lo, hi, e, step in rows:
+            u = links[e][0]
+            for x, y in product(product(range(num_nodes), repeat=j), repeat=2):
+                for z in product(range(num_nodes), repeat=times - 1 - j):
+                    source, tail = turned((*x, w, *z)), turned((*y, u, *z))
+                    link = number[(j + turn) % times, e, tail]
+                    out.append((place[source], turn * unit + lo, turn * unit + hi, link, step + j * last))
+    return ends, unit * times, out
+
+
+def hypercube_columns(
+    dimensions: int, split: int = 1, collective: str = "allgather"
+) -> dict[str, np.ndarray]:
+    """Return ``hypercube_allgather`` as columns in the order of a schedule, for millions of rows.
+
+    Each piece is cut into ``split`` rows. At step s, the link of u along dimension k carries piece
+    (k - s + 1) mod n of the 2^(s-1) nodes that differ from u in the dimensions this piece has crossed before.
+    """
+    n, nodes = dimensions, np.arange(2**dimensions)
+    far = np.sort(nodes[:, None] ^ (1 << np.arange(n)), axis=1)
+    tail, head = np.repeat(nodes, n), far.ravel()
+    crossed = np.log2(head ^ tail).astype(np.int64)
+    turned = np.lexsort((tail, head))  # the link the other way
+    parts = []
+    for step in range(1, n + 1):
+        spans = np.zeros((n, 1), np.int64)
+        for k in range(step - 1):
+            spans = np.concatenate([spans, spans ^ (1 << (np.arange(n)[:, None] + k) % n)], axis=1)
+        piece = (crossed - step + 1) % n
+        parts.append((step, piece, np.sort(tail[:, None] ^ spans[piece], axis=1).astype(np.int32)))
+    backward = [(n + 1 - step, piece[turned], source[turned]) for step, piece, source in reversed(parts)]
+    onward = [(n + step, piece, source) for step, piece, source in parts]
+    chosen = {"allgather": parts, "reduce-scatter": backward, "allreduce": backward + onward}[collective]
+    num_rows = sum(source.size for _, _, source in chosen) * split
+    columns = {what: np.empty(num_rows, np.int64 if what in ("lo", "hi") else np.int32) for what in ROW}
+    columns["step"] = columns["step"].astype(np.int16)
+    at = 0
+    for step, piece, source in chosen:
+        shape = (*source.shape, split)
+        here = slice(at, at + source.size * split)
+        at = here.stop
+        columns["source"][here].reshape(shape)[:] = source[:, :, None]
+        columns["lo"][here].reshape(shape)[:] = piece[:, None, None] * split + np.arange(split)
+        columns["link"][here].reshape(shape)[:] = np.arange(piece.size)[:, None, None]
+        columns["step"][here] = step
+    np.add(columns["lo"], 1, out=columns["hi"])
+    return columns | {"tail": tail, "head": head}
