@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import resource
 import sys
@@ -83,7 +84,7 @@ def machine() -> dict[str, Any]:
         "machine": platform.machine(),
         "system": platform.system(),
         "python": platform.python_version(),
-        "cores": len(__import__("os").sched_getaffinity(0)),
+        "cores": len(os.sched_getaffinity(0)),
         "versions": {package: version(package) for package in packages},
     }
 
@@ -94,8 +95,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--full", action="store_true", help="solve every LP; otherwise those of 16 nodes, scaled up")
     parser.add_argument("--json", type=Path, help="also write the results here")
     args = parser.parse_args(argv)
-    head = f"{'recipe':14} {'N':>5} {'LP s':>9} {'cost s':>8} {'ratio':>7} {'schedule s':>10} {'ratio':>7} {'1 node s':>9} {'MB':>6}"
-    print(head)
+    print(f"{'':14} {'':5} {'LPs':>9} {'cost':>16} {'schedule':>18} {'cost by':>9}")
+    print(f"{'recipe':14} {'N':>5} {'s':>9} {'s':>8} {'ratio':>7} {'s':>10} {'ratio':>7} {'1 node s':>9} {'MB':>6}")
     results = []
     for recipe in args.cases:
         row = measure(recipe, None if args.full else 16)
@@ -104,7 +105,8 @@ def main(argv: list[str] | None = None) -> int:
         print(
             f"{recipe:14} {row['nodes']:5} {row['lp_seconds']:8.2f}{'~' if row['lp_sampled'] else ' '} "
             f"{row['cost_seconds']:8.4f} {row['cost_ratio']:7.0f} {row['schedule_seconds']:10.4f} "
-            f"{row['schedule_ratio']:7.0f} {'-' if alone is None else format(alone, '9.5f'):>9} {row['peak_memory_mb']:6.0f}",
+            f"{row['schedule_ratio']:7.0f} {'-' if alone is None else format(alone, '.5f'):>9} "
+            f"{row['peak_memory_mb']:6.0f}",
             flush=True,
         )
     if any(row["lp_sampled"] for row in results):

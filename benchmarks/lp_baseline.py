@@ -39,9 +39,9 @@ class Solver:
         lp.row_upper_ = np.r_[np.zeros(num_links), np.ones(sources)]
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         lp.a_matrix_.start_ = np.r_[np.arange(0, 2 * columns + 1, 2), 2 * columns + num_links].astype(np.int32)
-        lp.a_matrix_.index_ = np.r_[
-            np.stack([link, num_links + source], axis=1).ravel(), np.arange(num_links)
-        ].astype(np.int32)
+        lp.a_matrix_.index_ = np.r_[np.stack([link, num_links + source], axis=1).ravel(), np.arange(num_links)].astype(
+            np.int32
+        )
         lp.a_matrix_.value_ = np.r_[np.ones(2 * columns), -np.ones(num_links)]
         self.highs.passModel(lp)
         self.highs.run()

@@ -8,8 +8,9 @@ from itertools import combinations
 
 import highspy
 import numpy as np
-import reference
 from benchmarks.lp_baseline import Solver
+
+import reference
 
 
 def problems(num_nodes: int, links: list) -> list[tuple[int, int, list[int], list[set[int]]]]:

@@ -113,9 +113,7 @@ def cost(num_nodes: int, links: Links, unit: int, rows: list[Row], rates: list[i
     return steps, sum(seconds.values(), Fraction(0))
 
 
-def seconds(
-    num_nodes: int, unit: int, rows: list[Row], rates: list[int], delays: list[int], size: int
-) -> Fraction:
+def seconds(num_nodes: int, unit: int, rows: list[Row], rates: list[int], delays: list[int], size: int) -> Fraction:
     """Return how long the steps take in turn, each as long as its slowest link (sec:heterogeneous)."""
     took: dict[int, Fraction] = defaultdict(Fraction)
     for (step, link), load in link_loads(rows).items():
@@ -185,9 +183,7 @@ def spread(num_nodes, unit, giver, taker, rows, wanted, backward, once):
 # Collectives, decided by running them forwards piece by piece
 
 
-def is_allgather(
-    num_nodes: int, links: Links, unit: int, rows: list[Row], shards: list[int] | None = None
-) -> bool:
+def is_allgather(num_nodes: int, links: Links, unit: int, rows: list[Row], shards: list[int] | None = None) -> bool:
     """Whether every row sends what its sender holds before its step and all end with all (def:allgather)."""
     shards = list(range(num_nodes)) if shards is None else shards
     held: list[set] = [{(u, x) for x in range(unit)} for u in range(num_nodes)]
@@ -230,9 +226,7 @@ def is_reduce_scatter(
                 sums[w, source, x] += before[u, source, x] + Counter([("row", r)])
     once = all(sums[v, v, x][u] == 1 for v in shards for x in range(unit) for u in range(num_nodes))
     helped = all(
-        sums[source, source, x]["row", r]
-        for r, (source, lo, hi, _, _) in enumerate(rows)
-        for x in range(lo, hi)
+        sums[source, source, x]["row", r] for r, (source, lo, hi, _, _) in enumerate(rows) for x in range(lo, hi)
     )
     return once and helped
 
@@ -347,9 +341,7 @@ def cartesian_power_schedule(num_nodes: int, links: Links, unit: int, rows: list
     return ends, unit * times, out
 
 
-def hypercube_columns(
-    dimensions: int, split: int = 1, collective: str = "allgather"
-) -> dict[str, np.ndarray]:
+def hypercube_columns(dimensions: int, split: int = 1, collective: str = "allgather") -> dict[str, np.ndarray]:
     """Return ``hypercube_allgather`` as columns in the order of a schedule, for millions of rows.
 
     Each piece is cut into ``split`` rows. At step s, the link of u along dimension k carries piece

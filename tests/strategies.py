@@ -28,9 +28,7 @@ def pairs(topology: Topology) -> list[tuple[int, int]]:
     return list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
 
 
-def topology_of(
-    num_nodes: int, links: list[tuple[int, int]], name: str = "", **columns: list[int]
-) -> Topology:
+def topology_of(num_nodes: int, links: list[tuple[int, int]], name: str = "", **columns: list[int]) -> Topology:
     return Topology.from_links(num_nodes, [u for u, _ in links], [w for _, w in links], name, **columns)
 
 
@@ -78,9 +76,7 @@ def link_lists(draw, min_nodes=1, max_nodes=6, max_links=14, loops=True):
     """Draw (num_nodes, links) without order: irregular, with parallel links, perhaps with self-loops."""
     n = draw(st.integers(min_nodes, max_nodes))
     nodes = st.integers(0, n - 1)
-    links = (
-        st.tuples(nodes, nodes) if loops else st.tuples(nodes, nodes).filter(lambda link: link[0] != link[1])
-    )
+    links = st.tuples(nodes, nodes) if loops else st.tuples(nodes, nodes).filter(lambda link: link[0] != link[1])
     return n, draw(st.lists(links, max_size=max_links if loops or n > 1 else 0))
 
 
@@ -109,9 +105,7 @@ def topologies(draw, source=None, columns=False):
 # Schedules. A seeded generator grows them a step at a time; hypothesis draws the seed.
 
 
-def merged(
-    rng: Random, pieces: list[tuple[int, int, int]], step: int
-) -> list[tuple[int, int, int, int, int]]:
+def merged(rng: Random, pieces: list[tuple[int, int, int]], step: int) -> list[tuple[int, int, int, int, int]]:
     """Return rows for (source, link, piece), some runs of consecutive pieces made into one chunk."""
     runs: list[list[int]] = []
     for source, link, x in sorted(pieces):
@@ -219,9 +213,7 @@ def swap_steps(rng: Random, case: Case) -> Case:
 
 def change_link(rng: Random, case: Case) -> Case:
     r = rng.randrange(len(case.rows))
-    return _with_row(
-        case, r, link=rng.choice([e for e in range(len(case.links)) if e != case.rows[r][3]] or [0])
-    )
+    return _with_row(case, r, link=rng.choice([e for e in range(len(case.links)) if e != case.rows[r][3]] or [0]))
 
 
 def change_source(rng: Random, case: Case) -> Case:

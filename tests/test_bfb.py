@@ -3,15 +3,14 @@
 from fractions import Fraction
 from math import ceil, lcm
 
-import lp
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import connected_link_lists, pairs, topologies, topology_of
 
 import linkstep
+import lp
+import reference
 from linkstep.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time
 from linkstep.bfb._cost import solve
 from linkstep.bfb._problems import Links
@@ -19,6 +18,7 @@ from linkstep.check import check_allgather
 from linkstep.cost import Cost, bandwidth_bound, cost_of, time_of
 from linkstep.errors import LinkstepError, ScheduleError, TopologyError
 from linkstep.topology import Topology
+from strategies import connected_link_lists, pairs, topologies, topology_of
 
 CONNECTED = connected_link_lists(min_nodes=2, max_nodes=7, max_extra=12)
 
@@ -95,9 +95,7 @@ def test_property_integer_program_bound(graph, chunks):
 @given(topologies(CONNECTED, columns=True), st.sampled_from([None, 3]))
 def test_property_links_of_different_bandwidth(topology, chunks):
     """With bandwidths, U is the least max of load / relative rate; every set of links gives a lower bound."""
-    plain = Topology.from_links(
-        topology.num_nodes, topology.tail, topology.head, bandwidth=topology.bandwidth
-    )
+    plain = Topology.from_links(topology.num_nodes, topology.tail, topology.head, bandwidth=topology.bandwidth)
     schedule = bfb_allgather(plain, chunks)
     check_allgather(schedule)
     rates = np.ones(plain.num_links, int) if plain.bandwidth is None else plain.bandwidth
@@ -115,9 +113,7 @@ def test_property_links_of_different_bandwidth(topology, chunks):
 
 def _weighted_load(into, choices, rates) -> Fraction:
     sets = [{e for k, e in enumerate(into) if p >> k & 1} for p in range(1, 1 << len(into))]
-    return max(
-        Fraction(sum(choice <= chosen for choice in choices), sum(rates[e] for e in chosen)) for chosen in sets
-    )
+    return max(Fraction(sum(choice <= chosen for choice in choices), sum(rates[e] for e in chosen)) for chosen in sets)
 
 
 @settings(max_examples=15)

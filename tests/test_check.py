@@ -66,9 +66,7 @@ def assert_witness_is_true(schedule: Schedule, error: ScheduleError) -> None:
     e = schedule.link[r]
     u, w = schedule.topology.tail[e], schedule.topology.head[e]
     chunk = f"[{schedule.lo[r]}, {schedule.hi[r]})/{schedule.unit} of shard {schedule.source[r]}"
-    assert message.startswith(
-        f"row {r}: step {schedule.step[r]}, link {e} ({u} -> {w}) carries {chunk}, but "
-    )
+    assert message.startswith(f"row {r}: step {schedule.step[r]}, link {e} ({u} -> {w}) carries {chunk}, but ")
 
 
 # Verdicts
@@ -172,13 +170,9 @@ def test_reverse_schedules(case):
     """thm:scheduleswitch, where nothing arrives twice: the reverse on the transpose is a reduce-scatter."""
     rows = strategies.random_allgather(Random(1), case.num_nodes, case.links, case.unit, once=True)
     turned = [(w, u) for u, w in case.links]
-    assert assert_same_verdict(
-        Case(case.num_nodes, turned, case.unit, reference.reverse(rows), "reduce-scatter")
-    )
+    assert assert_same_verdict(Case(case.num_nodes, turned, case.unit, reference.reverse(rows), "reduce-scatter"))
     # With repeats it still reaches everyone, as the theorem says; a repeat is reduced twice, so we refuse it.
-    assert_same_verdict(
-        Case(case.num_nodes, turned, case.unit, reference.reverse(case.rows), "reduce-scatter")
-    )
+    assert_same_verdict(Case(case.num_nodes, turned, case.unit, reference.reverse(case.rows), "reduce-scatter"))
 
 
 def test_figure_of_the_paper():
@@ -376,8 +370,7 @@ def test_rows_by_source(case, data):
     found = [rows[ptr[v] : ptr[v + 1]].tolist() for v in range(n)]
     source, step = schedule.source.tolist(), schedule.step.tolist()
     assert found == [
-        [r for r in range(len(source)) if source[r] == v and step[r] in range(first[v], last[v])]
-        for v in range(n)
+        [r for r in range(len(source)) if source[r] == v and step[r] in range(first[v], last[v])] for v in range(n)
     ]
     assert ptr[-1] == rows.size
 
@@ -432,9 +425,7 @@ def test_spread(case, mutate, backward, once, seed):
 # Large schedules
 
 
-def hypercube_schedule(
-    dimensions: int, split: int = 1, collective: str = "allgather", change=None
-) -> Schedule:
+def hypercube_schedule(dimensions: int, split: int = 1, collective: str = "allgather", change=None) -> Schedule:
     """Return the large hypercube's schedule by the exact constructor; ``change`` edits the columns first."""
     columns = reference.hypercube_columns(dimensions, split, collective)
     links = np.stack([columns.pop("tail"), columns.pop("head")], axis=1)
@@ -534,7 +525,8 @@ start = time.process_time()  # a busy machine is not our concern
 check(schedule)
 seconds = time.process_time() - start
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({"rows": schedule.num_rows, "seconds": seconds, "bytes": peak, "steps": cost_of(schedule).steps}))
+figures = {"rows": schedule.num_rows, "seconds": seconds, "bytes": peak, "steps": cost_of(schedule).steps}
+print(json.dumps(figures))
 """
 
 

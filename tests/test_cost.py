@@ -93,9 +93,7 @@ def test_time_with_both_columns(drawn, size):
 @pytest.mark.parametrize("columns", [{}, {"bandwidth": [1, 1]}, {"alpha": [1, 1]}])
 def test_times_need_both_columns(columns):
     schedule = Schedule.from_columns(topology_of(2, [(0, 1), (1, 0)], **columns), 1, [], [], [], [], [])
-    with pytest.raises(
-        LinkstepError, match=r"^times need both link columns: alpha \(ns\) and bandwidth \(bit/s\)$"
-    ):
+    with pytest.raises(LinkstepError, match=r"^times need both link columns: alpha \(ns\) and bandwidth \(bit/s\)$"):
         time_of(schedule, "1MB")
 
 
@@ -141,9 +139,7 @@ def test_one_node_costs_nothing(links):
 
 def test_loads_past_32_bits():
     unit = 2**60
-    schedule = Schedule.from_columns(
-        ring(2), unit, [0, 1, 0], [0, 0, 0], [unit, unit, unit - 1], [0, 1, 0], [1, 1, 2]
-    )
+    schedule = Schedule.from_columns(ring(2), unit, [0, 1, 0], [0, 0, 0], [unit, unit, unit - 1], [0, 1, 0], [1, 1, 2])
     assert cost_of(schedule) == Cost(2, 1 - Fraction(1, 2 * unit))
 
 
@@ -163,9 +159,7 @@ def test_step_loads(case, num_classes, seed):
 
 
 def hypercube_case(dimensions):
-    return Case(
-        2**dimensions, reference.hypercube(dimensions), dimensions, reference.hypercube_allgather(dimensions)
-    )
+    return Case(2**dimensions, reference.hypercube(dimensions), dimensions, reference.hypercube_allgather(dimensions))
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4, 6])
@@ -336,9 +330,7 @@ def test_fabric_is_exact():
     assert fabric.link_bandwidth == 25 * 10**9
     assert fabric.gamma == 0
     cost = Cost(3, Fraction(7, 8))
-    assert fabric.allgather_time(cost, "1MB") == Fraction(3, 10**5) + Fraction(7, 8) * Fraction(
-        8 * 10**6, 10**11
-    )
+    assert fabric.allgather_time(cost, "1MB") == Fraction(3, 10**5) + Fraction(7, 8) * Fraction(8 * 10**6, 10**11)
     assert fabric.reduce_scatter_time(cost, "1MB") == fabric.allgather_time(cost, "1MB")
 
 
@@ -372,9 +364,7 @@ def test_fabric_refuses(arguments, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    "arguments", [("10", "100Gbps", 4), (-1, "100Gbps", 4), ("10us", -5, 4), ("10us", "100", 4)]
-)
+@pytest.mark.parametrize("arguments", [("10", "100Gbps", 4), (-1, "100Gbps", 4), ("10us", -5, 4), ("10us", "100", 4)])
 def test_fabric_refuses_bad_quantities(arguments):
     with pytest.raises(UnitError):
         Fabric.of(*arguments)

@@ -26,9 +26,7 @@ def torus(side):
     u = np.arange(side * side)
     heads = [u // side * side + (u + 1) % side, (u + side) % (side * side)]
     tail, head = np.tile(u, 2), np.concatenate(heads)
-    return Topology.from_links(
-        side * side, np.concatenate([tail, head]), np.concatenate([head, tail]), "torus"
-    )
+    return Topology.from_links(side * side, np.concatenate([tail, head]), np.concatenate([head, tail]), "torus")
 
 
 SQUARE = Topology.from_links(4, [0, 0, 1, 1, 2, 2, 3, 3], [2, 3, 2, 3, 0, 1, 0, 1], "K(2,2)")
@@ -110,9 +108,7 @@ def test_a_curve_starts_and_ends_at_its_nodes():
     assert _along(a, b, 0.5, 0.5).tolist() == [1, -0.5]
 
 
-@pytest.mark.parametrize(
-    "topology", [SQUARE, torus(8), digraph(100, 7, 31), circulant(300, 1), digraph(40, 1)]
-)
+@pytest.mark.parametrize("topology", [SQUARE, torus(8), digraph(100, 7, 31), circulant(300, 1), digraph(40, 1)])
 def test_layout_puts_nodes_apart_in_the_disc(topology):
     place = layout(topology)
     assert place.shape == (topology.num_nodes, 2)
@@ -134,9 +130,7 @@ def test_unknown_ending(tmp_path, name):
 
 
 def test_rejections(tmp_path):
-    with pytest.raises(
-        TopologyError, match=f"pictures are drawn up to {MAX_NODES} nodes, not {MAX_NODES + 1}"
-    ):
+    with pytest.raises(TopologyError, match=f"pictures are drawn up to {MAX_NODES} nodes, not {MAX_NODES + 1}"):
         draw_topology(Topology.from_links(MAX_NODES + 1, [], []), tmp_path / "a.svg")
     for link in (-1, 8):
         with pytest.raises(LinkstepError, match=rf"labels: link must lie in \[0, 8\), not {link}"):

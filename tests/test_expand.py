@@ -55,9 +55,7 @@ def test_line_graph(topology):
 @given(topologies(link_lists(max_nodes=4, max_links=8, loops=False)), st.integers(1, 3))
 def test_degree_expand(topology, times):
     expanded = degree_expand(topology, times)
-    assert expanded == topology_of(
-        topology.num_nodes * times, reference.degree_expand(pairs(topology), times)
-    )
+    assert expanded == topology_of(topology.num_nodes * times, reference.degree_expand(pairs(topology), times))
     copies = nx.empty_graph(times, create_using=nx.MultiDiGraph)
     assert expanded == numbered(nx.lexicographic_product(topology.to_networkx(), copies))
     assert expanded.degree == topology.degree * times
@@ -77,9 +75,7 @@ def test_cartesian_power(topology, times):
     power = cartesian_power(topology, times)
     n, links = topology.num_nodes, pairs(topology)
     for _ in range(times - 1):
-        links = reference.cartesian_product(
-            topology.num_nodes, pairs(topology), n, links
-        )  # from the other end
+        links = reference.cartesian_product(topology.num_nodes, pairs(topology), n, links)  # from the other end
         n *= topology.num_nodes
     assert power == topology_of(n, links)
 
@@ -111,9 +107,7 @@ def test_link_columns_are_refused(topology, expansion):
         return
     with pytest.raises(TopologyError) as caught:
         function(topology)
-    assert (
-        str(caught.value) == f"{what} takes a topology whose links are all alike, not one with link columns"
-    )
+    assert str(caught.value) == f"{what} takes a topology whose links are all alike, not one with link columns"
 
 
 def test_degree_expansion_refuses_self_loops():
@@ -212,9 +206,7 @@ def bfb_case(topology: Topology, unit: int = 2) -> Case:
     number = {link: e for e, link in enumerate(pairs(topology))}
     n = topology.num_nodes
     if topology == ring(n):
-        rows = [
-            (v, 0, unit, number[(v + t) % n, (v + t + 1) % n], t + 1) for v in range(n) for t in range(n - 1)
-        ]
+        rows = [(v, 0, unit, number[(v + t) % n, (v + t + 1) % n], t + 1) for v in range(n) for t in range(n - 1)]
     elif topology == complete(n):
         rows = [(u, 0, unit, e, 1) for (u, _), e in number.items()]
     else:
@@ -274,9 +266,7 @@ def test_any_schedule_expands_to_the_line_graph(seed, topology):
     rows = random_allgather(Random(seed), topology.num_nodes, pairs(topology), 2, once=False)
     base = cost_of(Case(topology.num_nodes, pairs(topology), 2, rows).schedule())
     expanded = line_graph(topology)
-    case = Case(
-        expanded.num_nodes, pairs(expanded), 2, reference.line_graph_schedule(pairs(topology), 2, rows)
-    )
+    case = Case(expanded.num_nodes, pairs(expanded), 2, reference.line_graph_schedule(pairs(topology), 2, rows))
     assert case.is_right
     schedule = case.schedule()
     check(schedule)
@@ -290,13 +280,9 @@ def test_degree_expanded_schedules(name, times):
     """thm:degexp: T_L + 1 and T_B + (n-1)/(nN), so bandwidth-optimal again."""
     topology, cost = OPTIMAL[name]
     case = bfb_case(topology)
-    unit, rows = reference.degree_expand_schedule(
-        topology.num_nodes, pairs(topology), case.unit, case.rows, times
-    )
+    unit, rows = reference.degree_expand_schedule(topology.num_nodes, pairs(topology), case.unit, case.rows, times)
     expanded = degree_expand(topology, times)
-    schedule = Case(
-        expanded.num_nodes, reference.degree_expand(pairs(topology), times), unit, rows
-    ).schedule()
+    schedule = Case(expanded.num_nodes, reference.degree_expand(pairs(topology), times), unit, rows).schedule()
     assert schedule.topology == expanded
     check(schedule)
     more = Fraction(times - 1, times * topology.num_nodes)

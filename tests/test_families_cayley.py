@@ -46,9 +46,7 @@ def groups_with_elements(draw, least=1):
 def test_group_laws(case):
     group, (x, y, z, *_) = case
     one = group.identity
-    assert slow_product(group, slow_product(group, x, y), z) == slow_product(
-        group, x, slow_product(group, y, z)
-    )
+    assert slow_product(group, slow_product(group, x, y), z) == slow_product(group, x, slow_product(group, y, z))
     assert slow_product(group, x, one) == x == slow_product(group, one, x)
     assert slow_product(group, x, group.inverse(x)) == one == slow_product(group, group.inverse(x), x)
     assert group.times(np.array([group.number(x)]), y).tolist() == [group.number(slow_product(group, x, y))]

@@ -112,9 +112,7 @@ def test_toposummary_self_loops_of_generalized_kautz(degree):
         assert diameter(built) <= moore_steps(size, degree) + 1
 
 
-@pytest.mark.parametrize(
-    ("args", "optimal"), [((3, 4), True), ((3, 12), False), ((3, 5), False), ((4, 64), False)]
-)
+@pytest.mark.parametrize(("args", "optimal"), [((3, 4), True), ((3, 12), False), ((3, 5), False), ((4, 64), False)])
 def test_toposummary_bandwidth_of_generalized_kautz(args, optimal):
     assert BY_NOTATION["Pi_{d,m}"].bandwidth_optimal(*args) == optimal
 

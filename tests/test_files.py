@@ -207,9 +207,7 @@ def test_a_file_too_large_for_memory(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize(
-    "data", [b"", b"\0", b"\xff\xfe\0", b"PK\x03\x04", b"[1]", b"<a/>", bytes(range(256))]
-)
+@pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xfe\0", b"PK\x03\x04", b"[1]", b"<a/>", bytes(range(256))])
 def test_foreign_bytes(tmp_path, suffix, data):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(data)
@@ -648,9 +646,7 @@ def test_save_refuses(tmp_path):
     with pytest.raises(FileError, match=r"t\.txt: the name must end in one of .npz, .json, .csv, .graphml"):
         save(RING, tmp_path / "t.txt")
     for suffix in (".csv", ".graphml"):
-        with pytest.raises(
-            FileError, match=f"a {suffix} file holds a topology, not a schedule: save it as .npz"
-        ):
+        with pytest.raises(FileError, match=f"a {suffix} file holds a topology, not a schedule: save it as .npz"):
             save(GATHER, tmp_path / f"s{suffix}")
     with pytest.raises(FileError, match=r"t\.npz: there is no folder .*nowhere"):
         save(RING, tmp_path / "nowhere" / "t.npz")

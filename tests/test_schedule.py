@@ -78,9 +78,7 @@ def test_the_constructor_wants_rows_in_order(column):
     first, second = [0, 0, 2, 0, 1], [0, 0, 2, 0, 1]
     second[(4, 3, 0, 1)[column]] += 1
     assert exact(RING, 2, [first, second]).num_rows == 2
-    with pytest.raises(
-        ScheduleError, match=r"^row 1: rows must be sorted by \(step, link, source, lo\)$"
-    ) as caught:
+    with pytest.raises(ScheduleError, match=r"^row 1: rows must be sorted by \(step, link, source, lo\)$") as caught:
         exact(RING, 2, [second, first])
     assert caught.value.row == 1
 
@@ -132,9 +130,7 @@ def test_first_misplaced(data):
 def test_first_misplaced_in_longer_rows():
     """In-range rows in order, one pair exchanged: found where it is."""
     rng = Random(7)
-    rows = sorted(
-        {(rng.randint(1, 9), rng.randrange(4), rng.randrange(4), rng.randrange(4)) for _ in range(80)}
-    )
+    rows = sorted({(rng.randint(1, 9), rng.randrange(4), rng.randrange(4), rng.randrange(4)) for _ in range(80)})
     rows = [(source, lo, lo + 1, link, step) for step, link, source, lo in rows]
     for r in range(len(rows) - 1):
         swapped = [*rows[:r], rows[r + 1], rows[r], *rows[r + 2 :]]
@@ -152,9 +148,7 @@ def test_empty_schedules():
 
 def test_equality():
     one = Schedule.from_columns(RING, 1, **ROW)
-    same = Schedule.from_columns(
-        ring(3), np.int64(1), **{what: np.array(v, np.int8) for what, v in ROW.items()}
-    )
+    same = Schedule.from_columns(ring(3), np.int64(1), **{what: np.array(v, np.int8) for what, v in ROW.items()})
     assert one == same
     assert hash(one) == hash(same)
     assert type(same.unit) is int

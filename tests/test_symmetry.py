@@ -76,9 +76,7 @@ def test_isomorphism_of_relabelled(data, topology):
     mapping = isomorphism(topology, other)
     assert mapping is not None
     assert mapping.dtype == np.int32
-    assert tuple(mapping.tolist()) in reference.mappings(
-        topology.num_nodes, rich_links(topology), rich_links(other)
-    )
+    assert tuple(mapping.tolist()) in reference.mappings(topology.num_nodes, rich_links(topology), rich_links(other))
 
 
 @settings(max_examples=150)
@@ -98,9 +96,7 @@ def test_isomorphism_against_every_permutation(data, graph):
 @given(link_lists(min_nodes=1, max_nodes=7, max_links=9), link_lists(min_nodes=1, max_nodes=7, max_links=9))
 def test_isomorphism_against_networkx(one, two):
     left, right = topology_of(*one), topology_of(*two)
-    expected = nx.is_isomorphic(
-        counted(left), counted(right), edge_match=lambda a, b: a["count"] == b["count"]
-    )
+    expected = nx.is_isomorphic(counted(left), counted(right), edge_match=lambda a, b: a["count"] == b["count"])
     assert (isomorphism(left, right) is not None) == expected
 
 

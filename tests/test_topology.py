@@ -136,9 +136,7 @@ def test_views_against_the_list_of_links(topology):
         into = topology.in_link[topology.in_ptr[u] : topology.in_ptr[u + 1]].tolist()
         assert list(out) == [e for e, link in enumerate(links) if link[0] == u]
         assert into == [e for e, link in enumerate(links) if link[1] == u]
-        assert topology.in_tail[topology.in_ptr[u] : topology.in_ptr[u + 1]].tolist() == [
-            links[e][0] for e in into
-        ]
+        assert topology.in_tail[topology.in_ptr[u] : topology.in_ptr[u + 1]].tolist() == [links[e][0] for e in into]
     outs = [sum(link[0] == u for link in links) for u in range(n)]
     ins = [sum(link[1] == u for link in links) for u in range(n)]
     assert topology.num_links == len(links)
@@ -180,9 +178,7 @@ def test_transpose(topology):
 def test_relabel(data, topology):
     new = data.draw(st.permutations(range(topology.num_nodes)))
     moved = topology.relabel(new)
-    assert rich_links(moved) == Counter(
-        {(new[u], new[w], *c): k for (u, w, *c), k in rich_links(topology).items()}
-    )
+    assert rich_links(moved) == Counter({(new[u], new[w], *c): k for (u, w, *c), k in rich_links(topology).items()})
     assert moved.name == topology.name
     assert moved.relabel(np.argsort(new)) == topology
 
@@ -293,9 +289,7 @@ def test_distances_against_floyd_warshall(graph):
 def test_distances_against_networkx(topology):
     lengths = dict(nx.all_pairs_shortest_path_length(topology.to_networkx()))
     for u in range(topology.num_nodes):
-        assert distances_from(topology, u).tolist() == [
-            lengths[u].get(w, -1) for w in range(topology.num_nodes)
-        ]
+        assert distances_from(topology, u).tolist() == [lengths[u].get(w, -1) for w in range(topology.num_nodes)]
 
 
 @given(st.data(), link_lists())

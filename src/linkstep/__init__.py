@@ -6,6 +6,8 @@
 (1024, 4)
 """
 
+from linkstep import symmetry
+from linkstep.bfb import bfb_allgather, bfb_certificate, bfb_cost
 from linkstep.check import check, check_allgather, check_allreduce, check_reduce_scatter
 from linkstep.cost import Cost, Fabric, cost_of
 from linkstep.errors import FileError, LinkstepError, RecipeError, ScheduleError, TopologyError, UnitError
@@ -26,6 +28,9 @@ __all__ = [
     "Topology",
     "TopologyError",
     "UnitError",
+    "bfb_allgather",
+    "bfb_certificate",
+    "bfb_cost",
     "check",
     "check_allgather",
     "check_allreduce",
@@ -34,4 +39,5 @@ __all__ = [
     "load",
     "parse",
     "save",
+    "symmetry",
 ]

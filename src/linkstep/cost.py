@@ -66,7 +66,9 @@ class Fabric:
         rate = parse_bandwidth(node_bandwidth)
         reduction = None if reduction_bandwidth is None else parse_bandwidth(reduction_bandwidth)
         if rate <= 0 or (reduction is not None and reduction <= 0):
-            raise LinkstepError(f"bandwidth must be positive, not {node_bandwidth if rate <= 0 else reduction_bandwidth}")
+            raise LinkstepError(
+                f"bandwidth must be positive, not {node_bandwidth if rate <= 0 else reduction_bandwidth}"
+            )
         if degree < 1:
             raise LinkstepError(f"degree must be at least 1, not {degree}")
         return cls(parse_time(alpha), rate, degree, reduction)
@@ -141,7 +143,13 @@ def time_of(schedule: Schedule, size: Number) -> Fraction:
         raise LinkstepError("times need both link columns: alpha (ns) and bandwidth (bit/s)")
     kinds, link_class = np.unique(np.stack([topology.alpha, topology.bandwidth]), axis=1, return_inverse=True)
     loads = _step_loads(
-        schedule.num_steps, kinds.shape[1], link_class.reshape(-1), schedule.lo, schedule.hi, schedule.link, schedule.step
+        schedule.num_steps,
+        kinds.shape[1],
+        link_class.reshape(-1),
+        schedule.lo,
+        schedule.hi,
+        schedule.link,
+        schedule.step,
     )
     bits = 8 * parse_size(size) / (topology.num_nodes * schedule.unit)
     kind = [(Fraction(a, 10**9), b) for a, b in kinds.T.tolist()]

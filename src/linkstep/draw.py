@@ -73,9 +73,7 @@ def _springs(topology: Topology) -> Points:
     edges = list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
     graph = igraph.Graph(n=topology.num_nodes, edges=edges).simplify()
     start = (_circle(topology.num_nodes) * topology.num_nodes**0.5 / 2).tolist()  # of the size it settles to
-    place = np.array(
-        graph.layout_kamada_kawai(seed=start, maxiter=20 * topology.num_nodes).coords, np.float64
-    )
+    place = np.array(graph.layout_kamada_kawai(seed=start, maxiter=20 * topology.num_nodes).coords, np.float64)
     place -= place.mean(axis=0)
     place /= np.linalg.norm(place, axis=1).max()
     # Turn node 0 to the top and the numbers clockwise, as on a circle.
@@ -224,9 +222,7 @@ def _draw_large(axes: Any, topology: Topology, place: Points, labels: Mapping[in
     hues = _hues(n)
     alpha = float(np.clip(1200 / max(len(pairs), 1), 0.22, 0.75))
     width = 0.9 if len(pairs) <= 3000 else 0.5
-    lines = LineCollection(
-        list(place[pairs]), colors=hues[pairs[:, 0]], linewidths=width, alpha=alpha, zorder=1
-    )
+    lines = LineCollection(list(place[pairs]), colors=hues[pairs[:, 0]], linewidths=width, alpha=alpha, zorder=1)
     lines.set_rasterized(len(pairs) > 20_000)  # an SVG of more lines opens slowly
     axes.add_collection(lines)
     axes.scatter(*place.T, s=float(np.clip(4000 / n, 1.5, 30)), c=hues, zorder=3, linewidths=0)

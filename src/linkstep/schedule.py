@@ -61,8 +61,7 @@ class Schedule:
             f"source must be a node in [0, {self.topology.num_nodes}), not {self.source[row]}",
             f"link must lie in [0, {self.topology.num_links}), not {self.link[row]}",
             f"step must be at least 1, not {self.step[row]}",
-            f"chunk must be inside the shard and not empty: "
-            f"[{self.lo[row]}, {self.hi[row]}) of unit {self.unit}",
+            f"chunk must be inside the shard and not empty: [{self.lo[row]}, {self.hi[row]}) of unit {self.unit}",
             "rows must be sorted by (step, link, source, lo)",
         )[rule]
 
@@ -126,7 +125,9 @@ class Schedule:
 
     def __repr__(self) -> str:
         where = self.topology.name or f"N={self.topology.num_nodes}"
-        return f"<Schedule {self.collective} on {where}: {self.num_rows} rows, {self.num_steps} steps, unit {self.unit}>"
+        return (
+            f"<Schedule {self.collective} on {where}: {self.num_rows} rows, {self.num_steps} steps, unit {self.unit}>"
+        )
 
 
 ROW_COLUMNS = ("source", "lo", "hi", "link", "step")

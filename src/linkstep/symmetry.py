@@ -7,8 +7,8 @@ coloured node in between.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from typing import Any
@@ -20,16 +20,21 @@ from linkstep.topology import Ids, Topology
 Signature = tuple[tuple[int, int], ...]
 
 
-@cache
 def _graph_class() -> Any:
-    """Return igraph's compiled graph class by itself: 10 ms, where ``import igraph`` pulls in pyplot for a second."""
-    package = find_spec("igraph")
-    assert package is not None and package.submodule_search_locations is not None
-    spec = PathFinder.find_spec("igraph._igraph", list(package.submodule_search_locations))
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.GraphBase
+    """Return igraph's compiled graph class by itself: 10 ms, where ``import igraph`` pulls in pyplot for a second.
+
+    The module is left where a later ``import igraph`` finds it; it can be initialised only once.
+    """
+    name = "igraph._igraph"
+    if name not in sys.modules:
+        package = find_spec("igraph")
+        assert package is not None and package.submodule_search_locations is not None
+        spec = PathFinder.find_spec(name, list(package.submodule_search_locations))
+        assert spec is not None and spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    return sys.modules[name].GraphBase
 
 
 def _pairs(topology: Topology) -> dict[tuple[int, int], Signature]:
@@ -44,7 +49,9 @@ def _pairs(topology: Topology) -> dict[tuple[int, int], Signature]:
     return {pair: tuple(sorted(links)) for pair, links in found.items()}
 
 
-def _encode(pairs: dict[tuple[int, int], Signature], num_nodes: int, codes: dict[Signature, int]) -> tuple[Any, list[int]]:
+def _encode(
+    pairs: dict[tuple[int, int], Signature], num_nodes: int, codes: dict[Signature, int]
+) -> tuple[Any, list[int]]:
     """Return a simple digraph and vertex colours; ``codes`` numbers signatures, 0 being the plain one."""
     colours = [0] * num_nodes
     edges = []

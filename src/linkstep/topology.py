@@ -36,7 +36,7 @@ def frozen(values: ArrayLike, dtype: type, what: str) -> NDArray[Any]:
     info = np.iinfo(dtype)
     if raw.size and (int(raw.min()) < info.min or int(raw.max()) > info.max):
         raise TopologyError(f"{what} must lie in [{info.min}, {info.max}], not {raw.min()}..{raw.max()}")
-    column = np.array(raw, dtype=dtype)
+    column: NDArray[Any] = np.array(raw, dtype=dtype)
     column.flags.writeable = False
     return column
 
@@ -52,8 +52,8 @@ def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
 class Topology:
     """A directed multigraph: link ``e`` runs from ``tail[e]`` to ``head[e]``.
 
-    Links are sorted by (tail, head) and then by their columns, so equal topologies have equal columns. Parallel links are separate
-    links; a self-loop occupies a port and carries nothing. ``bandwidth`` (bit/s) and ``alpha`` (ns) are
+    Links are sorted by (tail, head) and then by their columns, so equal topologies have equal columns. Parallel links
+    are separate links; a self-loop occupies a port and carries nothing. ``bandwidth`` (bit/s) and ``alpha`` (ns) are
     per-link columns, or None where all links are alike.
 
     >>> t = Topology.from_links(3, [2, 0, 1], [0, 1, 2])
@@ -92,9 +92,7 @@ class Topology:
         for what, ids in (("tail", tails), ("head", heads)):
             bad = np.flatnonzero((ids < 0) | (ids >= num_nodes))
             if bad.size:
-                raise TopologyError(
-                    f"link {bad[0]}: {what} must be a node in [0, {num_nodes}), not {ids[bad[0]]}"
-                )
+                raise TopologyError(f"link {bad[0]}: {what} must be a node in [0, {num_nodes}), not {ids[bad[0]]}")
         given: dict[str, Ints] = {}
         for what, values, least in (("bandwidth", bandwidth, 1), ("alpha", alpha, 0)):
             if values is None:
@@ -182,9 +180,8 @@ class Topology:
             raise TopologyError(f"links must lie in [0, {self.num_links}), not {gone.min()}..{gone.max()}")
         keep = np.ones(self.num_links, bool)
         keep[gone] = False
-        columns = {"bandwidth": self.bandwidth, "alpha": self.alpha}
-        left = {what: None if column is None else column[keep] for what, column in columns.items()}
-        return Topology.from_links(self.num_nodes, self.tail[keep], self.head[keep], **left)
+        bandwidth, alpha = (None if column is None else column[keep] for column in (self.bandwidth, self.alpha))
+        return Topology.from_links(self.num_nodes, self.tail[keep], self.head[keep], bandwidth=bandwidth, alpha=alpha)
 
     def relabel(self, new: ArrayLike) -> Topology:
         """Return the topology with node u renamed ``new[u]``, a permutation of the nodes."""

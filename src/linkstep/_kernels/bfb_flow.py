@@ -11,8 +11,8 @@ _ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def _augment(masks, links, cap, start, want, flow, load, parent, via, queue):  # type: ignore[no-untyped-def]
-    """Send up to ``want`` more from a group with mask ``start`` by moving others; return (sent, first link, links seen).
+def _augment(masks, links, cap, start, want, flow, load, parent, via, queue):
+    """Send up to ``want`` more of a group with mask ``start`` by moving others; return (sent, first link, links seen).
 
     A breadth-first search over links: from a full link a to b if some group that uses a may use b instead. If nothing
     can be sent, the links seen are full and nothing on them can leave: Hall's condition fails there.
@@ -55,7 +55,7 @@ def _augment(masks, links, cap, start, want, flow, load, parent, via, queue):  #
 
 
 @njit(cache=True, nogil=True)
-def _roomiest(mask, links, cap, load, least):  # type: ignore[no-untyped-def]
+def _roomiest(mask, links, cap, load, least):
     """Return the allowed link with most room, if more than ``least``, or -1."""
     room, best = least, -1
     for k in range(links):
@@ -65,7 +65,7 @@ def _roomiest(mask, links, cap, load, least):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _assign(masks, counts, links, cap, share, flow, load, left, work):  # type: ignore[no-untyped-def]
+def _assign(masks, counts, links, cap, share, flow, load, left, work):
     """Spread each group's sources, ``share`` apiece, over its links within cap; return (done, blocking set P).
 
     Whole sources go first, each to the allowed link with most room, groups with fewer links before the others; what is
@@ -109,7 +109,7 @@ def _assign(masks, counts, links, cap, share, flow, load, left, work):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def _most_groups(problems):  # type: ignore[no-untyped-def]
+def _most_groups(problems):
     most = 1
     for i in range(problems.shape[0]):
         most = max(most, problems[i, 4] - problems[i, 2])
@@ -117,7 +117,7 @@ def _most_groups(problems):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _costs_by_flows(problems, group_mask, group_count, link_ptr, link_weight, num, den, node, tight):  # type: ignore[no-untyped-def]
+def _costs_by_flows(problems, group_mask, group_count, link_ptr, link_weight, num, den, node, tight):
     """As ``_costs_by_subsets``, for any degree: a flow that fails at the best ratio so far names a worse set."""
     most = _most_groups(problems)
     flow = np.empty((most, 64), np.int64)
@@ -154,8 +154,8 @@ def _costs_by_flows(problems, group_mask, group_count, link_ptr, link_weight, nu
 
 
 @njit(cache=True, nogil=True)
-def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, share, table, best):  # type: ignore[no-untyped-def]
-    """Raise best[t] to the first row of ``table[t]`` (capacities by class, growing down) that serves all these problems.
+def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, share, table, best):
+    """Raise best[t] to the first row of ``table[t]`` (capacities by class, growing down) that serves these problems.
 
     Return -1, or the number of a problem that no row serves.
     """
@@ -186,7 +186,7 @@ def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, sh
 
 
 @njit(cache=True, nogil=True)
-def _emit(members, group_of, links, local_link, share, scale, flow, step, out, at):  # type: ignore[no-untyped-def]
+def _emit(members, group_of, links, local_link, share, scale, flow, step, out, at):
     """Write the rows of one problem, sources ascending; whole sources first, cut ones last. Return the new end.
 
     ``flow`` is used up. Row r is (source, lo, hi, link, step) = (out[0][r], ..., out[4][r]).
@@ -211,7 +211,21 @@ def _emit(members, group_of, links, local_link, share, scale, flow, step, out, a
 
 
 @njit(cache=True, nogil=True)
-def _rows(problems, group_mask, group_count, members, group_of, link_ptr, link_id, link_class, cap_of, whole_of, share, scale, out):  # type: ignore[no-untyped-def]
+def _rows(
+    problems,
+    group_mask,
+    group_count,
+    members,
+    group_of,
+    link_ptr,
+    link_id,
+    link_class,
+    cap_of,
+    whole_of,
+    share,
+    scale,
+    out,
+):
     """Write the rows of all problems; return (rows, -1), or the number of a problem that does not fit.
 
     At step t each source is ``share[t - 1]`` pieces of ``scale[t - 1]`` units and a link of class c takes
@@ -250,14 +264,14 @@ def _rows(problems, group_mask, group_count, members, group_of, link_ptr, link_i
 
 
 @njit(cache=True, nogil=True)
-def _tally(link, step, counts):  # type: ignore[no-untyped-def]
+def _tally(link, step, counts):
     """Count rows by (step, link)."""
     for r in range(link.size):
         counts[step[r] - 1, link[r]] += 1
 
 
 @njit(cache=True, nogil=True)
-def _place(block, offset, source, lo, hi, link, step):  # type: ignore[no-untyped-def]
+def _place(block, offset, source, lo, hi, link, step):
     """Move rows to their place in canonical order; offset[t - 1, e] is where link e's next row of step t goes."""
     for r in range(block[0].size):
         t, e = block[4][r], block[3][r]

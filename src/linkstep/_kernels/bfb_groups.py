@@ -12,7 +12,7 @@ _ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def _search(in_ptr, in_tail, u, dist, mask, queue):  # type: ignore[no-untyped-def]
+def _search(in_ptr, in_tail, u, dist, mask, queue):
     """Fill dist and mask for every node that reaches u; return (nodes reached, last level)."""
     dist[:] = -1
     dist[u] = 0
@@ -46,7 +46,7 @@ def _search(in_ptr, in_tail, u, dist, mask, queue):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _by_level(n, dist, last, ptr, members):  # type: ignore[no-untyped-def]
+def _by_level(n, dist, last, ptr, members):
     """Bucket nodes by distance, ascending within a level: members[ptr[t]:ptr[t + 1]] is level t."""
     for t in range(last + 2):
         ptr[t] = 0
@@ -63,7 +63,7 @@ def _by_level(n, dist, last, ptr, members):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _group(level, mask, slots, slot_of, group_mask, group_count, group_of):  # type: ignore[no-untyped-def]
+def _group(level, mask, slots, slot_of, group_mask, group_count, group_of):
     """Number the distinct masks of one level in order of appearance; return how many there are.
 
     Open addressing in ``slots`` (a power of two, at least twice the nodes; all -1 before and after).
@@ -89,7 +89,7 @@ def _group(level, mask, slots, slot_of, group_mask, group_count, group_of):  # t
 
 
 @njit(cache=True, nogil=True)
-def _problems(in_ptr, in_tail, nodes, max_steps):  # type: ignore[no-untyped-def]
+def _problems(in_ptr, in_tail, nodes, max_steps):
     """Return (problems, groups, sources, groups of sources, stuck) for every step of every node in ``nodes``.
 
     Problem p: ``(node, step, first group, first source, end of groups, end of sources)`` in row p of ``problems``; its

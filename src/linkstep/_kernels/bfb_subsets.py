@@ -11,7 +11,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _sums_over_subsets(problem, group_mask, group_count, links, counts):  # type: ignore[no-untyped-def]
+def _sums_over_subsets(problem, group_mask, group_count, links, counts):
     """Fill counts[P] with how many sources may use only links in P (zeta transform)."""
     counts[: 1 << links] = 0
     for g in range(problem[2], problem[4]):
@@ -24,7 +24,7 @@ def _sums_over_subsets(problem, group_mask, group_count, links, counts):  # type
 
 
 @njit(cache=True, nogil=True)
-def _add_up(weight, links, total):  # type: ignore[no-untyped-def]
+def _add_up(weight, links, total):
     """Fill total[P] with the sum of weight over P."""
     for k in range(links):
         bit = 1 << k
@@ -33,7 +33,7 @@ def _add_up(weight, links, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _costs_by_subsets(problems, group_mask, group_count, link_ptr, link_weight, num, den, node, tight):  # type: ignore[no-untyped-def]
+def _costs_by_subsets(problems, group_mask, group_count, link_ptr, link_weight, num, den, node, tight):
     """Raise num[t]/den[t] to the largest U(u, t) of these problems, with the worst node and its tight set.
 
     ``link_ptr[u]:link_ptr[u + 1]`` are u's local links in ``link_weight``.
@@ -58,7 +58,7 @@ def _costs_by_subsets(problems, group_mask, group_count, link_ptr, link_weight, 
 
 
 @njit(cache=True, nogil=True)
-def _finish(jobs, p, order, alpha, rate, shard):  # type: ignore[no-untyped-def]
+def _finish(jobs, p, order, alpha, rate, shard):
     """Return the least T with  sum over k in P of max(0, T - alpha[k]) rate[k] = jobs * shard.
 
     Links join in order of latency as long as they start before the others would be done.
@@ -77,7 +77,7 @@ def _finish(jobs, p, order, alpha, rate, shard):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _times_by_subsets(problems, group_mask, group_count, link_ptr, link_class, alpha, rate, shard, margin, best, found):  # type: ignore[no-untyped-def]
+def _times_by_subsets(problems, group_mask, group_count, link_ptr, link_class, alpha, rate, shard, margin, best, found):
     """Two uses of one enumeration, in floating point. ``found`` empty: raise best[t] to the largest finishing time of
     any (u, P). Otherwise: write (t, jobs, links of each class ...) of every set within ``margin`` of best[t] to
     ``found`` and return how many there are, so that the caller can compare those few exactly.

@@ -5,7 +5,7 @@ from numba import njit
 
 
 @njit(cache=True)
-def _distances(ptr, node, start):  # type: ignore[no-untyped-def]
+def _distances(ptr, node, start):
     n = ptr.size - 1
     dist = np.full(n, -1, np.int32)
     queue = np.empty(n, np.int32)
@@ -25,7 +25,7 @@ def _distances(ptr, node, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _distance_profiles(ptr, node, starts):  # type: ignore[no-untyped-def]
+def _distance_profiles(ptr, node, starts):
     """For each start: how many nodes at each distance (a row each), the queue's levels being the counts.
 
     Rows are padded with zeros to the longest; a row whose sum is short of n starts where not all is reached.

@@ -5,7 +5,7 @@ from numba import njit
 
 
 @njit(cache=True)
-def _first_misplaced(num_nodes, num_links, unit, source, lo, hi, link, step):  # type: ignore[no-untyped-def]
+def _first_misplaced(num_nodes, num_links, unit, source, lo, hi, link, step):
     """Return (row, rule) of the first row out of range or order, rules numbered as Schedule names them."""
     for r in range(source.size):
         if source[r] < 0 or source[r] >= num_nodes:
@@ -33,7 +33,7 @@ def _first_misplaced(num_nodes, num_links, unit, source, lo, hi, link, step):  #
 
 
 @njit(cache=True)
-def _step_loads(num_steps, num_classes, link_class, lo, hi, link, step):  # type: ignore[no-untyped-def]
+def _step_loads(num_steps, num_classes, link_class, lo, hi, link, step):
     """Return, by step and class of links, the load of the busiest link (rows are sorted by step, link)."""
     busiest = np.zeros((num_steps, num_classes), np.int64)
     load = np.int64(0)

@@ -12,7 +12,7 @@ from numba import njit
 
 
 @njit(cache=True)
-def _rows_by_source(num_nodes, source, step, first, last):  # type: ignore[no-untyped-def]
+def _rows_by_source(num_nodes, source, step, first, last):
     """Return (ptr, rows): rows of source v with first[v] <= step < last[v], in schedule order.
 
     A stable counting sort: two passes, no comparison.
@@ -35,7 +35,7 @@ def _rows_by_source(num_nodes, source, step, first, last):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def _first_own_step(num_nodes, tail, source, link, step, never):  # type: ignore[no-untyped-def]
+def _first_own_step(num_nodes, tail, source, link, step, never):
     """Return, for each source, the first step at which it sends its own shard, or ``never``."""
     first = np.full(num_nodes, never, np.int64)
     for r in range(source.size):
@@ -46,7 +46,7 @@ def _first_own_step(num_nodes, tail, source, link, step, never):  # type: ignore
 
 
 @njit(cache=True)
-def _missing_piece(pool_lo, pool_hi, at, size, lo, hi):  # type: ignore[no-untyped-def]
+def _missing_piece(pool_lo, pool_hi, at, size, lo, hi):
     """Return the first piece [a, b) of [lo, hi) outside the intervals at:at+size, or (hi, hi)."""
     a = lo
     for k in range(at, at + size):
@@ -61,7 +61,7 @@ def _missing_piece(pool_lo, pool_hi, at, size, lo, hi):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def _insert(pool_lo, pool_hi, at, size, lo, hi):  # type: ignore[no-untyped-def]
+def _insert(pool_lo, pool_hi, at, size, lo, hi):
     """Unite [lo, hi) with the intervals at:at+size; return (new size, overlap [a, b) or a == b if none)."""
     k = at
     end = at + size
@@ -93,7 +93,7 @@ def _insert(pool_lo, pool_hi, at, size, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once):  # type: ignore[no-untyped-def]
+def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once):
     """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
 
     ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. Backward runs the steps from last to

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _costs_by_flows
 from linkstep._kernels.bfb_subsets import _costs_by_subsets
@@ -72,7 +74,9 @@ class Certificate:
         raise AssertionError("T_B is above T_B* though every step is even")
 
 
-def solve(topology: Topology, links: Links, by_flows: bool | None = None, progress: Progress | None = None) -> Certificate:
+def solve(
+    topology: Topology, links: Links, by_flows: bool | None = None, progress: Progress | None = None
+) -> Certificate:
     """Find max over nodes of U(u, t) for each step; ``by_flows`` forces one of the two exact methods."""
     if topology.num_nodes == 1:
         return Certificate(topology, ())
@@ -81,7 +85,7 @@ def solve(topology: Topology, links: Links, by_flows: bool | None = None, progre
         by_flows = int(np.diff(links.ptr).max()) > SUBSET_LINKS
     kernel = _costs_by_flows if by_flows else _costs_by_subsets
 
-    def work(block: Block) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+    def work(block: Block) -> tuple[NDArray[Any], ...]:
         num, den = np.zeros(steps, np.int64), np.ones(steps, np.int64)
         node, tight = np.zeros(steps, np.int64), np.zeros(steps, np.uint64)
         kernel(*block.groups, links.ptr, links.weight, num, den, node, tight)

@@ -76,9 +76,7 @@ def bfb_step_times(topology: Topology, size: Number) -> list[Fraction]:
     def rough(block: Block) -> NDArray[np.float64]:
         best = np.zeros(steps)
         none = np.empty((0, 0), np.int64)
-        _times_by_subsets(
-            *block.groups, links.ptr, kinds.link_class, alpha, rate, float(bits), 0.0, best, none
-        )
+        _times_by_subsets(*block.groups, links.ptr, kinds.link_class, alpha, rate, float(bits), 0.0, best, none)
         return best
 
     best = np.max(list(for_each_block(topology, nodes, steps, rough)), axis=0)
@@ -95,7 +93,9 @@ def bfb_step_times(topology: Topology, size: Number) -> list[Fraction]:
             room *= 8
 
     times = [Fraction(0)] * int((best > 0).sum())
-    for t, jobs, *counts in np.unique(np.concatenate(list(for_each_block(topology, nodes, steps, close))), axis=0).tolist():
+    for t, jobs, *counts in np.unique(
+        np.concatenate(list(for_each_block(topology, nodes, steps, close))), axis=0
+    ).tolist():
         times[t] = max(times[t], kinds.finish(jobs * bits, counts))
     return times
 
@@ -145,7 +145,7 @@ def _on_grid(
 def grid_capacities(
     topology: Topology, links: Links, chunks: int, size: Fraction
 ) -> tuple[Ints, NDArray[np.int64], Ints]:
-    """Return (share, capacities by class, class of each link) of the fastest schedule with ``chunks`` chunks a shard."""
+    """Return (share, capacities by class, class of each link) of the fastest schedule on a grid of ``chunks``."""
     kinds = _Kinds.of(topology, links)
     tick = [8 * size / topology.num_nodes / chunks / rate for rate in kinds.rate]
     least = bfb_step_times(topology, size)

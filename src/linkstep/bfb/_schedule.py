@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ MAX_CHUNKS = 10**6
 
 @dataclass(frozen=True)
 class Capacities:
-    """What links may carry: at step t a shard is ``share[t - 1]`` equal pieces and class c takes ``piece[t - 1, c]``."""
+    """What links may carry: at step t a shard is ``share[t - 1]`` pieces and a link of class c takes ``piece[t - 1, c]``."""
 
     share: Ints
     piece: NDArray[np.int64]
@@ -95,7 +96,7 @@ def _build(topology: Topology, links: Links, caps: Capacities, progress: Progres
     steps = share.size
     most = int(min(share.max(), np.diff(links.ptr).max()))
 
-    def work(block: Block) -> tuple[Ints, ...]:
+    def work(block: Block) -> tuple[NDArray[Any], ...]:
         sources = int((block.problems[:, 5] - block.problems[:, 3]).sum())
         room = sources * most
         out = (
@@ -116,9 +117,10 @@ def _build(topology: Topology, links: Links, caps: Capacities, progress: Progres
         blocks.append(block)
     total = int(counts.sum())
     offset = np.cumsum(counts.ravel()).reshape(counts.shape) - counts
-    columns = tuple(np.empty(total, dtype) for dtype in (np.int32, np.int64, np.int64, np.int32, np.int16))
+    types = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, "step": np.int16}
+    columns: dict[str, Any] = {what: np.empty(total, dtype) for what, dtype in types.items()}
     while blocks:
-        _place(blocks.pop(0), offset, *columns)
-    for column in columns:
+        _place(blocks.pop(0), offset, *columns.values())
+    for column in columns.values():
         column.flags.writeable = False
-    return Schedule(topology, unit, *columns)
+    return Schedule(topology, unit, **columns)

@@ -36,7 +36,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
         return 0
-    optimal = ", bandwidth-optimal" if collective != "allreduce" and is_bandwidth_optimal(schedule.topology, cost) else ""
+    optimal = (
+        ", bandwidth-optimal" if collective != "allreduce" and is_bandwidth_optimal(schedule.topology, cost) else ""
+    )
     print(
         f"{args.file}: valid {collective} on {schedule.topology.name or 'an unnamed topology'}, "
         f"N={schedule.topology.num_nodes}, {schedule.num_rows} rows: {cost}{optimal}"

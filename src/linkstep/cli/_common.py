@@ -56,7 +56,10 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Itera
     widths = [max(len(row[c]) for row in table) for c in range(len(head))]
     aligned = set(right)
     for row in table:
-        cells = [cell.rjust(w) if c in aligned else cell.ljust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.rjust(w) if c in aligned else cell.ljust(w)
+            for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
         print("  ".join(cells).rstrip())
 
 

@@ -19,7 +19,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology file")
     parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
     parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard into exactly P equal chunks")
-    parser.add_argument("--size", metavar="BYTES", help="bytes gathered in all, such as 1MB: decides where links differ in latency")
+    parser.add_argument(
+        "--size", metavar="BYTES", help="bytes gathered in all, such as 1MB: decides where links differ in latency"
+    )
     add_json(parser)
 
 

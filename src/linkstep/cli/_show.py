@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from linkstep.bfb import MAX_DEGREE, bfb_certificate
 from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
 from linkstep.cost import all_to_all_bound, bandwidth_bound, moore_steps
 from linkstep.topology import Topology, check_connected, distance_profiles
 
 LARGE = 20_000
 """Above this many nodes a search for symmetries takes long: only what the recipe knows is shown."""
+MANY = 10**9
+"""Above nodes times links, the BFB cost of all nodes takes long: ``linkstep schedule`` computes it."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,19 +61,28 @@ def describe(given: Given) -> dict[str, Any]:
         "reverse_symmetric": _reverse_symmetric(given),
         "diameter": profiles.shape[1] - 1,
         "nodes_by_distance": profiles[0] if alike else None,
-        "mean_nodes_by_distance": [
-            Fraction(int(x), n) for x in (profiles * weights[:, None]).sum(axis=0)
-        ],
+        "mean_nodes_by_distance": [Fraction(int(x), n) for x in (profiles * weights[:, None]).sum(axis=0)],
         "mean_distance": Fraction(total, n * (n - 1)) if n > 1 else Fraction(0),
         "moore_steps": moore_steps(n, d),
         "moore_steps_bidirectional": _bidirectional_moore(n, d),
         "bandwidth_bound": bandwidth_bound(n),
     }
+    facts["bfb"] = _bfb(topology)
     if n > 1:
         # Each unit of flow uses up capacity in proportion to the distance it goes (sec:alltoallmain).
         facts["all_to_all_bound"] = Fraction(topology.num_links - topology.num_self_loops, total)
         facts["all_to_all_bound_any"] = all_to_all_bound(n, d)
     return facts
+
+
+def _bfb(topology: Topology) -> dict[str, Any] | None:
+    """Return the best BFB cost and what limits it; None where that would take long."""
+    few = topology.vertex_transitive or topology.num_nodes * topology.num_links <= MANY
+    if not few or topology.num_nodes == 1 or np.diff(topology.in_ptr).max() > MAX_DEGREE:
+        return None
+    certificate = bfb_certificate(topology)
+    cost = certificate.cost
+    return {"steps": cost.steps, "bandwidth": cost.bandwidth, "limited_by": certificate.explain_bandwidth()}
 
 
 def _bidirectional_moore(num_nodes: int, degree: int) -> int | None:
@@ -111,8 +123,17 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("bidirectional", _yes(facts["bidirectional"])),
         ("vertex-transitive", _yes(facts["vertex_transitive"])),
         ("reverse-symmetric", _yes(facts["reverse_symmetric"])),
-        ("allgather takes at least", f"{facts['diameter']} alpha + {facts['bandwidth_bound']} M/B"),
     ]
+    if facts["bfb"] is None:
+        fields.append(("allgather takes at least", f"{facts['diameter']} alpha + {facts['bandwidth_bound']} M/B"))
+    else:
+        moore = "Moore-optimal" if facts["diameter"] == facts["moore_steps"] else "not Moore-optimal"
+        bandwidth, why = facts["bfb"]["bandwidth"], facts["bfb"]["limited_by"]
+        reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({facts['bandwidth_bound']})"
+        cost = f"{facts['diameter']} steps, {moore}; {bandwidth} = {float(bandwidth):.4f} M/B, {reached}"
+        fields.append(("BFB allgather", cost))
+        if why is not None:
+            fields.append(("  limited by", why))
     if "all_to_all_bound" in facts:
         here, best = float(facts["all_to_all_bound"]), float(facts["all_to_all_bound_any"])
         fields.append(("all-to-all flow at most", f"{here:.3e} a pair (any graph: {best:.3e})"))

@@ -67,9 +67,7 @@ class Family:
         """Return the recipe of one member in canonical notation, ``C(16,{3,4})`` or ``K_{4,4}``."""
         if not args:
             return self.name
-        body = ",".join(
-            format_argument(arg, kind) for arg, kind in zip(args, self._kinds(len(args)), strict=True)
-        )
+        body = ",".join(format_argument(arg, kind) for arg, kind in zip(args, self._kinds(len(args)), strict=True))
         if not self.subscript:
             return f"{self.name}({body})"
         return f"{self.name}_{body}" if len(args) == 1 else f"{self.name}_{{{body}}}"

@@ -58,9 +58,7 @@ class Group(ABC):
         """Return an element as given in a recipe: a tuple, or an integer if there is one coordinate."""
         found = (value,) if isinstance(value, int) else tuple(value)
         if len(found) != len(self.moduli):
-            raise RecipeError(
-                f"{self}: an element has {len(self.moduli)} coordinates, not {len(found)}: {value}"
-            )
+            raise RecipeError(f"{self}: an element has {len(self.moduli)} coordinates, not {len(found)}: {value}")
         if not all(0 <= a < m for a, m in zip(found, self.moduli, strict=True)):
             bounds = " and ".join(f"[0, {m})" for m in self.moduli)
             raise RecipeError(f"{self}: coordinates must lie in {bounds}, not {value}")
@@ -145,9 +143,7 @@ class SemidirectGroup(Group):
         if not 1 <= self.r < self.m:
             raise RecipeError(f"Z{self.m}:Z{self.n}[r]: r must lie in [1, {self.m}), not {self.r}")
         if pow(self.r, self.n, self.m) != 1:
-            raise RecipeError(
-                f"Z{self.m}:Z{self.n}[r]: r^{self.n} must be 1 mod {self.m}, not so for {self.r}"
-            )
+            raise RecipeError(f"Z{self.m}:Z{self.n}[r]: r^{self.n} must be 1 mod {self.m}, not so for {self.r}")
 
     def __str__(self) -> str:
         return f"Z{self.m}:Z{self.n}[{self.r}]"

@@ -21,9 +21,7 @@ def _jumps(size: int, jumps: tuple[int, ...]) -> list[int]:
     if not jumps or any(not 1 <= a < size for a in jumps):
         raise RecipeError(f"C({size},{{a,...}}): jumps must lie in [1, {size}), not {sorted(jumps)}")
     if gcd(size, *jumps) != 1:
-        raise RecipeError(
-            f"C({size},{{a,...}}): disconnected, {gcd(size, *jumps)} divides {size} and every jump"
-        )
+        raise RecipeError(f"C({size},{{a,...}}): disconnected, {gcd(size, *jumps)} divides {size} and every jump")
     return [s for a in jumps for s in ((a,) if 2 * a == size else (a, size - a))]
 
 

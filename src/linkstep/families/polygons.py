@@ -20,9 +20,7 @@ from linkstep.topology import Ids, Topology
 def _incidence(num_points: int, lines: Ids) -> Topology:
     """Return the incidence graph of lines, each a row of points."""
     num_lines, per_line = lines.shape
-    return both_ways(
-        num_points + num_lines, lines.ravel(), num_points + np.repeat(np.arange(num_lines), per_line)
-    )
+    return both_ways(num_points + num_lines, lines.ravel(), num_points + np.repeat(np.arange(num_lines), per_line))
 
 
 def projective_plane(dimension: int, order: int) -> Topology:

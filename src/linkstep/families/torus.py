@@ -95,9 +95,7 @@ def twisted_torus_size(*dims: int) -> tuple[int, int]:
     """Return (N, d) of a twisted torus."""
     shown = ",".join(map(str, dims))
     if len(dims) < 2 or sorted(set(dims)) != [min(dims), 2 * min(dims)]:
-        raise RecipeError(
-            f"TwistedTorus(d1,d2,...): dimensions must be k and 2k, at least one of each, not ({shown})"
-        )
+        raise RecipeError(f"TwistedTorus(d1,d2,...): dimensions must be k and 2k, at least one of each, not ({shown})")
     check_at_least("TwistedTorus(d1,d2,...)", "the short dimension", min(dims), 2)
     return prod(dims), 2 * len(dims)
 

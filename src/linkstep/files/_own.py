@@ -129,9 +129,7 @@ def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns) -> Topology
     if head["kind"] == "topology":
         return topology
     if not all(np.array_equal(getattr(topology, what), column) for what, column in links.items()):
-        raise FileError(
-            "a schedule's links must be sorted by (tail, head, alpha, bandwidth): rows number them"
-        )
+        raise FileError("a schedule's links must be sorted by (tail, head, alpha, bandwidth): rows number them")
     columns = {what: frozen(rows[what], _ROW_TYPES[what], what) for what in ROW_COLUMNS}
     return Schedule(topology, head["unit"], **columns, collective=head["collective"])
 
@@ -230,9 +228,7 @@ def read_npz(file: BinaryIO) -> Topology | Schedule:
     except FileError:
         raise
     except _GARBLED as error:
-        raise FileError(
-            f"is truncated, damaged or not an .npz file; write it anew ({_one_line(error)})"
-        ) from None
+        raise FileError(f"is truncated, damaged or not an .npz file; write it anew ({_one_line(error)})") from None
     links = {what: column for what, column in columns.items() if what in LINK_COLUMNS}
     return _rebuild(head, links, {what: columns[what] for what in columns if what in ROW_COLUMNS})
 

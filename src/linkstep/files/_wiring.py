@@ -153,9 +153,7 @@ def _numbered(links: _EdgeList, num_nodes: int | None, name: str) -> tuple[Topol
         if num_nodes not in (None, len(index)):
             raise FileError(f"says nodes={num_nodes} but links name {len(index)}: correct or drop that line")
         numbers = [index[end] for end in ends]
-        return Topology.from_links(len(index), numbers[::2], numbers[1::2], name, **links.columns), list(
-            index
-        )
+        return Topology.from_links(len(index), numbers[::2], numbers[1::2], name, **links.columns), list(index)
     for i, end in enumerate(ends):
         if len(end) > 10 or not 0 <= int(end) < MAX_NODES:
             raise FileError(f"line {links.line[i // 2]}: node must lie in [0, {MAX_NODES}), not {end[:40]}")
@@ -163,9 +161,7 @@ def _numbered(links: _EdgeList, num_nodes: int | None, name: str) -> tuple[Topol
     count = max(numbers, default=-1) + 1
     if num_nodes is not None:
         if num_nodes < count:
-            raise FileError(
-                f"says nodes={num_nodes} but links name node {count - 1}: correct or drop that line"
-            )
+            raise FileError(f"says nodes={num_nodes} but links name node {count - 1}: correct or drop that line")
         count = num_nodes
     check_idle_nodes(count, len(links.tail))
     return Topology.from_links(count, numbers[::2], numbers[1::2], name, **links.columns), None

@@ -199,9 +199,9 @@ def parse(text: str) -> Recipe:
     (1024, 4, 'L^3(C(16,{3,4}))')
     >>> str(parse("( UniRing(1,4)xUniRing(1,8) )^2"))
     '(UniRing(1,4) x UniRing(1,8))^2'
-    >>> parse("L^2(Diamnd)")
+    >>> parse("L^2(Diamnd)")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    linkstep.errors.RecipeError: recipe 'L^2(Diamnd)', character 5: no family is called 'Diamnd'; did you mean 'Diamond'?
+    linkstep.errors.RecipeError: recipe 'L^2(Diamnd)', character 5: no family is called 'Diamnd'; did ...
     """
     if len(text) > _MAX_LENGTH:
         raise RecipeError(f"a recipe has at most {_MAX_LENGTH} characters, not {len(text)}")

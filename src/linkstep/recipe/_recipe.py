@@ -136,7 +136,7 @@ class Line(_Repeated):
 
     @property
     def num_nodes(self) -> int:
-        return self.base.num_nodes * self.base.degree**self.times
+        return int(self.base.num_nodes * self.base.degree**self.times)
 
     @property
     def degree(self) -> int:

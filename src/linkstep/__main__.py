@@ -1,0 +1,5 @@
+"""``python -m linkstep`` is ``linkstep``."""
+
+from linkstep.cli import entry
+
+entry()
