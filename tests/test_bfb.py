@@ -187,6 +187,17 @@ def test_bandwidth_optimal_families(recipe):
     assert certificate.explain_bandwidth() is None
 
 
+def test_circulantconjecture_is_wrong():
+    """The paper leaves open whether every circulant graph is bandwidth-optimal: three jumps are enough for one not to be."""
+    topology = build("C(15,{1,4,5})")
+    certificate = bfb_certificate(topology)
+    assert certificate.cost == Cost(2, Fraction(1))
+    assert lp.bandwidth(15, pairs(topology), 6, lp.least_load) == (2, Fraction(1))
+    assert certificate.explain_bandwidth() == (
+        "step 2, node 0: 3 of its 8 shards can come only over 2 of 6 links, 3/2 a link where 4/3 would be even"
+    )
+
+
 @pytest.mark.parametrize("recipe", ["Torus(4,6)", "Q(5)", "C(30,{3,4})", "PG(2,3)", "TwistedTorus(3,6)"])
 def test_one_node_is_enough_where_all_are_alike(recipe):
     topology = build(recipe)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,23 +113,26 @@ def for_each_block(
         assert stuck < 0, f"node {stuck} is not reached although the topology is connected"
         return work(Block(*columns))
 
+    def finished() -> Iterator[tuple[int, T]]:
+        if len(pieces) == 1:
+            yield pieces[0].size, one(pieces[0])
+            return
+        with ThreadPoolExecutor(_cores()) as pool:
+            pending: deque[tuple[int, Future[T]]] = deque()  # a window, so that results nobody took do not pile up
+            for piece in pieces:
+                pending.append((piece.size, pool.submit(one, piece)))
+                if len(pending) > 2 * _cores():
+                    count, future = pending.popleft()
+                    yield count, future.result()
+            for count, future in pending:
+                yield count, future.result()
+
     done = 0
-    with ThreadPoolExecutor(_cores()) as pool:
-        # A window of pending blocks, so that results nobody took yet do not pile up.
-        pending: list[Any] = []
-        for piece in pieces:
-            pending.append((piece.size, pool.submit(one, piece)))
-            if len(pending) > 2 * _cores():
-                count, future = pending.pop(0)
-                yield future.result()
-                done += count
-                if progress:
-                    progress(done, nodes.size)
-        for count, future in pending:
-            yield future.result()
-            done += count
-            if progress:
-                progress(done, nodes.size)
+    for count, result in finished():
+        yield result
+        done += count
+        if progress:
+            progress(done, nodes.size)
 
 
 def _cores() -> int:
