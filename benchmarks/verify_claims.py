@@ -76,7 +76,9 @@ def main() -> int:
     for jumps, limit in ((3, 40), (4, 24)):
         recipes = [recipe for recipe, _ in all_circulants(jumps, limit)]
         wrong = [recipe for recipe in recipes if not is_optimal(recipe, None)]
-        print(f"circulants with {jumps} jumps, n <= {limit}: {len(wrong)} of {len(recipes)} not optimal, first {wrong[0]}")
+        print(
+            f"circulants with {jumps} jumps, n <= {limit}: {len(wrong)} of {len(recipes)} not optimal, first {wrong[0]}"
+        )
     return 1 if failed else 0
 
 

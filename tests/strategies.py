@@ -19,6 +19,9 @@ settings.register_profile("linkstep", deadline=None, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "linkstep"))
 
+COLLECTIVES = tuple(reference.IS_COLLECTIVE)
+"""Those the reference decides."""
+
 seeds = st.integers(0, 2**32 - 1)
 near_quantities = st.text(alphabet="0123456789.eE+-/ kKMGTPimunpsµBb\t\n٣", max_size=12)
 
@@ -151,7 +154,7 @@ def random_case(rng: Random, num_nodes: int, links: list, unit: int, collective:
 
 
 @st.composite
-def right_cases(draw, collectives=("allgather", "reduce-scatter", "allreduce"), max_nodes=4, max_unit=3):
+def right_cases(draw, collectives=COLLECTIVES, max_nodes=4, max_unit=3):
     """Draw a right schedule on a strongly connected graph."""
     n, links = draw(connected_link_lists(max_nodes=max_nodes))
     unit = draw(st.integers(1, max_unit))
@@ -159,7 +162,7 @@ def right_cases(draw, collectives=("allgather", "reduce-scatter", "allreduce"), 
 
 
 @st.composite
-def garbage_cases(draw, collectives=("allgather", "reduce-scatter", "allreduce"), max_nodes=4, max_rows=12):
+def garbage_cases(draw, collectives=COLLECTIVES, max_nodes=4, max_rows=12):
     """Draw rows that are in range and mean nothing."""
     n, links = draw(link_lists(max_nodes=max_nodes, max_links=8))
     unit = draw(st.integers(1, 3))

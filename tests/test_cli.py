@@ -8,7 +8,7 @@ import pytest
 
 import linkstep
 from linkstep.cli import COMMANDS, main
-from linkstep.schedule import Schedule
+from linkstep.schedule import COLLECTIVES, Schedule
 
 SHOW = """\
 K_{4,4}
@@ -78,7 +78,7 @@ def test_schedule_check_convert(capsys, tmp_path):
     code, out, _ = run(capsys, "schedule", "Torus(3,4)", "-o", npz)
     assert code == 0
     assert out == (
-        "Torus(3,4): BFB allgather, checked\n"
+        "Torus(3,4): allgather by breadth-first broadcast, checked\n"
         "  T_L                3 steps, not Moore-optimal (bound 2)\n"
         "  T_B                11/12 = 0.9167 M/B\n"
         "  bandwidth-optimal  yes\n"
@@ -101,10 +101,31 @@ def test_schedule_check_convert(capsys, tmp_path):
 
 
 def test_schedule_chunks(capsys):
-    _, out, _ = run(capsys, "schedule", "Torus(3,4)", "--chunks", "1")
-    assert "1.3333 M/B (without --chunks: 11/12 M/B)" in out or "M/B (without --chunks: 11/12 M/B)" in out
-    _, out, _ = run(capsys, "schedule", "Pi_{2,8}", "--json")
-    assert json.loads(out)["moore_optimal"] is True
+    _, out, _ = run(capsys, "schedule", "Pi_{4,64}", "--chunks", "3")
+    assert "  bandwidth-optimal  no (bound 63/64)\n    limited by       step 2, node 0: 4 of its 15 shards" in out
+    assert "  chunks a shard     3\n" in out
+
+
+def test_schedule_chooses_the_better_method(capsys):
+    for recipe, method, steps in (("BiRing(2,5)*2", "bfb", 2), ("L(K_{2,2})", "bfb", 3), ("Diamond^2", "expand", 6)):
+        _, out, _ = run(capsys, "schedule", recipe, "--json")
+        facts = json.loads(out)
+        assert (facts["method"], facts["steps"]) == (method, steps)
+    _, out, _ = run(capsys, "schedule", "BiRing(2,5)*2", "--method", "expand", "--json")
+    assert json.loads(out)["steps"] == 3
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("method", ["bfb", "expand"])
+def test_schedule_every_collective(capsys, tmp_path, collective, method):
+    file = str(tmp_path / "s.npz")
+    args = ["--collective", collective, "--method", method, "--root", "3", "-o", file]
+    code, _, err = run(capsys, "schedule", "L(Pi_{2,5})", *args)
+    assert (code, err) == (0, "")
+    assert linkstep.load(file).topology.name == "L(Pi_{2,5})"
+    code, out, err = run(capsys, "check", file)
+    assert (code, err) == (0, "")
+    assert f"valid {collective} on L(Pi_{{2,5}}), N=10" in out
 
 
 def test_check_shows_the_witness(capsys, tmp_path):
@@ -132,6 +153,8 @@ BAD = [
     (["schedule", "K_5", "-o", "x.csv"], "x.csv: a .csv file holds a topology, not a schedule"),
     (["schedule", "K_5", "-o", "nowhere/x.npz"], "there is no folder nowhere"),
     (["schedule", "K_5", "--chunks", "0"], "chunks must lie in [1, 1000000], not 0"),
+    (["schedule", "K_5", "--root", "5"], "--root must be a node in [0, 5), not 5"),
+    (["schedule", "K_5", "--method", "expand", "--chunks", "2"], "--method expand needs a recipe, and neither"),
     (["families", "--nodes", "8"], "--nodes and --degree go together"),
     (["families", "--nodes", "0", "--degree", "4"], "--nodes must be at least 1, not 0"),
     (["families", "--nodes", "x", "--degree", "4"], "argument --nodes: invalid int value: 'x'"),

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 import reference
 from linkstep.expand import cartesian_power, line_graph, to_bidirectional
-from linkstep.symmetry import is_reverse_symmetric, is_vertex_transitive, isomorphism, node_orbits
+from linkstep.symmetry import (
+    automorphism_generators,
+    is_reverse_symmetric,
+    is_vertex_transitive,
+    isomorphism,
+    node_orbits,
+)
 from linkstep.topology import Topology
 from strategies import complete, complete_bipartite, link_lists, pairs, ring, topologies, topology_of
 
@@ -60,6 +66,18 @@ def symmetric_topologies(draw):
         links.pop()
         columns = {what: column[:-1] for what, column in columns.items()}
     return topology_of(n, links, **{what: column for what, column in columns.items() if draw(st.booleans())})
+
+
+@given(st.one_of(topologies(link_lists(max_nodes=4, max_links=6), columns=True), symmetric_topologies()))
+def test_generators_generate_every_automorphism(topology):
+    """Multiplied out, they are all the permutations that keep the links, and no others."""
+    identity = tuple(range(topology.num_nodes))
+    found, fresh = {identity}, {identity}
+    while fresh:
+        fresh = {tuple(g[u] for u in p) for g in automorphism_generators(topology) for p in fresh} - found
+        found |= fresh
+    links = rich_links(topology)
+    assert found == set(reference.mappings(topology.num_nodes, links, links))
 
 
 @settings(max_examples=150)

@@ -23,14 +23,14 @@ from linkstep.topology import Ints
 _END = 2**15  # past any int16 step
 
 
-def _run(schedule: Schedule, first: Ints, last: Ints, *, gather: bool) -> tuple[int, ...]:
-    """Follow rows with first[v] <= step < last[v]; return the kernel's witness."""
+def _run(schedule: Schedule, first: Ints, last: Ints, *, gather: bool, only: int = -1) -> tuple[int, ...]:
+    """Follow rows with first[v] <= step < last[v], of one source if ``only``; return the kernel's witness."""
     topology = schedule.topology
     ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, schedule.step, first, last)
     giver, taker = (topology.tail, topology.head) if gather else (topology.head, topology.tail)
     witness = _spread(
         topology.num_nodes, schedule.unit, giver, taker,
-        schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, not gather, not gather,
+        schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, not gather, not gather, only,
     )  # fmt: skip
     return tuple(int(x) for x in witness)
 
@@ -108,10 +108,38 @@ def check_allreduce(schedule: Schedule) -> None:
     _refuse_gather(schedule, _run(schedule, first, np.full(n, _END), gather=True))
 
 
+def _root(schedule: Schedule) -> int:
+    """Return the one source of a broadcast's or a reduce's rows."""
+    if not schedule.num_rows:
+        if schedule.topology.num_nodes == 1:
+            return 0
+        raise ScheduleError(f"a {schedule.collective} has rows for its root, this one has none")
+    root = int(schedule.source[0])
+    other = np.flatnonzero(schedule.source != root)
+    if other.size:
+        row = int(other[0])
+        raise ScheduleError(f"{_describe_row(schedule, row)}, but the root is node {root}: row 0 is of its shard", row)
+    return root
+
+
+def check_broadcast(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless all rows are of one node's shard and bring it to every other node."""
+    n, root = schedule.topology.num_nodes, _root(schedule)
+    _refuse_gather(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True, only=root))
+
+
+def check_reduce(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless all rows are of one node's shard and every node's part reaches it once."""
+    n, root = schedule.topology.num_nodes, _root(schedule)
+    _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False, only=root))
+
+
 CHECKS: dict[str, Callable[[Schedule], None]] = {
     "allgather": check_allgather,
     "reduce-scatter": check_reduce_scatter,
     "allreduce": check_allreduce,
+    "broadcast": check_broadcast,
+    "reduce": check_reduce,
 }
 
 

@@ -111,8 +111,9 @@ class Fabric:
 def cost_of(schedule: Schedule) -> Cost:
     """Return T_L and T_B of a schedule exactly.
 
-    T_B = d/N times the sum over steps of the busiest link's load in shards: every link has bandwidth B/d. With a
-    ``bandwidth`` column, B/d is the fastest link's and a load counts in proportion to how much slower its link is.
+    M is N shards (one, of a broadcast or a reduce) and every link has bandwidth B/d, so T_B is d/N times the sum over
+    steps of the busiest link's load in shards. With a ``bandwidth`` column, B/d is the fastest link's and a load counts
+    in proportion to how much slower its link is.
     """
     topology = schedule.topology
     if topology.bandwidth is None:
@@ -130,7 +131,12 @@ def cost_of(schedule: Schedule) -> Cost:
         total = sum(
             (max(load * s for load, s in zip(row, slowdown, strict=True)) for row in loads.tolist()), Fraction(0)
         )
-    return Cost(schedule.num_steps, total * topology.degree / (topology.num_nodes * schedule.unit))
+    return Cost(schedule.num_steps, total * topology.degree / (_num_shards(schedule) * schedule.unit))
+
+
+def _num_shards(schedule: Schedule) -> int:
+    """Return how many shards the data M is: N, but one where a root has it all."""
+    return 1 if schedule.collective in ("broadcast", "reduce") else schedule.topology.num_nodes
 
 
 def time_of(schedule: Schedule, size: Number) -> Fraction:
@@ -151,7 +157,7 @@ def time_of(schedule: Schedule, size: Number) -> Fraction:
         schedule.link,
         schedule.step,
     )
-    bits = 8 * parse_size(size) / (topology.num_nodes * schedule.unit)
+    bits = 8 * parse_size(size) / (_num_shards(schedule) * schedule.unit)
     kind = [(Fraction(a, 10**9), b) for a, b in kinds.T.tolist()]
     return sum(
         (

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from linkstep.errors import FileError, LinkstepError, TopologyError
 from linkstep.files import AnyPath, to_path, write_atomically
-from linkstep.topology import Topology
+from linkstep.topology import Topology, distances_from
 
 MAX_NODES = 5000
 
@@ -104,6 +104,22 @@ def layout(topology: Topology) -> Points:
     if n <= _SPRUNG and 1.01 * ring < _mean_length(topology, circle) < 0.7:
         return _springs(topology)
     return circle
+
+
+def _by_distance(topology: Topology, root: int) -> Points:
+    """Place nodes in columns by their distance from the root, each near the nodes its shortest paths come through."""
+    dist = distances_from(topology, root)
+    columns = [np.flatnonzero(dist == t) for t in range(int(dist.max()) + 1)]
+    place = np.zeros((topology.num_nodes, 2))
+    for t, column in enumerate(columns):
+        height = np.zeros(column.size)
+        for i, u in enumerate(column.tolist() if t else ()):
+            tails = topology.tail[topology.in_link[topology.in_ptr[u] : topology.in_ptr[u + 1]]]
+            height[i] = -place[tails[dist[tails] == t - 1], 1].mean()
+        column = column[np.lexsort((column, height.round(9)))]
+        place[column, 0] = -1 + 2 * t / max(1, len(columns) - 1)
+        place[column, 1] = np.linspace(0.8, -0.8, column.size) if column.size > 1 else 0.0
+    return place
 
 
 @dataclass(frozen=True)
@@ -236,11 +252,11 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def _figure(topology: Topology, labels: Mapping[int, str]) -> Any:
+def _figure(topology: Topology, labels: Mapping[int, str], root: int | None) -> Any:
     """Return the whole picture: nodes, links and title."""
     from matplotlib.figure import Figure
 
-    place = layout(topology)
+    place = layout(topology) if root is None else _by_distance(topology, root)
     small = topology.num_nodes <= _NUMBERED
     side = 5.6 if topology.num_nodes <= _RING else 8.0
     figure = Figure(figsize=(side, side + 0.6))
@@ -259,10 +275,13 @@ def _figure(topology: Topology, labels: Mapping[int, str]) -> Any:
     return figure
 
 
-def draw_topology(topology: Topology, path: AnyPath, labels: Mapping[int, str] | None = None) -> None:
+def draw_topology(
+    topology: Topology, path: AnyPath, labels: Mapping[int, str] | None = None, root: int | None = None
+) -> None:
     """Draw a topology into a .svg or .png file.
 
-    ``labels`` gives text for some links, by link number; those are lit and drawn apart from their partners.
+    ``labels`` gives text for some links, by link number; those are lit and drawn apart from their partners. With a
+    ``root``, nodes stand in columns by their distance from it.
 
     >>> import tempfile, pathlib
     >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0], "UniRing(1,3)")
@@ -285,7 +304,7 @@ def draw_topology(topology: Topology, path: AnyPath, labels: Mapping[int, str] |
     except ImportError:
         raise LinkstepError("drawing needs matplotlib: pip install 'linkstep[plot]'") from None
     with matplotlib.rc_context(_STYLE):
-        figure = _figure(topology, labels)
+        figure = _figure(topology, labels, root)
         # No date and no version: the same picture is the same file.
         metadata = {"Date": None, "Creator": "linkstep"} if suffix == ".svg" else {"Software": None}
         options = {"format": suffix[1:], "dpi": 160, "metadata": metadata, "facecolor": "white"}

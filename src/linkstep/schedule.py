@@ -17,7 +17,7 @@ from linkstep.topology import Ids, Ints, Topology, frozen
 
 Steps = NDArray[np.int16]
 
-COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")
+COLLECTIVES = ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce")
 
 
 @dataclass(frozen=True, eq=False)

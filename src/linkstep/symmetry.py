@@ -73,14 +73,23 @@ def _plain(pairs: dict[tuple[int, int], Signature]) -> dict[Signature, int]:
     return {counts.most_common(1)[0][0]: 0} if counts else {}
 
 
+def automorphism_generators(topology: Topology) -> list[list[int]]:
+    """Return permutations of the nodes that generate all automorphisms; none if there is only the identity.
+
+    >>> automorphism_generators(Topology.from_links(3, [0, 1, 2], [1, 2, 0]))
+    [[1, 2, 0]]
+    """
+    pairs = _pairs(topology)
+    graph, colours = _encode(pairs, topology.num_nodes, _plain(pairs))
+    return [generator[: topology.num_nodes] for generator in graph.automorphism_group(color=colours)]
+
+
 def node_orbits(topology: Topology) -> Ids:
     """Return, for each node, the least node that some automorphism maps it to.
 
     >>> node_orbits(Topology.from_links(4, [0, 1, 2], [1, 2, 3])).tolist()
     [0, 1, 2, 3]
     """
-    pairs = _pairs(topology)
-    graph, colours = _encode(pairs, topology.num_nodes, _plain(pairs))
     parent = list(range(topology.num_nodes))
 
     def find(u: int) -> int:
@@ -89,7 +98,7 @@ def node_orbits(topology: Topology) -> Ids:
             u = parent[u]
         return u
 
-    for generator in graph.automorphism_group(color=colours):
+    for generator in automorphism_generators(topology):
         for u in range(topology.num_nodes):
             a, b = find(u), find(generator[u])
             parent[max(a, b)] = min(a, b)

@@ -93,11 +93,11 @@ def _insert(pool_lo, pool_hi, at, size, lo, hi):
 
 
 @njit(cache=True)
-def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once):
+def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once, only=-1):
     """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
 
     ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. Backward runs the steps from last to
-    first; ``once`` refuses what arrives a second time. The witness is the earliest row that fails for any source (the
+    first; ``once`` refuses what arrives a second time; ``only`` follows one source alone. The witness is the earliest row that fails for any source (the
     latest if backward); a shard that never arrives is reported only if no row fails.
     """
     best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
@@ -106,6 +106,8 @@ def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backwa
     pool_lo = np.empty(0, np.int64)
     pool_hi = np.empty(0, np.int64)
     for v in range(num_nodes):
+        if only >= 0 and v != only:
+            continue
         begin, end = ptr[v], ptr[v + 1]
         start[:] = 0
         for i in range(begin, end):

@@ -5,87 +5,139 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from linkstep.bfb import bfb_allgather, bfb_certificate
+from linkstep.bfb import Certificate, bfb_allgather, bfb_certificate
 from linkstep.check import check
-from linkstep.cli._common import Command, add_json, print_fields, print_json, read
+from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
 from linkstep.cli._progress import progress_bar
-from linkstep.cost import bandwidth_bound, cost_of, is_bandwidth_optimal, is_moore_optimal, moore_steps
+from linkstep.collective import allreduce, from_root, reverse
+from linkstep.cost import Cost, bandwidth_bound, cost_of, moore_steps
+from linkstep.errors import LinkstepError
 from linkstep.files import check_savable, save
-from linkstep.schedule import Schedule
+from linkstep.schedule import COLLECTIVES, Schedule
 from linkstep.topology import Topology
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology file")
-    parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
-    parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard into exactly P equal chunks")
+    parser.add_argument("--collective", choices=COLLECTIVES, default="allgather", help="default: allgather")
+    parser.add_argument("--root", type=int, default=0, metavar="NODE", help="of a broadcast or a reduce; default: 0")
     parser.add_argument(
-        "--size", metavar="BYTES", help="bytes gathered in all, such as 1MB: decides where links differ in latency"
+        "--method",
+        choices=["best", "expand", "bfb"],
+        default="best",
+        help="expand the base's schedule as the recipe says, or breadth-first broadcast on the result; "
+        "default: BFB if it is no worse in steps and bandwidth",
     )
+    parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard into exactly P equal chunks (BFB)")
+    parser.add_argument(
+        "--size", metavar="BYTES", help="bytes in all, such as 1MB: decides where links differ in latency (BFB)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
     add_json(parser)
 
 
+def _by_bfb(topology: Topology, args: argparse.Namespace) -> Schedule:
+    def gather(on: Topology) -> Schedule:
+        with progress_bar("schedule") as bar:
+            return bfb_allgather(on, args.chunks, size=args.size, progress=bar)
+
+    if args.collective == "allgather":
+        return gather(topology)
+    if args.collective == "broadcast":
+        return from_root(gather(topology), args.root)
+    scatter = reverse(gather(topology.transpose()))
+    scatter = Schedule(
+        topology, scatter.unit, scatter.source, scatter.lo, scatter.hi, scatter.link, scatter.step, scatter.collective
+    )
+    if args.collective == "reduce":
+        return from_root(scatter, args.root)
+    return scatter if args.collective == "reduce-scatter" else allreduce(scatter, gather(topology))
+
+
+def _method(given: Given, certificate: Certificate, args: argparse.Namespace) -> str:
+    """Choose between the recipe's own schedule and BFB."""
+    if args.method != "best" or given.recipe is None or args.chunks or args.size:
+        if args.method == "expand" and (given.recipe is None or args.chunks or args.size):
+            raise LinkstepError("--method expand needs a recipe, and neither --chunks nor --size")
+        return "expand" if args.method == "expand" else "bfb"
+    expanded, found = given.recipe.cost, certificate.cost
+    return "bfb" if found.steps <= expanded.steps and found.bandwidth <= expanded.bandwidth else "expand"
+
+
 def _run(args: argparse.Namespace) -> int:
-    topology = read(args.topology).topology
+    given = read(args.topology)
+    topology = given.topology
     if args.output:
         check_savable(Schedule, args.output)
+    if not 0 <= args.root < topology.num_nodes:
+        raise LinkstepError(f"--root must be a node in [0, {topology.num_nodes}), not {args.root}")
     with progress_bar("cost") as bar:
         certificate = bfb_certificate(topology, progress=bar)
-    with progress_bar("schedule") as bar:
-        schedule = bfb_allgather(topology, args.chunks, size=args.size, progress=bar)
+    method = _method(given, certificate, args)
+    if method == "expand":
+        assert given.recipe is not None
+        schedule = given.recipe.build(args.collective, args.root)
+    else:
+        schedule = _by_bfb(topology, args)
     check(schedule)
     if args.output:
         save(schedule, args.output)
-    cost = cost_of(schedule)
-    why = certificate.explain_bandwidth()
+    facts = _facts(given, schedule, certificate, method) | {"file": args.output}
     if args.json:
-        facts: dict[str, Any] = {
-            "recipe": topology.name or None,
-            "collective": schedule.collective,
-            "steps": cost.steps,
-            "bandwidth": cost.bandwidth,
-            "unit": schedule.unit,
-            "rows": schedule.num_rows,
-            "bandwidth_optimal": is_bandwidth_optimal(topology, cost),
-            "moore_optimal": is_moore_optimal(topology, cost),
-            "limited_by": why,
-            "best_bfb_bandwidth": certificate.cost.bandwidth,
-            "file": args.output,
-        }
         print_json(facts)
-        return 0
-    print(f"{topology.name or args.topology}: BFB {schedule.collective}, checked")
-    best = f"{certificate.cost.bandwidth} M/B"
-    grid = "" if cost.bandwidth == certificate.cost.bandwidth else f" (without --chunks: {best})"
-    print_fields(
-        [
-            ("T_L", f"{cost.steps} steps, {optimal_steps(topology, cost.steps)}"),
-            ("T_B", f"{cost.bandwidth} = {float(cost.bandwidth):.4f} M/B{grid}"),
-            ("bandwidth-optimal", optimal_bandwidth(topology.num_nodes, why)),
-            ("chunks a shard", str(schedule.unit)),
-            ("rows", str(schedule.num_rows)),
-        ]
-    )
-    if args.output:
-        print(f"saved to {args.output}")
+    else:
+        _print(args.topology, facts)
     return 0
 
 
-def optimal_steps(topology: Topology, steps: int) -> str:
-    """Say whether the steps are Moore-optimal."""
-    least = moore_steps(topology.num_nodes, topology.degree)
-    return "Moore-optimal" if steps == least else f"not Moore-optimal (bound {least})"
+def _facts(given: Given, schedule: Schedule, certificate: Certificate, method: str) -> dict[str, Any]:
+    topology, cost = given.topology, cost_of(schedule)
+    passes = 2 if schedule.collective == "allreduce" else 1
+    rooted = schedule.collective in ("broadcast", "reduce")
+    bound = Cost(
+        passes * moore_steps(topology.num_nodes, topology.degree), passes * bandwidth_bound(topology.num_nodes)
+    )
+    optimal = None if rooted else cost.bandwidth == bound.bandwidth
+    return {
+        "recipe": topology.name or None,
+        "collective": schedule.collective,
+        "method": method,
+        "steps": cost.steps,
+        "bandwidth": cost.bandwidth,
+        "unit": schedule.unit,
+        "rows": schedule.num_rows,
+        "moore_bound": bound.steps,
+        "bandwidth_bound": None if rooted else bound.bandwidth,
+        "moore_optimal": cost.steps == bound.steps,
+        "bandwidth_optimal": optimal,
+        "limited_by": certificate.explain_bandwidth() if optimal is False and method == "bfb" else None,
+        "best_bfb_allgather": {"steps": certificate.cost.steps, "bandwidth": certificate.cost.bandwidth},
+    }
 
 
-def optimal_bandwidth(num_nodes: int, why: str | None) -> str:
-    """Say whether the best BFB schedule is bandwidth-optimal, and what prevents it."""
-    return "yes" if why is None else f"no, the bound is {bandwidth_bound(num_nodes)}; {why}"
+def _print(name: str, facts: dict[str, Any]) -> None:
+    how = "breadth-first broadcast" if facts["method"] == "bfb" else "expanded from its base"
+    print(f"{facts['recipe'] or name}: {facts['collective']} by {how}, checked")
+    moore = "Moore-optimal" if facts["moore_optimal"] else f"not Moore-optimal (bound {facts['moore_bound']})"
+    fields = [
+        ("T_L", f"{facts['steps']} steps, {moore}"),
+        ("T_B", f"{facts['bandwidth']} = {float(facts['bandwidth']):.4f} M/B"),
+    ]
+    if facts["bandwidth_optimal"] is not None:
+        reached = "yes" if facts["bandwidth_optimal"] else f"no (bound {facts['bandwidth_bound']})"
+        fields.append(("bandwidth-optimal", reached))
+    if facts["limited_by"]:
+        fields.append(("  limited by", facts["limited_by"]))
+    fields += [("chunks a shard", str(facts["unit"])), ("rows", str(facts["rows"]))]
+    print_fields(fields)
+    if facts["file"]:
+        print(f"saved to {facts['file']}")
 
 
 COMMAND = Command(
     name="schedule",
-    help="make the best breadth-first-broadcast allgather of a topology, check it and save it",
-    example="linkstep schedule 'Torus(8,8)' -o allgather.npz",
+    help="make a schedule for a topology, check it and save it",
+    example="linkstep schedule 'Torus(8,8)' --collective allreduce -o allreduce.npz",
     add_arguments=_add_arguments,
     run=_run,
 )

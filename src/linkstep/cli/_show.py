@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from linkstep.bfb import MAX_DEGREE, bfb_certificate
+from linkstep.bfb import MAX_DEGREE, bfb_allgather, bfb_certificate
 from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
 from linkstep.cost import all_to_all_bound, bandwidth_bound, moore_steps
+from linkstep.errors import LinkstepError
 from linkstep.topology import Topology, check_connected, distance_profiles
 
 LARGE = 20_000
@@ -23,6 +24,12 @@ MANY = 10**9
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
     parser.add_argument("--draw", metavar="FILE", type=Path, help="draw the graph to a .svg or .png file")
+    parser.add_argument(
+        "--broadcast",
+        metavar="NODE",
+        type=int,
+        help="with --draw: label the links that carry this node's shard in the allgather with the steps they do",
+    )
     add_json(parser)
 
 
@@ -149,13 +156,37 @@ def _oddities(facts: dict[str, Any]) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
+def _labels(given: Given, node: int) -> dict[int, str]:
+    """Return, for each link that carries the node's shard, the steps at which it does and how much if not all."""
+    if not 0 <= node < given.topology.num_nodes:
+        raise LinkstepError(f"--broadcast must be a node in [0, {given.topology.num_nodes}), not {node}")
+    schedule = given.schedule or (given.recipe.build() if given.recipe else bfb_allgather(given.topology))
+    rows = np.flatnonzero(schedule.source == node)
+    carried: dict[tuple[int, int], int] = {}
+    for link, step, size in zip(
+        schedule.link[rows].tolist(),
+        schedule.step[rows].tolist(),
+        (schedule.hi - schedule.lo)[rows].tolist(),
+        strict=True,
+    ):
+        carried[link, step] = carried.get((link, step), 0) + size
+    labels: dict[int, list[str]] = {}
+    for (link, step), size in sorted(carried.items()):
+        part = "" if size == schedule.unit else f" ({Fraction(size, schedule.unit)})"
+        labels.setdefault(link, []).append(f"{step}{part}")
+    return {link: ", ".join(parts) for link, parts in labels.items()}
+
+
 def _run(args: argparse.Namespace) -> int:
     given = read(args.topology)
     facts = describe(given)
+    if args.broadcast is not None and not args.draw:
+        raise LinkstepError("--broadcast labels a picture: give --draw too")
     if args.draw:
         from linkstep.draw import draw_topology
 
-        draw_topology(given.topology, args.draw)
+        labels = None if args.broadcast is None else _labels(given, args.broadcast)
+        draw_topology(given.topology, args.draw, labels, args.broadcast)
     if args.json:
         print_json(facts)
         return 0

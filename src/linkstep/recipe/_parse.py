@@ -20,7 +20,8 @@ from typing import Any, NoReturn
 
 from linkstep.errors import RecipeError
 from linkstep.families import FAMILIES, Family, parse_group
-from linkstep.recipe._recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, Transpose
+from linkstep.recipe._expansions import Bidirectional, Degree, Line, Power, Product, Transpose
+from linkstep.recipe._recipe import Member, Recipe
 
 _TOKEN = re.compile(r"\s*(?:(Z\d+(?:xZ\d+)*(?::Z\d+\[\d+\])?)|(\d+)|(x|□|[A-WYZa-wyzΠ][A-Za-zΠ]*)|([\^*(){},_]))")
 _END = "end"
