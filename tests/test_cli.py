@@ -21,6 +21,7 @@ K_{4,4}
   bidirectional                yes
   vertex-transitive            yes
   reverse-symmetric            yes
+  no schedule beats            2 alpha + 7/8 M/B at this N and d
   BFB allgather                2 steps, Moore-optimal; 7/8 = 0.8750 M/B, bandwidth-optimal
   all-to-all flow at most      4.000e-01 a pair (any graph: 4.000e-01)
 """

@@ -6,7 +6,6 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_recipe import RECIPES
 
 import linkstep
 import lp
@@ -27,6 +26,7 @@ from linkstep.schedule import Schedule
 from linkstep.symmetry import isomorphism
 from linkstep.topology import distances_from
 from strategies import Case, connected_link_lists, pairs, random_allgather, seeds, topology_of
+from test_recipe import RECIPES
 
 
 def bfb(recipe: str) -> Schedule:
@@ -54,7 +54,7 @@ def test_property_line_graph_is_the_definition(graph, seed):
     """def:linegraph, self-loops and parallel links included."""
     schedule = random_schedule(graph, seed)
     expanded = line_graph_schedule(schedule)
-    n, links, unit, rows = as_case(schedule)
+    _, links, unit, rows = as_case(schedule)
     twin = Case(len(links), reference.line_graph(links), unit, reference.line_graph_schedule(links, unit, rows))
     if not schedule.topology.num_parallel:  # the twin numbers links by their ends
         assert expanded == twin.schedule()

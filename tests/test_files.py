@@ -166,13 +166,6 @@ def test_the_head_says_what_a_file_is(tmp_path):
     assert written["row_columns"] == list(ROW_COLUMNS)
 
 
-def test_version_without_an_installed_package(monkeypatch):
-    monkeypatch.setattr(own, "version", lambda name: (_ for _ in ()).throw(own.PackageNotFoundError(name)))
-    assert own.linkstep_version() == "unknown"
-    monkeypatch.setattr(own, "version", lambda name: "1.2")
-    assert own.linkstep_version() == "1.2"
-
-
 # --- what no format takes ---
 
 

@@ -7,6 +7,7 @@
 """
 
 from linkstep import symmetry
+from linkstep._version import __version__
 from linkstep.bfb import bfb_allgather, bfb_certificate, bfb_cost
 from linkstep.check import check, check_allgather, check_allreduce, check_reduce_scatter
 from linkstep.cost import Cost, Fabric, cost_of
@@ -28,6 +29,7 @@ __all__ = [
     "Topology",
     "TopologyError",
     "UnitError",
+    "__version__",
     "bfb_allgather",
     "bfb_certificate",
     "bfb_cost",

@@ -7,11 +7,13 @@ which the reduce-scatter comes.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import as_file, files
+from pathlib import Path
 
 from linkstep.check import check_allgather
 from linkstep.files import load_schedule
 from linkstep.schedule import Schedule
+
+_FOLDER = Path(__file__).parent / "data" / "bases"
 
 
 @cache
@@ -22,10 +24,9 @@ def stored_schedule(recipe: str, transposed: bool = False) -> Schedule | None:
     True
     """
     name = f"T({recipe})" if transposed else recipe
-    file = files("linkstep") / "data" / "bases" / f"{name}.json"
+    file = _FOLDER / f"{name}.json"
     if not file.is_file():
         return None
-    with as_file(file) as path:
-        schedule = load_schedule(path)
+    schedule = load_schedule(file)
     check_allgather(schedule)
     return schedule

@@ -123,13 +123,13 @@ def _root(schedule: Schedule) -> int:
 
 
 def check_broadcast(schedule: Schedule) -> None:
-    """Raise ScheduleError with a witness unless all rows are of one node's shard and bring it to every other node."""
+    """Raise ScheduleError with a witness unless all rows are of one root's shard and bring it to every other node."""
     n, root = schedule.topology.num_nodes, _root(schedule)
     _refuse_gather(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True, only=root))
 
 
 def check_reduce(schedule: Schedule) -> None:
-    """Raise ScheduleError with a witness unless all rows are of one node's shard and every node's part reaches it once."""
+    """Raise ScheduleError with a witness unless every node's part of one root's shard reaches the root once."""
     n, root = schedule.topology.num_nodes, _root(schedule)
     _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False, only=root))
 

@@ -1,7 +1,7 @@
 """Every collective from one allgather (sec:reducescatterallgather): reverse, relabel, concatenate, pick a root.
 
-Pure functions of schedules. Reversing turns an allgather on G into a reduce-scatter on the transpose of G; where G looks
-like its own transpose, renaming nodes brings that back to G.
+Pure functions of schedules. Reversing turns an allgather on G into a reduce-scatter on the transpose of G; where G
+looks like its own transpose, renaming nodes brings that back to G.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def on_same_topology(schedule: Schedule) -> Schedule:
     mapping = isomorphism(turned.topology, topology)
     if mapping is None:
         raise TopologyError(
-            "the topology is not isomorphic to its transpose: make the reduce-scatter from an allgather of the transpose"
+            "the topology is not isomorphic to its transpose: reverse an allgather of the transpose instead"
         )
     return relabel(turned, mapping)
 

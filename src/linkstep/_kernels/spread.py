@@ -97,8 +97,8 @@ def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backwa
     """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
 
     ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. Backward runs the steps from last to
-    first; ``once`` refuses what arrives a second time; ``only`` follows one source alone. The witness is the earliest row that fails for any source (the
-    latest if backward); a shard that never arrives is reported only if no row fails.
+    first; ``once`` refuses what arrives a second time; ``only`` follows one source alone. The witness is the earliest
+    row that fails for any source (the latest if backward); a shard that never arrives is reported only if no row fails.
     """
     best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     start = np.zeros(num_nodes + 1, np.int64)

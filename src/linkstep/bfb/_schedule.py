@@ -25,7 +25,7 @@ MAX_CHUNKS = 10**6
 
 @dataclass(frozen=True)
 class Capacities:
-    """What links may carry: at step t a shard is ``share[t - 1]`` pieces and a link of class c takes ``piece[t - 1, c]``."""
+    """At step t a shard is ``share[t - 1]`` pieces and a link of class c may carry ``piece[t - 1, c]`` of them."""
 
     share: Ints
     piece: NDArray[np.int64]

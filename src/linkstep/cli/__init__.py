@@ -9,11 +9,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import NoReturn
 
-import shtab
-
+from linkstep._version import __version__
 from linkstep.cli import _check, _convert, _families, _schedule, _show
 from linkstep.cli._common import Command
 from linkstep.errors import LinkstepError
@@ -24,6 +22,8 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_completion(args: argparse.Namespace) -> int:
+    import shtab
+
     print(shtab.complete(build_parser(), args.shell))
     return 0
 
@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Topologies and collective schedules for clusters whose servers are wired to each other.",
         epilog="A RECIPE is how a topology is constructed, such as 'L^3(C(16,{3,4}))'; quote it for the shell.",
     )
-    parser.add_argument("--version", action="version", version=f"linkstep {version('linkstep')}")
+    parser.add_argument("--version", action="version", version=f"linkstep {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for command in COMMANDS:
         sub = commands.add_parser(

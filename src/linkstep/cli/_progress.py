@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tqdm import tqdm
-
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call with (done, in all)."""
+    from tqdm import tqdm
+
     with tqdm(desc=label, delay=2, leave=False, disable=not sys.stderr.isatty(), unit=" nodes") as bar:
 
         def update(done: int, total: int) -> None:

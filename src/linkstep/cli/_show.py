@@ -130,10 +130,9 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("bidirectional", _yes(facts["bidirectional"])),
         ("vertex-transitive", _yes(facts["vertex_transitive"])),
         ("reverse-symmetric", _yes(facts["reverse_symmetric"])),
+        ("no schedule beats", f"{facts['moore_steps']} alpha + {facts['bandwidth_bound']} M/B at this N and d"),
     ]
-    if facts["bfb"] is None:
-        fields.append(("allgather takes at least", f"{facts['diameter']} alpha + {facts['bandwidth_bound']} M/B"))
-    else:
+    if facts["bfb"] is not None:
         moore = "Moore-optimal" if facts["diameter"] == facts["moore_steps"] else "not Moore-optimal"
         bandwidth, why = facts["bfb"]["bandwidth"], facts["bfb"]["limited_by"]
         reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({facts['bandwidth_bound']})"

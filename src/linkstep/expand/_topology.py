@@ -50,7 +50,7 @@ def line_graph_keeps_bfb(topology: Topology) -> bool:
     the same step, as in Paley(7), whose line graph has a better BFB schedule (20/21) than the theorem's best (1). So
     this asks more: no parallel links, and no node whose out-neighbours are all equally far from it, two hops or more.
     """
-    if topology.num_parallel or topology.num_nodes > MAX_PROOF_NODES and not topology.vertex_transitive:
+    if topology.num_parallel or (topology.num_nodes > MAX_PROOF_NODES and not topology.vertex_transitive):
         return False
     for u in range(1 if topology.vertex_transitive else topology.num_nodes):
         targets = topology.head[topology.out_ptr[u] : topology.out_ptr[u + 1]]

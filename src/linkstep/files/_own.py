@@ -13,12 +13,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep._version import __version__
 from linkstep.errors import FileError
 from linkstep.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
 from linkstep.topology import Ints, Topology, frozen
@@ -42,14 +42,6 @@ _NPY_HEADER = re.compile(
 )
 
 Columns = dict[str, NDArray[Any]]
-
-
-def linkstep_version() -> str:
-    """Return the installed version, or ``unknown`` when run from a source tree that is not installed."""
-    try:
-        return version("linkstep")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def check_idle_nodes(num_nodes: int, num_links: int) -> None:
@@ -76,7 +68,7 @@ def _head_of(thing: Topology | Schedule) -> dict[str, Any]:
         "format": "linkstep",
         "kind": "schedule" if isinstance(thing, Schedule) else "topology",
         "format_version": FORMAT_VERSION,
-        "linkstep_version": linkstep_version(),
+        "linkstep_version": __version__,
         "recipe": str(topology.name),
         "num_nodes": topology.num_nodes,
     }

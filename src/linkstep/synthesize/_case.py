@@ -11,6 +11,9 @@ import numpy as np
 from linkstep.errors import LinkstepError
 from linkstep.topology import Topology, check_connected, distance_profiles, distances_from
 
+MAX_NODES = 256
+"""Node numbers fit a byte; the models of larger topologies would be too large anyway."""
+
 MAX_STEPS = 2**15 - 1
 
 
@@ -33,6 +36,8 @@ class Case:
                 raise LinkstepError(f"{what} must be an integer, not {value!r}")
             if not 1 <= value <= MAX_STEPS:
                 raise LinkstepError(f"{what} must lie in [1, {MAX_STEPS}], not {value}")
+        if topology.num_nodes > MAX_NODES:
+            raise LinkstepError(f"synthesis takes at most {MAX_NODES} nodes, not {topology.num_nodes}")
         if topology.bandwidth is not None and np.unique(topology.bandwidth).size > 1:
             raise LinkstepError("synthesis needs links of equal bandwidth; `linkstep schedule` takes unequal ones")
         check_connected(topology)

@@ -20,9 +20,6 @@ from linkstep.topology import Topology
 
 Perm = bytes
 
-MAX_NODES = 256
-"""Node numbers must fit a byte."""
-
 RESTARTS = 24
 EXTENSIONS = 10
 """Each restart grows a group from the trivial one by at most this many random elements."""
@@ -116,7 +113,7 @@ def find_groups(topology: Topology, chunks: int, seed: int) -> list[Group]:
     [4, 2]
     """
     n = topology.num_nodes
-    generators = [bytes(g) for g in automorphism_generators(topology)] if n <= MAX_NODES else []
+    generators = [bytes(g) for g in automorphism_generators(topology)]
     if not generators:
         return []
     identity, random = bytes(range(n)), Random(seed)
