@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import signal
-import sys
 import threading
 from fractions import Fraction
 from importlib.util import find_spec
@@ -12,12 +11,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import pairs, topology_of
 
 import linkstep
+import reference
 from linkstep.bases import stored_schedule
 from linkstep.check import check_allgather
 from linkstep.cli import _synthesize
@@ -27,8 +25,10 @@ from linkstep.schedule import Schedule
 from linkstep.synthesize import ParetoPoint, Synthesis, pareto, synthesize
 from linkstep.synthesize._case import Case
 from linkstep.synthesize._groups import find_groups, trivial_group
-from linkstep.synthesize._model import Model, num_sends
+from linkstep.synthesize._model import num_sends, solve
+from linkstep.synthesize._worker import WORKER
 from linkstep.topology import Topology, diameter
+from strategies import pairs, topology_of
 
 needs_solver = pytest.mark.skipif(find_spec("ortools") is None, reason="OR-tools is not installed")
 
@@ -209,7 +209,7 @@ def test_every_group_gives_valid_schedules():
         case = Case.of(topology, 4, chunks)
         for group in [*find_groups(topology, chunks, seed=0), trivial_group(topology)]:
             most = case.least_load + 1
-            status, schedule = Model(case, group, most).solve(10.0, 10.0, False, 0)
+            status, schedule = solve(case, group, most, None, [(10.0, False)], 10.0, 0)
             assert status in ("found", "impossible")
             if schedule is not None:
                 found += 1
@@ -278,9 +278,11 @@ def test_bad_input(arguments, message):
 
 @needs_solver
 def test_too_large():
-    with pytest.raises(LinkstepError, match="^synthesis takes at most 256 nodes, not 300$"):
+    with pytest.raises(LinkstepError, match=r"^synthesis takes at most 256 nodes, not 300$"):
         synthesize(recipe("UniRing(1,300)"), 299, 1)
-    with pytest.raises(LinkstepError, match="^too large to synthesize: [0-9]+ possible sends where 400000 is the most"):
+    with pytest.raises(
+        LinkstepError, match=r"^too large to synthesize: [0-9]+ possible sends where 400000 is the most"
+    ):
         synthesize(recipe("Pi_{2,200}"), 12, 2)
 
 
@@ -288,7 +290,7 @@ def test_steps_below_the_diameter_are_impossible_at_once():
     result = synthesize(recipe("Q(4)"), 3, 1)
     assert (result.status, result.reason) == ("impossible", "needs at least 4 steps, the diameter")
     assert result.seconds < 1
-    with pytest.raises(LinkstepError, match="^max_steps must be at least 4, the diameter, not 3$"):
+    with pytest.raises(LinkstepError, match=r"^max_steps must be at least 4, the diameter, not 3$"):
         pareto(recipe("Q(4)"), 3, 1)
 
 
@@ -297,10 +299,33 @@ def test_bandwidth_below_the_bound_is_impossible_at_once():
     assert (result.status, result.reason) == ("impossible", "T_B is at least 9/8 with 1 chunks a shard")
 
 
-def test_without_ortools(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+def test_without_ortools(monkeypatch, tmp_path):
+    (tmp_path / "ortools").mkdir()
+    (tmp_path / "ortools" / "__init__.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    WORKER.stop()
     with pytest.raises(LinkstepError, match=r"^synthesis needs OR-tools: pip install 'linkstep\[synthesis\]'$"):
         synthesize(recipe("K_4"), 1, 1)
+
+
+@needs_solver
+def test_highspy_and_solver_side_by_side():
+    """Both bring a libhighs.so: in one process the second one fails to load."""
+    pytest.importorskip("highspy")
+    assert synthesize(recipe("K_4"), 1, 1).status == "found"
+
+
+@needs_solver
+def test_solver_dies():
+    synthesize(recipe("K_4"), 1, 1)
+    WORKER._process.kill()
+    WORKER._process.wait()
+    assert synthesize(recipe("K_4"), 1, 1).status == "found"
+    killer = threading.Timer(0.5, WORKER._process.kill)
+    killer.start()
+    with pytest.raises(LinkstepError, match=r"^the solver's process ended with code -9, perhaps out of memory"):
+        synthesize(recipe("Pi_{2,12}"), 4, 4, bandwidth=Fraction(23, 24))
+    killer.join()
 
 
 @needs_solver

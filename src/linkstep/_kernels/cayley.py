@@ -1,10 +1,10 @@
 """Cayley digraphs by the million: one backward search from the identity gives steps, T_B and the sum of distances.
 
 ``back[g, x]`` numbers x g^-1, the node before x over a link of generator g; the identity is 0. A set of generators is
-made of pairs {g, g^-1} and of singles. T_B is kept as an integer: N / d T_B = sum over t of U(t), times the least common
-multiple of 1..d, with U(t) by subset sums as in ``bfb_subsets``. A search keeps, for every number of steps S, three
-records over sets with at most S steps: the least T_B of allgather and reduce-scatter both (slot 0), of the allgather
-alone (slot 1), and the least sum of distances (slot 2); each breaks ties by the other figure.
+made of pairs {g, g^-1} and of singles. T_B is kept as an integer: N / d T_B = sum over t of U(t), times the least
+common multiple of 1..d, with U(t) by subset sums as in ``bfb_subsets``. A search keeps, for every number of steps S,
+three records over sets with at most S steps: the least T_B of allgather and reduce-scatter both (slot 0), of the
+allgather alone (slot 1), and the least sum of distances (slot 2); each breaks ties by the other figure.
 """
 
 import numpy as np
@@ -242,6 +242,9 @@ def _climb(back, inverse, pairs, singles, num_pairs, num_singles, tries, patienc
             at = _random(state, size)
             before = chosen[at]
             first, end, count = (0, num_pairs, pairs.size) if at < num_pairs else (num_pairs, size, singles.size)
+            if count == end - first:  # all are in use
+                stuck += 1
+                continue
             _draw(state, chosen, at, first, end, count)
         _fill(chosen, pairs, singles, num_pairs, inverse, gens)
         steps, bandwidth, total = _evaluate(back, gens, weight, scale, records, heavy, limit, *work)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from linkstep._version import __version__
-from linkstep.cli import _check, _convert, _families, _schedule, _show
+from linkstep.cli import _catalog, _check, _convert, _families, _find, _schedule, _show
 from linkstep.cli._common import Command
 from linkstep.errors import LinkstepError
 
@@ -37,11 +37,13 @@ COMPLETION = Command(
 )
 
 COMMANDS: tuple[Command, ...] = (
+    _find.COMMAND,
     _show.COMMAND,
     _families.COMMAND,
     _schedule.COMMAND,
     _check.COMMAND,
     _convert.COMMAND,
+    _catalog.COMMAND,
     COMPLETION,
 )
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(label: str, unit: str = " nodes") -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call with (done, in all)."""
     from tqdm import tqdm
 
-    with tqdm(desc=label, delay=2, leave=False, disable=not sys.stderr.isatty(), unit=" nodes") as bar:
+    with tqdm(desc=label, delay=2, leave=False, disable=not sys.stderr.isatty(), unit=unit) as bar:
 
         def update(done: int, total: int) -> None:
             bar.total = total

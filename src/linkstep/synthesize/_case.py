@@ -62,8 +62,8 @@ class Case:
 
     def least_load_after(self, step: int) -> int:
         """Return what the steps after ``step`` must carry at least: nodes farther than that receive nothing before."""
-        profiles = distance_profiles(self.topology)[:, step + 1 :].sum(axis=1).tolist()
-        return max(-(-self.chunks * far // ports) for far, ports in zip(profiles, self.in_degree, strict=True) if ports)
+        far: list[int] = distance_profiles(self.topology)[:, step + 1 :].sum(axis=1).tolist()
+        return max(-(-self.chunks * f // ports) for f, ports in zip(far, self.in_degree, strict=True) if ports)
 
     @cached_property
     def least_load(self) -> int:

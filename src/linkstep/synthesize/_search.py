@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
 
 from linkstep.check import check_allgather
 from linkstep.cost import cost_of
@@ -19,10 +18,9 @@ from linkstep.errors import LinkstepError
 from linkstep.schedule import Schedule
 from linkstep.synthesize._case import Case
 from linkstep.synthesize._groups import Group, find_groups, trivial_group
-from linkstep.synthesize._model import MAX_SENDS, Model, load_solver, num_sends
+from linkstep.synthesize._model import MAX_SENDS, Status, num_sends, solve
+from linkstep.synthesize._worker import WORKER
 from linkstep.topology import Topology
-
-Status = Literal["found", "impossible", "unknown"]
 
 FIRST_EFFORT = 0.5
 GROWTH = 4
@@ -65,8 +63,7 @@ class Search:
     @classmethod
     def of(cls, case: Case, seconds: float, seed: int, symmetric: bool, loads: Sequence[int] | None = None) -> Search:
         """Choose the groups whose models are small enough; the trivial one comes last."""
-        deadline = time.monotonic() + seconds
-        load_solver()
+        WORKER.start()
         groups = find_groups(case.topology, case.chunks, seed) if symmetric else []
         groups.append(trivial_group(case.topology))
         sizes = [num_sends(case, group) for group in groups]
@@ -76,7 +73,8 @@ class Search:
                 f"too large to synthesize: {min(sizes)} possible sends where {MAX_SENDS} is the most; "
                 f"ask for fewer steps or chunks, or use `linkstep schedule`"
             )
-        return cls(case, fitting, seed, deadline, loads)
+        WORKER.check_ready()
+        return cls(case, fitting, seed, time.monotonic() + seconds, loads)
 
     @property
     def seconds_left(self) -> float:
@@ -96,17 +94,15 @@ class Search:
         for position, group in enumerate(self.groups):
             if self.barren.get(position, -1) >= most or self.seconds_left <= 0:
                 continue
-            model = Model(self.case, group, most, self.loads)
-            # Without the linear relaxation schedules are found several times faster; many proofs need it.
             alone = group.order == 1
-            for linear in (False, True) if alone else (False,):
-                self.runs += 1
-                allowed = effort if alone else effort / 2
-                status, schedule = model.solve(allowed, self.seconds_left, linear, self.seed)
-                if status == "impossible":
-                    self.barren[position] = most
-                if status == "found" or (status == "impossible" and alone):
-                    return status, schedule
+            # Without the linear relaxation schedules are found several times faster; many proofs need it.
+            runs = [(effort, False), (effort, True)] if alone else [(effort / 2, False)]
+            self.runs += 1
+            status, schedule = solve(self.case, group, most, self.loads, runs, self.seconds_left, self.seed)
+            if status == "impossible":
+                self.barren[position] = most
+            if status == "found" or (status == "impossible" and alone):
+                return status, schedule
         return "unknown", None
 
     def decide(self, most: int) -> tuple[Status, Schedule | None]:
@@ -157,7 +153,7 @@ def _most_load(case: Case, bandwidth: Fraction | None, loads: Sequence[int] | No
     if bandwidth is not None and loads is not None:
         raise LinkstepError("give bandwidth or loads, not both")
     if bandwidth is not None:
-        if isinstance(bandwidth, bool) or not isinstance(bandwidth, (int, Fraction)):
+        if type(bandwidth) not in (int, Fraction):
             raise LinkstepError(f"bandwidth must be a Fraction, not {bandwidth!r}")
         return case.load_within(Fraction(bandwidth))
     if loads is None:

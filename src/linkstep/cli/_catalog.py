@@ -1,0 +1,125 @@
+"""``linkstep catalog``: search for topologies, keep the best, and say what is known."""
+
+from __future__ import annotations
+
+import argparse
+import random
+from dataclasses import asdict
+from pathlib import Path
+
+from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._progress import progress_bar
+from linkstep.errors import LinkstepError
+from linkstep.search import Unit, build, load_catalog
+from linkstep.search._build import EXECUTORS
+from linkstep.search.catalog import DATA, merge, stats, verify
+
+
+def _numbers(text: str, what: str) -> list[int]:
+    """Read ``5-64,128``: numbers and ranges, ends included."""
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            found += range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise LinkstepError(f"{what} takes numbers and ranges such as 5-64,128, not {text!r}") from None
+    return list(dict.fromkeys(found))
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    sub = actions.add_parser("build", help="search for topologies and log the best; run again to go on")
+    sub.add_argument("log", metavar="LOG", help="file to append to; what it says is done is not done again")
+    sub.add_argument("--nodes", required=True, metavar="N,...", help="sizes, such as 5-64,128")
+    sub.add_argument("--degree", required=True, metavar="D,...", help="degrees, such as 2-4,8")
+    sub.add_argument("--kind", choices=["uni", "bi", "both"], default="both", help="directed, bidirectional; both")
+    sub.add_argument("--seeds", default="0", metavar="S,...", help="one search for each seed (0)")
+    sub.add_argument("--budget", type=int, default=10**6, metavar="SETS", help="generator sets a search tries (10^6)")
+    sub.add_argument("--workers", type=int, metavar="W", help="processes; default: one a core")
+    sub.add_argument("--executor", choices=EXECUTORS, default="processes", help="default: processes")
+
+    sub = actions.add_parser("merge", help="add logs or catalog files to a catalog, keeping the best")
+    sub.add_argument("logs", nargs="+", metavar="LOG")
+    sub.add_argument("--into", default=str(DATA), metavar="FOLDER", help="default: the catalog of this installation")
+
+    sub = actions.add_parser("stats", help="say how much the catalog covers")
+    sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
+    add_json(sub)
+
+    sub = actions.add_parser("verify", help="rebuild entries from their recipes and recompute all figures")
+    sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
+    sub.add_argument("--sample", type=int, metavar="K", help="only so many, picked at random")
+    sub.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+
+
+def _build(args: argparse.Namespace) -> int:
+    kinds = {"uni": [False], "bi": [True], "both": [False, True]}[args.kind]
+    units = [
+        Unit(n, d, kind, seed, args.budget)
+        for seed in _numbers(args.seeds, "--seeds")
+        for n in _numbers(args.nodes, "--nodes")
+        for d in _numbers(args.degree, "--degree")
+        if d < n
+        for kind in kinds
+    ]
+    if args.workers is not None and args.workers < 1:
+        raise LinkstepError(f"--workers must be at least 1, not {args.workers}")
+    with progress_bar("search", " searches") as bar:
+        ran = build(Path(args.log), units, executor=args.executor, workers=args.workers, progress=bar)
+    print(f"{ran} searches run, {len(units) - ran} were done before; entries in {args.log}")
+    return 0
+
+
+def _merge(args: argparse.Namespace) -> int:
+    total = merge(map(Path, args.logs), Path(args.into))
+    print(f"{args.into}: {total} entries")
+    return 0
+
+
+def _stats(args: argparse.Namespace) -> int:
+    rows = stats(load_catalog(Path(args.catalog)))
+    if args.json:
+        print_json([asdict(row) for row in rows])
+        return 0
+    print_table(
+        ("degree", "links", "sizes", "largest N", "T_B optimal", "T_L at Moore bound", "both at once"),
+        (
+            (
+                str(row.degree), "both ways" if row.bidirectional else "directed", str(row.sizes), str(row.largest),
+                str(row.bandwidth_optimal), str(row.moore_optimal), str(row.both),
+            )
+            for row in rows
+        ),
+        right=(0, 2, 3, 4, 5, 6),
+    )  # fmt: skip
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    entries = list(load_catalog(Path(args.catalog)))
+    if args.sample is not None:
+        entries = random.Random(args.seed).sample(entries, min(max(args.sample, 0), len(entries)))
+    with progress_bar("verify", " entries") as bar:
+        for done, entry in enumerate(entries, 1):
+            verify([entry])
+            bar(done, len(entries))
+    print(f"{len(entries)} entries rebuilt from their recipes: every figure is right")
+    return 0
+
+
+_ACTIONS = {"build": _build, "merge": _merge, "stats": _stats, "verify": _verify}
+
+
+def _run(args: argparse.Namespace) -> int:
+    return _ACTIONS[args.action](args)
+
+
+COMMAND = Command(
+    name="catalog",
+    help="search for the best topologies of a size, and keep them in the catalog",
+    example="linkstep catalog build found.csv --nodes 8-64 --degree 4 --budget 2000000",
+    add_arguments=_add_arguments,
+    run=_run,
+)

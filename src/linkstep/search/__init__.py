@@ -1,0 +1,21 @@
+"""Search for topologies: Cayley digraphs with little latency and bandwidth, and the catalog of the best ones known."""
+
+from linkstep.search._build import build
+from linkstep.search._cayley import Unit, search
+from linkstep.search._find import Answer, Baseline, Found, Workload, find, pick
+from linkstep.search.catalog import Catalog, Entry, load_catalog
+
+__all__ = [
+    "Answer",
+    "Baseline",
+    "Catalog",
+    "Entry",
+    "Found",
+    "Unit",
+    "Workload",
+    "build",
+    "find",
+    "load_catalog",
+    "pick",
+    "search",
+]

@@ -1,0 +1,204 @@
+"""``find``: the best topologies for N servers with d ports, beside what people use today and what nobody can beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+
+from linkstep.bfb import MAX_DEGREE, bfb_cost
+from linkstep.cost import Cost, Fabric, all_to_all_bound, bandwidth_bound, moore_steps
+from linkstep.errors import LinkstepError
+from linkstep.recipe import Member, parse
+from linkstep.search._bases import Candidate, family_bases, paper_bases
+from linkstep.search._finder import Finder, pareto
+from linkstep.search.catalog import Catalog, load_catalog
+from linkstep.topology import distance_profiles
+from linkstep.units import Number, parse_size
+
+_RESOLVE_LINKS = 20_000
+"""Up to this many links, what the theorems predict for an expanded topology is compared with BFB on it."""
+_MEASURE_WORK = 3 * 10**8
+"""Up to nodes times links, distances are measured; above, only where all nodes are alike."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A topology on the frontier. ``diameter`` and ``flow``, the all-to-all bound d / sum of distances, are None where
+    measuring them would take long."""
+
+    recipe: str
+    method: str
+    cost: Cost
+    diameter: int | None
+    flow: Fraction | None
+    is_bandwidth_optimal: bool
+    is_moore_optimal: bool
+    is_bidirectional: bool
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What is wired today, with its usual schedule."""
+
+    name: str
+    cost: Cost
+    flow: Fraction | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The frontier for one N and d, fewest steps first; the bounds; the baselines that exist there."""
+
+    num_nodes: int
+    degree: int
+    bidirectional: bool
+    frontier: tuple[Found, ...]
+    baselines: tuple[Baseline, ...]
+    bound: Cost
+    flow_bound: Fraction
+
+
+def _catalog_bases(catalog: Catalog, num_nodes: int, degree: int) -> Iterator[Candidate]:
+    """Catalog entries as bases; T_B is what allgather and reduce-scatter both stay within."""
+    for entry in catalog.entries(num_nodes, degree):
+        recipe = parse(entry.recipe)
+        generators = recipe.args[-1] if isinstance(recipe, Member) and recipe.args else ()
+        simple = not isinstance(generators, tuple) or len(set(generators)) == len(generators)
+        yield Candidate(
+            recipe, Cost(entry.steps, entry.both), is_simple=simple, is_bidirectional=entry.bidirectional,
+            is_reverse_symmetric=entry.bidirectional or recipe.is_reverse_symmetric,
+        )  # fmt: skip
+
+
+@cache
+def finder(families: str, bidirectional: bool) -> Finder:
+    """Return the finder for ``paper`` (the paper's bases) or ``all`` (further families and the catalog too)."""
+    if families == "paper":
+        return Finder(paper_bases, bidirectional=bidirectional)
+    catalog = load_catalog()
+
+    def bases(num_nodes: int, degree: int) -> Iterator[Candidate]:
+        yield from paper_bases(num_nodes, degree)
+        yield from family_bases(num_nodes, degree)
+        yield from _catalog_bases(catalog, num_nodes, degree)
+
+    return Finder(bases, bidirectional=bidirectional)
+
+
+def _check_sizes(num_nodes: int, degree: int) -> None:
+    if not 2 <= num_nodes <= 10**7:
+        raise LinkstepError(f"the number of nodes must lie in [2, 10000000], not {num_nodes}")
+    if not 1 <= degree <= MAX_DEGREE:
+        raise LinkstepError(f"the degree must lie in [1, {MAX_DEGREE}], not {degree}")
+
+
+def _resolved(candidate: Candidate) -> Candidate:
+    """Return the candidate by BFB on its finished topology if that is no worse: it often is where it was expanded."""
+    recipe = candidate.recipe
+    if candidate.is_bfb or recipe.num_nodes * recipe.degree > _RESOLVE_LINKS or isinstance(recipe, Member):
+        return candidate
+    topology = recipe.topology()
+    cost = bfb_cost(topology)
+    if not topology.is_bidirectional and not candidate.is_reverse_symmetric:
+        turned = bfb_cost(topology.transpose())
+        cost = Cost(cost.steps, max(cost.bandwidth, turned.bandwidth))
+    if cost.steps <= candidate.cost.steps and cost.bandwidth <= candidate.cost.bandwidth:
+        return replace(candidate, cost=cost, is_bfb=True, method="bfb")
+    return candidate
+
+
+def _measured(candidate: Candidate) -> Found:
+    recipe, cost = candidate.recipe, candidate.cost
+    n, d = recipe.num_nodes, recipe.degree
+    diameter = flow = None
+    if (n * d if recipe.is_vertex_transitive else n * n * d) <= _MEASURE_WORK:
+        topology = recipe.topology()
+        profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
+        mean = sum(x * Fraction(int(k), len(profiles)) for x, k in enumerate(profiles.sum(axis=0)))
+        diameter, flow = profiles.shape[1] - 1, d / mean
+    return Found(
+        str(recipe), candidate.method, cost, diameter, flow, cost.bandwidth == bandwidth_bound(n),
+        cost.steps == moore_steps(n, d), candidate.is_bidirectional,
+    )  # fmt: skip
+
+
+def _baseline(name: str, recipe: str, cost: Cost) -> Baseline:
+    measured = _measured(Candidate(parse(recipe), cost))
+    return Baseline(name, cost, measured.flow)
+
+
+def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
+    """Return the rings, tori and hypercubes of this N and d with the schedules in common use.
+
+    Rings and tori go round one ring after another: N - 1 steps on rings, sum of (size - 1) on a square torus
+    (sec:generateivetopo); a hypercube doubles dimension by dimension, one link of d at a time.
+    """
+    n, d = num_nodes, degree
+    found = []
+    if d % 2 == 0 and n >= 3:
+        found.append(_baseline("shifted rings", f"ShiftedRing({d},{n})", Cost(n - 1, bandwidth_bound(n))))
+    side = round(n**0.5)
+    if d == 4 and side * side == n and side >= 3:
+        found.append(_baseline("2D torus", f"Torus({side},{side})", Cost(2 * (side - 1), bandwidth_bound(n))))
+    if n == 2**d and d <= 20:
+        found.append(_baseline("hypercube", f"Q({d})", Cost(d, d * bandwidth_bound(n))))
+    return tuple(found)
+
+
+def find(
+    num_nodes: int,
+    degree: int,
+    *,
+    families: str = "all",
+    bidirectional: bool = False,
+    max_steps: int | None = None,
+) -> Answer:
+    """Return the Pareto frontier of topologies with N nodes and d ports, by predicted or known cost.
+
+    >>> [(f.recipe, f.cost.steps) for f in find(5, 4).frontier]
+    [('K_5', 1)]
+    """
+    _check_sizes(num_nodes, degree)
+    candidates = finder(families, bidirectional).frontier(num_nodes, degree)
+    if families != "paper":
+        candidates = pareto([*candidates, *map(_resolved, candidates)])
+    if max_steps is not None:
+        candidates = [c for c in candidates if c.cost.steps <= max_steps]
+    connected = degree > 1 or not bidirectional or num_nodes == 2
+    bound = Cost(moore_steps(num_nodes, degree, bidirectional=bidirectional and connected), bandwidth_bound(num_nodes))
+    flow = all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected)
+    return Answer(
+        num_nodes, degree, bidirectional, tuple(map(_measured, candidates)), baselines(num_nodes, degree), bound, flow
+    )
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a job communicates: allreduces and all-to-alls by bytes, each with how often it happens."""
+
+    allreduce: tuple[tuple[Fraction, Fraction], ...]
+    all_to_all: tuple[tuple[Fraction, Fraction], ...] = ()
+
+    @classmethod
+    def of(cls, size: Number) -> Workload:
+        """One allreduce of this size."""
+        return cls(((parse_size(size), Fraction(1)),))
+
+    def time(self, fabric: Fabric, num_nodes: int, cost: Cost, flow: Fraction | None) -> Fraction | None:
+        """Return seconds in all; None if there is all-to-all and its flow is not known."""
+        if self.all_to_all and flow is None:
+            return None
+        total = sum((w * fabric.allreduce_time(cost, size) for size, w in self.allreduce), Fraction(0))
+        for size, w in self.all_to_all:
+            assert flow is not None
+            total += w * fabric.all_to_all_time(flow, num_nodes, size)
+        return total
+
+
+def pick(answer: Answer, fabric: Fabric, workload: Workload) -> Found | None:
+    """Return the topology of the frontier with the least time, None if the frontier is empty."""
+    timed = [(workload.time(fabric, answer.num_nodes, f.cost, f.flow), f) for f in answer.frontier]
+    known = [(time, f) for time, f in timed if time is not None]
+    return min(known, key=lambda pair: pair[0])[1] if known else None

@@ -1,0 +1,57 @@
+"""How a recipe is put together, in words, from the inside out."""
+
+from __future__ import annotations
+
+from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, Transpose
+
+
+def _describe(recipe: Recipe) -> str:
+    if isinstance(recipe, Member):
+        return f"a {recipe.family.title}"
+    if isinstance(recipe, Line):
+        times = "" if recipe.times == 1 else f", {recipe.times} times over"
+        return f"the line graph{times}: every link becomes a server, d stays"
+    if isinstance(recipe, Degree):
+        return (
+            f"{recipe.times} copies of each server, linked wherever the originals are: N and d grow {recipe.times}-fold"
+        )
+    if isinstance(recipe, Power):
+        return f"{recipe.times} dimensions, each wired like the base"
+    if isinstance(recipe, Product):
+        return "one dimension for each factor"
+    if isinstance(recipe, Bidirectional):
+        return "every link gets a partner the other way"
+    assert isinstance(recipe, Transpose)
+    return "every link turned round"
+
+
+def _parts(recipe: Recipe) -> tuple[Recipe, ...]:
+    if isinstance(recipe, Member):
+        return ()
+    return recipe.factors if isinstance(recipe, Product) else (recipe.base,)  # type: ignore[attr-defined]
+
+
+def explain(recipe: Recipe, method: str = "expand") -> list[str]:
+    """Return one line a step of the construction, with N, d and what the schedule costs then.
+
+    >>> from linkstep.recipe import parse
+    >>> print("\\n".join(explain(parse("L(K_{2,2})"))))
+    1. K_{2,2}: a complete bipartite graph; N=4, d=2, 2 alpha + 3/4 M/B
+    2. L(K_{2,2}): the line graph: every link becomes a server, d stays; N=8, d=2, 3 alpha + 1 M/B
+    """
+    seen: list[Recipe] = []
+
+    def visit(part: Recipe) -> None:
+        for inner in _parts(part):
+            visit(inner)
+        if part not in seen:
+            seen.append(part)
+
+    visit(recipe)
+    lines = []
+    for number, part in enumerate(seen, 1):
+        most = "" if part.cost_is_exact else "at most "
+        lines.append(f"{number}. {part}: {_describe(part)}; N={part.num_nodes}, d={part.degree}, {most}{part.cost}")
+    if method == "bfb":
+        lines.append(f"{len(seen) + 1}. breadth-first broadcast on the result instead of the expanded schedule")
+    return lines
