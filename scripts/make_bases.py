@@ -1,6 +1,6 @@
 """Make src/linkstep/data/bases/: bandwidth-optimal allgathers of the bases that BFB does not reach.
 
-    python scripts/make_bases.py            search and write all files (about ten seconds)
+    python scripts/make_bases.py            search and write all files (a few seconds)
     python scripts/make_bases.py --check    only load each file and verify wiring, schedule and cost
 
 Each base is solved twice: as it is, and transposed, which gives its reduce-scatter (thm:scheduleswitch). Steps are

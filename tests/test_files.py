@@ -331,7 +331,7 @@ HEADS = [
     ({"unit": 2**61}, "unit 2305843009213693952 is too fine for 6 rows"),
     (
         {"collective": "gather"},
-        "collective must be one of allgather, reduce-scatter, allreduce, not 'gather'",
+        "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce, not 'gather'",
     ),
 ]
 

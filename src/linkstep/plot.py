@@ -8,7 +8,12 @@ from linkstep.errors import FileError, LinkstepError
 from linkstep.files import AnyPath, to_path, write_atomically
 from linkstep.search import Answer
 
-_STYLE: Any = {"svg.hashsalt": "linkstep", "svg.fonttype": "none", "font.family": "DejaVu Sans", "text.parse_math": False}
+_STYLE: Any = {
+    "svg.hashsalt": "linkstep",
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "text.parse_math": False,
+}
 
 
 def save_figure(draw: Any, path: AnyPath, size: tuple[float, float] = (8, 5)) -> None:
@@ -35,21 +40,23 @@ def plot_frontier(answer: Answer, path: AnyPath) -> None:
     def draw(axes: Any) -> None:
         steps = [f.cost.steps for f in answer.frontier]
         bandwidth = [float(f.cost.bandwidth) for f in answer.frontier]
-        axes.plot(steps, bandwidth, "o-", drawstyle="steps-post", color="#2a6fb0", label="found")
-        for found, x, y in zip(answer.frontier, steps, bandwidth, strict=True):
-            text = found.recipe if len(found.recipe) < 44 else found.recipe[:41] + "..."
-            axes.annotate(text, (x, y), xytext=(7, 7), textcoords="offset points", fontsize=8)
-        widest = max([*steps, answer.bound.steps])
-        near = [b for b in answer.baselines if b.cost.steps <= 8 * widest]
-        if near:
-            xs, ys = [b.cost.steps for b in near], [float(b.cost.bandwidth) for b in near]
+        axes.plot(steps, bandwidth, "o-", drawstyle="steps-post", color="#2a6fb0", label="found", zorder=3)
+        for number, (x, y) in enumerate(zip(steps, bandwidth, strict=True), 1):
+            axes.annotate(str(number), (x, y), xytext=(6, 6), textcoords="offset points", weight="bold")
+        if answer.baselines:
+            xs, ys = ([f(b.cost) for b in answer.baselines] for f in (lambda c: c.steps, lambda c: float(c.bandwidth)))
             axes.plot(xs, ys, "s", color="#8a94a6", label="today")
-            for b, x, y in zip(near, xs, ys, strict=True):
-                axes.annotate(b.name, (x, y), xytext=(7, 7), textcoords="offset points", fontsize=8, color="#5a6475")
+            for b, x, y in zip(answer.baselines, xs, ys, strict=True):
+                axes.annotate(b.name, (x, y), xytext=(-4, 8), textcoords="offset points", fontsize=8, ha="right")
         axes.axvline(answer.bound.steps, color="#d7263d", linestyle=":", label="no graph beats")
         axes.axhline(float(answer.bound.bandwidth), color="#d7263d", linestyle=":")
-        axes.margins(x=0.25, y=0.2)
-        axes.set_xlabel("T_L, steps")
+        axes.set_xscale("log")
+        ticks = sorted({*steps, answer.bound.steps, *(b.cost.steps for b in answer.baselines)})
+        axes.set_xticks(ticks, [str(t) for t in ticks])
+        axes.minorticks_off()
+        axes.margins(x=0.1, y=0.25)
+        key = "\n".join(f"{number}  {f.recipe}" for number, f in enumerate(answer.frontier, 1))
+        axes.set_xlabel(f"T_L, steps\n\n{key}")
         axes.set_ylabel("T_B, M/B")
         axes.set_title(f"N = {answer.num_nodes}, d = {answer.degree}: allgather")
         axes.legend()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from linkstep._version import __version__
-from linkstep.cli import _catalog, _check, _convert, _families, _find, _schedule, _show
+from linkstep.cli import _catalog, _check, _convert, _families, _find, _schedule, _show, _synthesize, _wire
 from linkstep.cli._common import Command
 from linkstep.errors import LinkstepError
 
@@ -41,6 +41,8 @@ COMMANDS: tuple[Command, ...] = (
     _show.COMMAND,
     _families.COMMAND,
     _schedule.COMMAND,
+    _synthesize.COMMAND,
+    _wire.COMMAND,
     _check.COMMAND,
     _convert.COMMAND,
     _catalog.COMMAND,

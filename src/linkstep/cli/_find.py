@@ -30,7 +30,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start from everything linkstep knows (default) or from the paper's bases alone",
     )
     parser.add_argument("--alpha", default="10us", metavar="TIME", help="latency of a hop; default: 10us")
-    parser.add_argument("--bandwidth", default="100Gbps", metavar="RATE", help="of a server, all ports; default: 100Gbps")
+    parser.add_argument(
+        "--bandwidth", default="100Gbps", metavar="RATE", help="of a server, all ports; default: 100Gbps"
+    )
     parser.add_argument("--size", default="1MB", metavar="BYTES", help="of the allreduce; default: 1MB")
     parser.add_argument(
         "--sizes",
@@ -102,7 +104,11 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
     head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "all-to-all", "")
     rows = []
     for found in answer.frontier:
-        notes = [w for w, yes in (("bandwidth-optimal", found.is_bandwidth_optimal), ("Moore-optimal", found.is_moore_optimal)) if yes]
+        notes = [
+            w
+            for w, yes in (("bandwidth-optimal", found.is_bandwidth_optimal), ("Moore-optimal", found.is_moore_optimal))
+            if yes
+        ]
         diameter = "-" if found.diameter is None else str(found.diameter)
         rows.append(line(found.recipe, found.cost, diameter, found.flow, ", ".join(notes)))
     rows.append(line("no graph beats", answer.bound, str(answer.bound.steps), answer.flow_bound, ""))
