@@ -1,7 +1,7 @@
 """The best allreduce time over N at d = 4, from the paper's bases and from all linkstep knows (fig:opttopodiffn).
 
-    python -m benchmarks.frontier                        both finders over N = 8..2048, two sizes: mean ratio to the bound
-    python -m benchmarks.frontier --plot docs/pictures   and the figures, coloured by construction; fig:asymptotictrend too
+    python -m benchmarks.frontier                        both finders over N = 8..2048, two sizes: mean ratio to bound
+    python -m benchmarks.frontier --plot docs/pictures   and the figures, coloured by construction; fig:asymptotictrend
 
 Costs are what the finder predicts; alpha = 10us, 100 Gbps a server, 1MB and 100MB (10^6 and 10^8 bytes).
 """

@@ -21,6 +21,7 @@ MAX_NODES = 2048
 
 
 def main() -> int:
+    """Compute what is missing and sort the file."""
     done = set()
     if FILE.exists():
         lines = [line for line in FILE.read_text().splitlines(keepends=True) if line.endswith("\n")]

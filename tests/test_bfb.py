@@ -188,7 +188,7 @@ def test_bandwidth_optimal_families(recipe):
 
 
 def test_circulantconjecture_is_wrong():
-    """The paper conjectures that every circulant graph is bandwidth-optimal: three jumps are enough for one not to be."""
+    """The paper conjectures that every circulant graph is bandwidth-optimal: with three jumps, not all are."""
     topology = build("C(15,{1,4,5})")
     certificate = bfb_certificate(topology)
     assert certificate.cost == Cost(2, Fraction(1))

@@ -91,6 +91,11 @@ SAMPLES = {
         ((((1, 0, 2, 3), (2, 1, 0, 3), (3, 1, 2, 0)),), 4),
         ((((1, 2, 0, 3, 4), (0, 1, 2, 4, 3)),), 3),
     ],
+    "Lift(m,{(j,a,...),...})": [
+        ((3, ((0, 1, 1, 1), (1, 0, 0, 2))), 3),
+        ((1, ((1, 2, 3, 0), (2, 3, 0, 1))), 2),
+        ((5, ((0, 1), (0, 3))), 2),
+    ],
 }
 
 ROWS_OF_SAMPLES = [
@@ -178,6 +183,7 @@ CANDIDATES = {
     "C(n,{a,b,...})": [],
     "Cayley(Z16:Z2[9],{(a,b),...})": [],
     "Cayley({(p(0),p(1),...),...})": [],
+    "Lift(m,{(j,a,...),...})": [],
 }
 
 
@@ -215,6 +221,23 @@ def test_members_of_large_clusters_have_their_size(family):
 # Refusals
 
 REFUSALS = [
+    ("Lift(m,{(j,a,...),...})", (0, ((0, 1),)), "Lift(m,{(j,a,...),...}): m must be at least 1, not 0"),
+    ("Lift(m,{(j,a,...),...})", (5, (1, 2)), "Lift(m,{(j,a,...),...}): tuples must be equally long, 2 for each orbit"),
+    (
+        "Lift(m,{(j,a,...),...})",
+        (5, ((0, 1, 2),)),
+        "Lift(m,{(j,a,...),...}): tuples must be equally long, 2 for each orbit",
+    ),
+    (
+        "Lift(m,{(j,a,...),...})",
+        (5, ((0, 5),)),
+        "Lift(m,{(j,a,...),...}): orbits j must lie in [0, 1) and shifts a in [0, 5)",
+    ),
+    (
+        "Lift(m,{(j,a,...),...})",
+        (5, ((0, 1, 0, 1), (0, 2, 1, 1))),
+        "Lift(m,{(j,a,...),...}): 2 links must lead to every orbit, not 3 to 0",
+    ),
     ("K_m", (1,), "K_m: m must be at least 2, not 1"),
     ("K_{d,d}", (3, 4), "K_{d,d}: both sides must be equal, not 3 and 4"),
     ("K_{d,d}", (0, 0), "K_{d,d}: d must be at least 1, not 0"),

@@ -153,7 +153,8 @@ def test_command(capsys):
         "T_L in steps (times alpha), T_B in M/B; all-to-all: most flow a pair can get, a link being 1\n"
         "\n"
         "topology              T_L     T_B  allreduce 1MB  bound  diameter  all-to-all\n"
-        "C(12,{2,3})             2  0.9167        186.7us  1.00x         2    2.22e-01  bandwidth-optimal, Moore-optimal\n"
+        "C(12,{2,3})             2  0.9167        186.7us  1.00x         2    2.22e-01  "
+        "bandwidth-optimal, Moore-optimal\n"
         "no graph beats          2  0.9167        186.7us  1.00x         2    2.22e-01\n"
         "today: shifted rings   11  0.9167        366.7us  1.96x         -    2.00e-01\n"
         "\n"
@@ -168,7 +169,7 @@ def test_command_json(capsys):
     assert set(answer) >= {"frontier", "bounds", "baselines", "best"}
     assert answer["bounds"]["steps"] == 5
     assert answer["bounds"]["bandwidth"] == "1023/1024"
-    assert answer["frontier"][-1]["bandwidth"] == "1023/1024"
+    assert "1023/1024" in [row["bandwidth"] for row in answer["frontier"]]
     assert all(row["steps"] <= 7 for row in answer["frontier"])
     assert {b["name"] for b in answer["baselines"]} == {"shifted rings", "2D torus"}
 

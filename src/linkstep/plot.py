@@ -30,7 +30,7 @@ def save_figure(draw: Any, path: AnyPath, size: tuple[float, float] = (8, 5)) ->
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.add_subplot())
         metadata = {"Date": None, "Creator": "linkstep"} if suffix == ".svg" else {"Software": None}
-        options = {"format": suffix[1:], "dpi": 150, "metadata": metadata, "facecolor": "white"}
+        options: dict[str, Any] = {"format": suffix[1:], "dpi": 150, "metadata": metadata, "facecolor": "white"}
         write_atomically(path, lambda file: figure.savefig(file, **options))
 
 
@@ -44,10 +44,10 @@ def plot_frontier(answer: Answer, path: AnyPath) -> None:
         for number, (x, y) in enumerate(zip(steps, bandwidth, strict=True), 1):
             axes.annotate(str(number), (x, y), xytext=(6, 6), textcoords="offset points", weight="bold")
         if answer.baselines:
-            xs, ys = ([f(b.cost) for b in answer.baselines] for f in (lambda c: c.steps, lambda c: float(c.bandwidth)))
-            axes.plot(xs, ys, "s", color="#8a94a6", label="today")
-            for b, x, y in zip(answer.baselines, xs, ys, strict=True):
-                axes.annotate(b.name, (x, y), xytext=(-4, 8), textcoords="offset points", fontsize=8, ha="right")
+            places = [(b.cost.steps, float(b.cost.bandwidth)) for b in answer.baselines]
+            axes.plot(*zip(*places, strict=True), "s", color="#8a94a6", label="today")
+            for b, place in zip(answer.baselines, places, strict=True):
+                axes.annotate(b.name, place, xytext=(-4, 8), textcoords="offset points", fontsize=8, ha="right")
         axes.axvline(answer.bound.steps, color="#d7263d", linestyle=":", label="no graph beats")
         axes.axhline(float(answer.bound.bandwidth), color="#d7263d", linestyle=":")
         axes.set_xscale("log")

@@ -38,8 +38,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sizes",
         type=Path,
         metavar="FILE",
-        help="pick by a job's collectives instead: a CSV of collective,size,count lines or a JSON list of such objects; "
-        "collective is allreduce or all-to-all",
+        help="pick by a job's collectives: a CSV of collective,size,count lines or a JSON list of such objects, "
+        "where collective is allreduce or all-to-all",
     )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the frontier to a .png or .svg file")
     parser.add_argument("--explain", action="store_true", help="say how the best one is constructed, step by step")
@@ -112,8 +112,7 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
         diameter = "-" if found.diameter is None else str(found.diameter)
         rows.append(line(found.recipe, found.cost, diameter, found.flow, ", ".join(notes)))
     rows.append(line("no graph beats", answer.bound, str(answer.bound.steps), answer.flow_bound, ""))
-    for baseline in answer.baselines:
-        rows.append(line(f"today: {baseline.name}", baseline.cost, "-", baseline.flow, ""))
+    rows += [line(f"today: {b.name}", b.cost, "-", b.flow, "") for b in answer.baselines]
     print_table(head, rows, right=range(1, 7))
 
 

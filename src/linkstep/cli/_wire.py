@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import BinaryIO
 
 from linkstep.cli._common import Command, add_json, print_json, print_table, read
 from linkstep.errors import FileError
@@ -57,6 +58,10 @@ def _csv(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return text.getvalue()
 
 
+def _write(file: BinaryIO, text: str) -> None:
+    file.write(text.encode())
+
+
 def _run(args: argparse.Namespace) -> int:
     given = read(args.topology)
     plan = plan_cables(given.topology)
@@ -72,9 +77,10 @@ def _run(args: argparse.Namespace) -> int:
         if suffix not in (".csv", ".json"):
             raise FileError(f"{args.output}: the name of a plan must end in .csv or .json")
         text = json.dumps(_as_json(plan, names), indent=1) + "\n" if suffix == ".json" else _csv(head, rows)
-        write_atomically(args.output, lambda file: file.write(text.encode()))
+        write_atomically(args.output, lambda file: _write(file, text))
     duplex = sum(c.duplex for c in plan.cables)
-    summary = f"{duplex} duplex cables, {len(plan.cables) - duplex} simplex fibres; {plan.num_nodes} servers, {plan.ports} ports each"
+    summary = f"{duplex} duplex cables, {len(plan.cables) - duplex} simplex fibres"
+    summary += f"; {plan.num_nodes} servers, {plan.ports} ports each"
     if args.json:
         print_json(_as_json(plan, names))
     elif args.output:

@@ -9,6 +9,7 @@ from linkstep.families import complete as _complete
 from linkstep.families import cubes as _cubes
 from linkstep.families import de_bruijn as _de_bruijn
 from linkstep.families import distance_regular as _distance_regular
+from linkstep.families import lift as _lift
 from linkstep.families import paley as _paley
 from linkstep.families import polygons as _polygons
 from linkstep.families import rings as _rings
@@ -29,6 +30,7 @@ FAMILIES: tuple[Family, ...] = (
     *_paley.FAMILIES,
     *_polygons.FAMILIES,
     *_cayley.FAMILIES,
+    *_lift.FAMILIES,
 )
 
 __all__ = ["FAMILIES", "Family", "Group", "format_argument", "parse_group"]

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-
 from linkstep._version import __version__
 from linkstep.errors import FileError
 from linkstep.files._own import check_idle_nodes

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from linkstep.bases import stored_schedule
 from linkstep.bfb import bfb_cost
@@ -50,7 +51,7 @@ class Candidate:
         return self.is_bfb and self.is_simple and self.cost.bandwidth == bandwidth_bound(self.recipe.num_nodes)
 
 
-def _optimal(text: str, steps: int, **flags: bool) -> Candidate:
+def _optimal(text: str, steps: int, **flags: Any) -> Candidate:
     recipe = parse(text)
     return Candidate(recipe, Cost(steps, bandwidth_bound(recipe.num_nodes)), **flags)
 

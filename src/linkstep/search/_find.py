@@ -6,19 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from random import Random
 
 from linkstep.bfb import MAX_DEGREE, bfb_cost
 from linkstep.cost import Cost, Fabric, all_to_all_bound, bandwidth_bound, moore_steps
-from linkstep.errors import LinkstepError
-from linkstep.recipe import Member, parse
+from linkstep.errors import LinkstepError, RecipeError
+from linkstep.families import Group, parse_group
+from linkstep.recipe import Line, Member, Recipe, parse
 from linkstep.search._bases import Candidate, family_bases, paper_bases
 from linkstep.search._finder import Finder, pareto
+from linkstep.search._groups import divisors
 from linkstep.search.catalog import Catalog, load_catalog
 from linkstep.topology import distance_profiles
 from linkstep.units import Number, parse_size
 
-_RESOLVE_LINKS = 20_000
+_RESOLVE_LINKS = 10_000
 """Up to this many links, what the theorems predict for an expanded topology is compared with BFB on it."""
+_CATALOG_NODES = 2048
+_TRIED_NODES = 200_000
+"""Between these sizes, random Cayley digraphs are tried on the spot."""
 _MEASURE_WORK = 3 * 10**8
 """Up to nodes times links, distances are measured; above, only where all nodes are alike."""
 
@@ -26,7 +32,8 @@ _MEASURE_WORK = 3 * 10**8
 @dataclass(frozen=True)
 class Found:
     """A topology on the frontier. ``diameter`` and ``flow``, the all-to-all bound d / sum of distances, are None where
-    measuring them would take long."""
+    measuring them would take long.
+    """
 
     recipe: str
     method: str
@@ -62,7 +69,7 @@ class Answer:
 
 def _catalog_bases(catalog: Catalog, num_nodes: int, degree: int) -> Iterator[Candidate]:
     """Catalog entries as bases; T_B is what allgather and reduce-scatter both stay within."""
-    for entry in catalog.entries(num_nodes, degree):
+    for entry in catalog.listed(num_nodes, degree):
         recipe = parse(entry.recipe)
         generators = recipe.args[-1] if isinstance(recipe, Member) and recipe.args else ()
         simple = not isinstance(generators, tuple) or len(set(generators)) == len(generators)
@@ -116,12 +123,87 @@ def _measured(candidate: Candidate) -> Found:
     if (n * d if recipe.is_vertex_transitive else n * n * d) <= _MEASURE_WORK:
         topology = recipe.topology()
         profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
-        mean = sum(x * Fraction(int(k), len(profiles)) for x, k in enumerate(profiles.sum(axis=0)))
-        diameter, flow = profiles.shape[1] - 1, d / mean
+        total = sum(x * k for x, k in enumerate(profiles.sum(axis=0).tolist()))
+        diameter, flow = profiles.shape[1] - 1, Fraction(d * len(profiles), total)
     return Found(
         str(recipe), candidate.method, cost, diameter, flow, cost.bandwidth == bandwidth_bound(n),
         cost.steps == moore_steps(n, d), candidate.is_bidirectional,
     )  # fmt: skip
+
+
+def _beyond_the_catalog(num_nodes: int, degree: int) -> Iterator[Candidate]:
+    """Try random Cayley digraphs on the spot, and their line graphs, where N is larger than the catalog goes.
+
+    One node decides the cost of each, so a hundred thousand nodes take a fraction of a second. Always the same tries.
+    """
+    times, n = 0, num_nodes
+    while degree > 2 and n > _CATALOG_NODES:
+        if n <= _TRIED_NODES:
+            rng = Random(n * 64 + degree)
+            groups = _some_groups(n)
+            for _ in range(max(3, min(24, _TRIED_NODES // n))):
+                group = parse_group(rng.choice(groups))
+                try:
+                    recipe: Recipe = parse(f"Cayley({group},{{{','.join(_random_generators(group, degree, rng))}}})")
+                except RecipeError:  # it does not generate the group
+                    continue
+                topology = recipe.topology()
+                cost, turned = bfb_cost(topology), bfb_cost(topology.transpose())
+                cost = Cost(cost.steps, max(cost.bandwidth, turned.bandwidth))
+                more = sum((Fraction(1, n * degree**i) for i in range(times)), Fraction(0))
+                recipe = Line(recipe, times) if times else recipe
+                yield Candidate(recipe, cost + Cost(times, more), is_bfb=not times)
+        if n % degree:
+            break
+        n //= degree
+        times += 1
+
+
+def _some_groups(order: int) -> list[str]:
+    """Return the cyclic group and semidirect products of this order, those with a small r: enough for a few tries."""
+    found = []
+    for m in divisors(order):
+        if 3 <= m < order:
+            actions = [r for r in range(2, min(m, 1000)) if pow(r, order // m, m) == 1]
+            found += [f"Z{m}:Z{order // m}[{r}]" for r in actions[:3]]
+    return found or [f"Z{order}"]
+
+
+def _random_generators(group: Group, degree: int, rng: Random) -> list[str]:
+    """Return elements other than the identity, all different, as recipes write them."""
+    chosen: set[tuple[int, ...]] = set()
+    while len(chosen) < degree:
+        element = tuple(rng.randrange(order) for order in group.moduli)
+        if any(element):
+            chosen.add(element)
+    return [str(e[0]) if len(e) == 1 else "(" + ",".join(map(str, e)) + ")" for e in sorted(chosen)]
+
+
+def _worth_measuring(pool: list[Candidate]) -> list[Candidate]:
+    """Return the frontier, which the pool starts with, and as much more as can be measured in a second.
+
+    What takes more steps than a bandwidth-optimal candidate is left out: its nodes are further apart too.
+    """
+    if not pool:
+        return []
+    recipe = pool[0].recipe
+    optimal = [c.cost.steps for c in pool if c.cost.bandwidth == bandwidth_bound(recipe.num_nodes)]
+    near = [c for c in pool if not optimal or c.cost.steps <= min(optimal)]
+    return near[: 9 if recipe.num_nodes * recipe.degree <= 5000 else 5]
+
+
+def _nondominated(rows: list[Found]) -> list[Found]:
+    """Return rows that no other equals or beats in steps, bandwidth and all-to-all flow together."""
+    kept: list[Found] = []
+    for row in sorted(rows, key=lambda r: (r.cost.steps, r.cost.bandwidth, -(r.flow or 0), len(r.recipe), r.recipe)):
+        if not any(
+            k.cost.steps <= row.cost.steps
+            and k.cost.bandwidth <= row.cost.bandwidth
+            and (k.flow or 0) >= (row.flow or 0)
+            for k in kept
+        ):
+            kept.append(row)
+    return kept
 
 
 def _baseline(name: str, recipe: str, cost: Cost) -> Baseline:
@@ -161,17 +243,20 @@ def find(
     [('K_5', 1)]
     """
     _check_sizes(num_nodes, degree)
-    candidates = finder(families, bidirectional).frontier(num_nodes, degree)
-    if families != "paper":
-        candidates = pareto([*candidates, *map(_resolved, candidates)])
+    search = finder(families, bidirectional)
+    if families == "paper":
+        rows = list(map(_measured, search.frontier(num_nodes, degree)))
+    elif num_nodes * degree > _RESOLVE_LINKS:
+        more = [] if bidirectional else _beyond_the_catalog(num_nodes, degree)
+        rows = list(map(_measured, pareto([*search.frontier(num_nodes, degree), *more])))
+    else:
+        rows = _nondominated([_measured(_resolved(c)) for c in _worth_measuring(search.pool(num_nodes, degree))])
     if max_steps is not None:
-        candidates = [c for c in candidates if c.cost.steps <= max_steps]
+        rows = [row for row in rows if row.cost.steps <= max_steps]
     connected = degree > 1 or not bidirectional or num_nodes == 2
     bound = Cost(moore_steps(num_nodes, degree, bidirectional=bidirectional and connected), bandwidth_bound(num_nodes))
     flow = all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected)
-    return Answer(
-        num_nodes, degree, bidirectional, tuple(map(_measured, candidates)), baselines(num_nodes, degree), bound, flow
-    )
+    return Answer(num_nodes, degree, bidirectional, tuple(rows), baselines(num_nodes, degree), bound, flow)
 
 
 @dataclass(frozen=True)

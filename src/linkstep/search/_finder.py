@@ -1,8 +1,8 @@
 """The finder: every way to reach N nodes with d ports from bases by expansions, by predicted cost (sec:topofinder).
 
-Top down with a memory: the frontier of (N, d) comes from bases with that N and d and from the frontiers of its divisors.
+Top down with a memory: the frontier of (N, d) comes from bases with that N and d and from the frontiers of divisors.
 Line graph, degree expansion and Cartesian power add or multiply the same to every candidate of one (N, d), so only its
-Pareto-optimal ones can lead to Pareto-optimal ones; a product needs bandwidth-optimal factors and as few steps as can be.
+Pareto-optimal ones can lead to Pareto-optimal ones; a product needs bandwidth-optimal factors, of fewest steps.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from linkstep.search._bases import Candidate
 
 Bases = Callable[[int, int], Iterable[Candidate]]
 
+FASTEST = 4
+EXTRA = 6
+"""How many candidates of fewest steps ``Finder.pool`` looks at, and how many it keeps beside the frontier."""
+
 RESOLVE_NODES = 64
 """Up to this many nodes, a degree expansion or power is scheduled by BFB too: it may take fewer steps."""
 
 
 def pareto(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return those that no other beats, by steps; of equal cost the one that serves best as a base, then the shortest."""
+    """Return those that no other beats, by steps; of equal cost the one that serves best as a base, or is shortest."""
     best: list[Candidate] = []
     for candidate in sorted(candidates, key=_order):
         if not best or candidate.cost.bandwidth < best[-1].cost.bandwidth:
@@ -33,6 +37,10 @@ def pareto(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _order(c: Candidate) -> tuple[object, ...]:
     return c.cost.steps, c.cost.bandwidth, c.method != "expand", not c.is_factor, c.has_loops, _length(c)
+
+
+def _one_way_first(c: Candidate) -> tuple[object, ...]:
+    return c.cost.bandwidth, c.is_bidirectional, _order(c)
 
 
 def _length(candidate: Candidate) -> tuple[int, str]:
@@ -52,6 +60,8 @@ class Finder:
         self.bases = bases
         self.bidirectional = bidirectional
         self._known: dict[tuple[int, int], list[Candidate]] = {}
+        self._fast: dict[tuple[int, int], list[Candidate]] = {}
+        self._pools: dict[tuple[int, int], list[Candidate]] = {}
         self._factors: dict[tuple[int, int], Candidate | None] = {}
         self._one_way = Finder(bases) if bidirectional else None
 
@@ -65,7 +75,26 @@ class Finder:
             factors = [c for c in everything if c.is_factor]
             self._factors[key] = min(factors, key=lambda c: (c.cost.steps, _length(c)), default=None)
             self._known[key] = pareto(everything)
+            least = min((c.cost.steps for c in everything), default=0)
+            self._fast[key] = sorted((c for c in everything if c.cost.steps == least), key=_one_way_first)[:FASTEST]
         return self._known[key]
+
+    def pool(self, num_nodes: int, degree: int) -> list[Candidate]:
+        """Return the frontier and more that take few steps: where distances count too, they may be worth it.
+
+        Those of fewest steps, links one way first, and the line graphs of the pool of N / d: a line graph's nodes are
+        the nearer to each other the longer the ways back are in its base.
+        """
+        key = (num_nodes, degree)
+        if key not in self._pools:
+            frontier = self.frontier(*key)
+            more = list(self._fast[key])
+            if not self.bidirectional and degree > 1 and num_nodes % degree == 0 and num_nodes // degree > 1:
+                more += [_line(base, num_nodes // degree) for base in self.pool(num_nodes // degree, degree)]
+            known = {str(c.recipe) for c in frontier}
+            extra = {str(c.recipe): c for c in more if str(c.recipe) not in known}
+            self._pools[key] = [*frontier, *sorted(extra.values(), key=_order)[:EXTRA]]
+        return self._pools[key]
 
     def _factor(self, num_nodes: int, degree: int) -> Candidate | None:
         """Return the candidate of fewest steps that a product may use."""
@@ -91,13 +120,7 @@ class Finder:
             return
         n = num_nodes // degree
         for base in self.frontier(n, degree):
-            cost = base.cost + Cost(1, Fraction(1, n))
-            recipe: Recipe = Line(base.recipe, 1)
-            if isinstance(base.recipe, Line):
-                recipe = Line(base.recipe.base, base.recipe.times + 1)
-            # Where the base is scheduled by BFB, BFB on the line graph costs no more than expanding that would.
-            simple = not base.has_loops
-            yield replace(base, recipe=recipe, cost=cost, is_bfb=False, is_simple=simple, is_bidirectional=False)
+            yield _line(base, n)
 
     def _degrees(self, num_nodes: int, degree: int) -> Iterator[Candidate]:
         """thm:degexp."""
@@ -146,6 +169,18 @@ class Finder:
             if base.is_reverse_symmetric and not base.is_bidirectional and base.method == "expand":
                 recipe = Bidirectional(base.recipe)
                 yield replace(base, recipe=recipe, is_bidirectional=True, is_bfb=False, is_simple=False)
+
+
+def _line(base: Candidate, num_nodes: int) -> Candidate:
+    """Return the line graph of a candidate with this many nodes.
+
+    Where the base is scheduled by BFB, BFB on the line graph costs no more than expanding that would.
+    """
+    recipe = base.recipe
+    line = Line(recipe.base, recipe.times + 1) if isinstance(recipe, Line) else Line(recipe, 1)
+    cost = base.cost + Cost(1, Fraction(1, num_nodes))
+    simple = not base.has_loops
+    return replace(base, recipe=line, cost=cost, is_bfb=False, is_simple=simple, is_bidirectional=False)
 
 
 def _resolved(candidate: Candidate) -> Iterator[Candidate]:

@@ -158,6 +158,10 @@ class Catalog:
         """Return the N there are entries for at a degree, ascending."""
         return sorted(self._degree(degree))
 
+    def listed(self, num_nodes: int, degree: int) -> list[Entry]:
+        """Return every entry of this N and d, one-way graphs too where a bidirectional one has the same figures."""
+        return [Entry.from_line(line) for line in self._degree(degree).get(num_nodes, [])]
+
     def entries(self, num_nodes: int, degree: int, bidirectional: bool | None = None) -> list[Entry]:
         """Return the Pareto-optimal entries, fewest steps first.
 

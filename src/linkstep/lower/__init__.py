@@ -1,0 +1,29 @@
+"""Lower schedules to what runtimes execute: MSCCL XML in three dialects, MSCCL++ JSON, CPU XML.
+
+A schedule becomes a ``Plan`` (chunks have places, messages have channels), the plan a ``Program`` (threadblocks,
+dependencies), and a writer prints it. What is printed is proven elsewhere, by code that shares nothing with this.
+"""
+
+from linkstep.lower._lower import MAX_BYTES, Lowered, lower, program_of
+from linkstep.lower._place import Options, chunk_grid, make_plan
+from linkstep.lower._program import Copy, Instruction, Message, Place, Plan, Program, Threadblock
+from linkstep.lower._targets import TARGETS, Target
+
+__all__ = [
+    "MAX_BYTES",
+    "TARGETS",
+    "Copy",
+    "Instruction",
+    "Lowered",
+    "Message",
+    "Options",
+    "Place",
+    "Plan",
+    "Program",
+    "Target",
+    "Threadblock",
+    "chunk_grid",
+    "lower",
+    "make_plan",
+    "program_of",
+]
