@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import comb
+from math import comb, lcm
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import strategies  # noqa: F401  (loads the hypothesis profile)
+import strategies
+from linkstep._kernels.lifts import _anneal
 from linkstep.bfb import bfb_cost
 from linkstep.errors import FileError, LinkstepError
 from linkstep.families import parse_group
@@ -18,8 +19,9 @@ from linkstep.search import Unit, build, search
 from linkstep.search._build import done_units, marker
 from linkstep.search._cayley import _shapes, score
 from linkstep.search._groups import groups_of_order, named_group, names, permutation_group
+from linkstep.search._lifts import _descend, _descend_pairs, lift_recipe, orbit_counts
 from linkstep.search.catalog import best, read_entries, recompute
-from linkstep.topology import distances_to
+from linkstep.topology import diameter, distance_profiles, distances_to
 
 FOUND_BEFORE = [
     ("Cayley(Z8:Z2[7],{(0,1),(1,0),(6,0),(3,1)})", 2, 16, 1),
@@ -138,6 +140,53 @@ def test_pair_and_odd_degree_need_an_involution():
     assert search(Unit(9, 3, True)) == []
 
 
+@given(st.data())
+def test_lift_kernel_agrees_with_bfb(data):
+    k, m, degree = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 9)), data.draw(st.integers(2, 5))
+    assume(k * m > 1)
+    rng = np.random.default_rng(data.draw(strategies.seeds))
+    to = np.stack([rng.permutation(k) for _ in range(degree)], axis=1).astype(np.int64)
+    by = rng.integers(0, m, (k, degree))
+    topology = parse(lift_recipe(to, by, m)).topology()
+    n = k * m
+    bandwidth, far, apart = _anneal(to, by, m, n, 0, 0, 1.0, 1, 0)
+    connected = (distances_to(topology, 0) >= 0).all() and (distances_to(topology.transpose(), 0) >= 0).all()
+    assert (far == 0) == connected
+    assume(connected)
+    assert _anneal(to, by, m, diameter(topology), 0, 0, 1.0, 1, 0) == (bandwidth, 0, apart)
+    worse = max(bfb_cost(topology).bandwidth, bfb_cost(topology.transpose()).bandwidth)
+    assert Fraction(int(bandwidth) * degree, n * lcm(*range(1, degree + 1))) == worse
+    assert apart * m == (distance_profiles(topology) * np.arange(diameter(topology) + 1)).sum()
+
+
+@pytest.mark.parametrize("descend", [_descend, _descend_pairs])
+@pytest.mark.parametrize(("k", "m", "degree"), [(2, 9, 4), (3, 6, 3), (3, 5, 4), (12, 1, 3), (1, 8, 5)])
+def test_descents_keep_lifts_regular(descend, k, m, degree):
+    for seed in range(5):
+        to, by, reached = descend(np.random.default_rng(seed), k, m, degree, 4, 300)
+        topology = parse(lift_recipe(to, by, m)).topology()
+        assert topology.is_regular and (topology.num_nodes, topology.degree) == (k * m, degree)
+        assert reached == (diameter(topology) <= 4)
+        assert topology.is_bidirectional or descend is _descend
+
+
+def test_bidirectional_lifts():
+    (entry, *_) = search(Unit(21, 4, True, budget=30_000, method="lift"))
+    assert (entry.steps, entry.bidirectional, entry.is_bandwidth_optimal) == (3, True, True)
+    assert recompute(entry) == entry
+    assert search(Unit(9, 3, True, method="lift")) == []
+
+
+def test_lifts_reach_what_groups_do_not():
+    """N = 15: all Cayley digraphs of degree 4 take three steps."""
+    unit = Unit(15, 4, False, budget=30_000, method="lift")
+    (entry,) = search(unit)
+    assert [entry] == search(unit)
+    assert (entry.steps, entry.is_bandwidth_optimal, recompute(entry)) == (2, True, entry)
+    assert orbit_counts(37) == [] == search(Unit(37, 4, False, method="lift"))
+    assert search(Unit(7, 2, False, budget=3000, method="lift"))[0].recipe.startswith("Lift(1,{(")
+
+
 UNITS = [Unit(n, d, kind, budget=2000) for n in (7, 8, 9, 10) for d in (2, 3) for kind in (False, True)]
 
 
@@ -175,6 +224,7 @@ def test_build_in_processes(tmp_path):
         (Unit(4, 4, False), "the search takes degree < nodes <= 4096, not 4 nodes of degree 4"),
         (Unit(40, 17, False), r"the search takes a degree in \[1, 16\], not 17"),
         (Unit(40, 4, False, budget=0), "budget must be positive"),
+        (Unit(40, 4, True, method="luck"), "method must be one of cayley, lift, not 'luck'"),
     ],
 )
 def test_units_refused(unit, message):

@@ -1,4 +1,4 @@
-"""Local search on lifts: digraphs of k orbits of m nodes each, link c of node (i, x) leading to (to[i, c], x + by[i, c]).
+"""Local search on lifts: k orbits of m nodes each, link c of node (i, x) leading to node (to[i, c], x + by[i, c]).
 
 Nodes of an orbit are alike, so one search for each orbit scores the digraph; k = N is any regular digraph. The energy
 counts, for allgather and for reduce-scatter (the same on the transpose), in units of 1 / lcm(1..d): U(u, t) summed over
@@ -189,5 +189,69 @@ def _anneal(to, by, m, steps, goal, tries, hot, heavy, seed):
             to[i, c], by[i, c] = a, p
             if not alone:
                 to[j, e], by[j, e] = b, q
+    to[:], by[:] = kept_to, kept_by
+    return best, best_far, best_apart
+
+
+@njit(cache=True, nogil=True)
+def _join(to, by, m, partner, p, q, shift):
+    """Make ports p and q (port i d + c is link c of orbit i) the two ends of a link both ways."""
+    d = to.shape[1]
+    partner[p], partner[q] = q, p
+    to[p // d, p % d], by[p // d, p % d] = q // d, shift
+    to[q // d, q % d], by[q // d, q % d] = p // d, (m - shift) % m
+
+
+@njit(cache=True, nogil=True)
+def _anneal_pairs(to, by, m, partner, steps, goal, tries, hot, heavy, seed):
+    """As ``_anneal`` for links both ways: port p is joined to partner[p], to itself for a link to the far side.
+
+    A graph like its transpose needs one way scored only.
+    """
+    k, d = to.shape
+    n, ports = k * m, k * d
+    scale, weight = _weights(d)
+    worst = np.empty(steps + 1, np.int64)
+    dist, mask, queue = np.empty(n, np.int16), np.empty(n, np.uint32), np.empty(n, np.int64)
+    work = (dist, mask, queue, np.empty(1 << d, np.int64), worst)
+    state = np.array([seed], np.uint64)
+    limit = np.int64(1) << 60
+    kept_to, kept_by = to.copy(), by.copy()
+    total, best_far, best_apart = _one_way(to, by, m, steps, scale, weight, limit, *work)
+    best = worst[1:].sum()
+    now = total + heavy * (best + worst[0]) + 2 * best_far * scale
+    for turn in range(tries):
+        if best_far == 0 and best <= goal:
+            break
+        p, r = _random(state, ports), _random(state, ports)
+        q, s = partner[p], partner[r]
+        a, b = by[p // d, p % d], by[r // d, r % d]
+        alone = m > 1 and turn % 2 == 0
+        if p == q or (not alone and r in (s, p, q)):
+            continue
+        if alone:
+            _join(to, by, m, partner, p, q, _random(state, m))
+        else:
+            _join(to, by, m, partner, p, s, _random(state, m))
+            _join(to, by, m, partner, r, q, _random(state, m))
+        good = _is_plain(to, by, p // d, p % d) and _is_plain(to, by, q // d, q % d)
+        if not alone:
+            good = good and _is_plain(to, by, r // d, r % d) and _is_plain(to, by, s // d, s % d)
+        if good:
+            luck = (1 + _random(state, 1 << 30)) / float(1 << 30)
+            limit = now + np.int64(-np.log(luck) * hot * scale * (1.0 - turn / tries))
+            total, far, apart = _one_way(to, by, m, steps, scale, weight, limit, *work)
+            bandwidth = worst[1:].sum()
+            then = total + heavy * (bandwidth + worst[0]) + 2 * far * scale
+            good = then <= limit
+            if good:
+                now = then
+                if (far, bandwidth, apart) < (best_far, best, best_apart):
+                    best, best_far, best_apart = bandwidth, far, apart
+                    kept_to[:], kept_by[:] = to, by
+        if not good:
+            _join(to, by, m, partner, p, q, a)
+            if not alone:
+                _join(to, by, m, partner, r, s, b)
     to[:], by[:] = kept_to, kept_by
     return best, best_far, best_apart

@@ -12,6 +12,7 @@ from linkstep.cli._progress import progress_bar
 from linkstep.errors import LinkstepError
 from linkstep.search import Unit, build, load_catalog
 from linkstep.search._build import EXECUTORS
+from linkstep.search._unit import METHODS
 from linkstep.search.catalog import DATA, merge, stats, verify
 
 
@@ -35,8 +36,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("--nodes", required=True, metavar="N,...", help="sizes, such as 5-64,128")
     sub.add_argument("--degree", required=True, metavar="D,...", help="degrees, such as 2-4,8")
     sub.add_argument("--kind", choices=["uni", "bi", "both"], default="both", help="directed, bidirectional; both")
+    sub.add_argument("--method", choices=METHODS, default="cayley", help="Cayley digraphs, or lifts over cyclic groups (cayley)")
     sub.add_argument("--seeds", default="0", metavar="S,...", help="one search for each seed (0)")
-    sub.add_argument("--budget", type=int, default=10**6, metavar="SETS", help="generator sets a search tries (10^6)")
+    sub.add_argument("--budget", type=int, default=10**6, metavar="SETS", help="graphs that a search scores (10^6)")
     sub.add_argument("--workers", type=int, metavar="W", help="processes; default: one a core")
     sub.add_argument("--executor", choices=EXECUTORS, default="processes", help="default: processes")
 
@@ -57,7 +59,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _build(args: argparse.Namespace) -> int:
     kinds = {"uni": [False], "bi": [True], "both": [False, True]}[args.kind]
     units = [
-        Unit(n, d, kind, seed, args.budget)
+        Unit(n, d, kind, seed, args.budget, args.method)
         for seed in _numbers(args.seeds, "--seeds")
         for n in _numbers(args.nodes, "--nodes")
         for d in _numbers(args.degree, "--degree")

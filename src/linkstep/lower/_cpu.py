@@ -22,7 +22,7 @@ class _Arrival(NamedTuple):
     position: int
     src: Place | None
     dst: Place
-    count: int
+    size: int
 
 
 class _Rank:
@@ -56,7 +56,7 @@ class _Rank:
         self.sync([a.position for a in arrivals])
         for a in arrivals:
             if a.src is not None:
-                self.move("reduce", a.src, a.dst, a.count)
+                self.move("reduce", a.src, a.dst, a.size)
 
     def move(self, element: str, src: Place, dst: Place, count: int) -> None:
         where = {"src": src.buffer, "srcoff": src.offset, "dst": dst.buffer, "dstoff": dst.offset, "cnt": count}

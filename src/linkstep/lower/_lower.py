@@ -56,7 +56,7 @@ def _fit(
     schedule: Schedule, target: Target, options: Options, channels: int | None, proto: str, window: tuple[int, int]
 ) -> tuple[Lowered, list[Excess]]:
     """Lower with the channels given, or with the fewest that fit; the limits broken are those of the last attempt."""
-    options = replace(options, channels=channels or 1, max_count=target.max_count, slots=target.splits)
+    options = replace(options, channels=1 if channels is None else channels, max_count=target.max_count, slots=target.splits)
     lowered, broken = _print(schedule, target, options, proto, window)
     while channels is None and broken and all(b.more_channels for b in broken) and options.channels < _MOST_CHANNELS:
         enough = -(-broken[0].found * options.channels // broken[0].limit)
@@ -77,11 +77,10 @@ def _remedies(schedule: Schedule, target: Target, options: Options, channels: in
     plain = replace(options, instances=1, chunks=None)
     if plain != options and not _fit(schedule, target, plain, None, "Simple", (0, 1))[1]:
         found.append("leave out --instances and --chunks")
-    for other in TARGETS.values():
-        if other != target and schedule.collective in other.collectives and len(found) < 2:
-            if not _fit(schedule, other, plain, None, "Simple", (0, 1))[1]:
-                found.append(f"lower it to {other.name}")
-    return " or ".join(found)
+    others = [t for t in TARGETS.values() if t != target and schedule.collective in t.collectives]
+    fits = (t.name for t in others if not _fit(schedule, t, plain, None, "Simple", (0, 1))[1])
+    name = next(fits, None)
+    return " or ".join([*found, f"lower it to {name}"] if name else found)
 
 
 def lower(

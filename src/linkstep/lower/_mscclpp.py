@@ -24,11 +24,11 @@ Op = dict[str, Any]
 
 
 class _Sum(NamedTuple):
-    """dst = the sum of sources, ``count`` chunks."""
+    """dst = the sum of sources, ``size`` chunks."""
 
     dst: Place
     sources: tuple[Place, ...]
-    count: int
+    size: int
 
 
 class _Block:
@@ -103,8 +103,11 @@ def _open(plan: Plan) -> list[_Gpu]:
 
 
 def _puts(gpu: _Gpu, block: _Block, peer: int, messages: list[Message]) -> Iterator[Op]:
-    for k in range(0, len(messages), _PER_OPERATION):
-        some = messages[k : k + _PER_OPERATION]
+    batches = []
+    for buffer in sorted({m.src.buffer for m in messages}):  # one operation reads one buffer
+        same = [m for m in messages if m.src.buffer == buffer]
+        batches += [same[k : k + _PER_OPERATION] for k in range(0, len(same), _PER_OPERATION)]
+    for some in batches:
         remote = [block.remote(gpu.remote_buffer(peer, m.landing.buffer)) for m in some]
         yield {
             "name": "put",
@@ -129,8 +132,8 @@ def _sums(messages: list[Message]) -> list[_Sum]:
     sums: list[_Sum] = []
     for dst, sources in sorted(cells.items()):
         last = sums[-1] if sums else None
-        if last is not None and [p.after(last.count) for p in last.sources] == sources:
-            sums[-1] = last._replace(count=last.count + 1)
+        if last is not None and [p.after(last.size) for p in last.sources] == sources:
+            sums[-1] = last._replace(size=last.size + 1)
         else:
             sums.append(_Sum(dst, tuple(sources), 1))
     return sums
@@ -143,8 +146,8 @@ def _reductions(one: _Sum) -> list[Op]:
     while rest:
         some, rest = rest[: _SOURCES - 1], rest[_SOURCES - 1 :]
         ops += [{"name": "nop"}] * bool(ops)
-        sources = [_local(p, one.count) for p in (one.dst, *some)]
-        ops.append({"name": "re", "src_buff": sources, "dst_buff": [_local(one.dst, one.count)], "reduce_op": "sum"})
+        sources = [_local(p, one.size) for p in (one.dst, *some)]
+        ops.append({"name": "re", "src_buff": sources, "dst_buff": [_local(one.dst, one.size)], "reduce_op": "sum"})
     return ops
 
 

@@ -1,7 +1,8 @@
 """Long searches that survive being killed: units run on all cores, each one's entries are logged as soon as it ends.
 
-The log is a catalog file with one more kind of line, ``#done,nodes,degree,kind,seed,budget``, after the entries of that
-unit. A unit so marked is not run again; a last line cut short is dropped, and the unit it belonged to runs again.
+The log is a catalog file with one more kind of line, ``#done,nodes,degree,kind,seed,budget[,method]``, after the
+entries of that unit. A unit so marked is not run again; a last line cut short is dropped, and the unit it belonged to
+runs again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from linkstep.errors import FileError, LinkstepError
-from linkstep.search._cayley import Unit, check_unit, search
+from linkstep.search._cayley import search_cayley
+from linkstep.search._lifts import search_lifts
+from linkstep.search._unit import Unit, check_unit
 from linkstep.search.catalog import HEADER, Entry
 
 Progress = Callable[[int, int], None]
@@ -24,10 +27,21 @@ Progress = Callable[[int, int], None]
 EXECUTORS = ("processes", "mpi")
 
 
+def search(unit: Unit) -> list[Entry]:
+    """Return the best entries found: those that no other found dominates, at most a handful.
+
+    >>> [entry.recipe for entry in search(Unit(5, 2, True))]
+    ['Cayley(Z5,{1,4})']
+    """
+    check_unit(unit)
+    return search_lifts(unit) if unit.method == "lift" else search_cayley(unit)
+
+
 def marker(unit: Unit) -> str:
     """Return the line that says a unit is done."""
     kind = "bi" if unit.bidirectional else "uni"
-    return f"#done,{unit.num_nodes},{unit.degree},{kind},{unit.seed},{unit.budget}"
+    method = "" if unit.method == "cayley" else f",{unit.method}"
+    return f"#done,{unit.num_nodes},{unit.degree},{kind},{unit.seed},{unit.budget}{method}"
 
 
 def done_units(path: Path) -> set[str]:

@@ -7,45 +7,19 @@ The score of a set is exact: T_L and T_B of its best BFB allgather and reduce-sc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
 import numpy as np
 
 from linkstep._kernels.cayley import _climb, _scan, _score
-from linkstep.errors import LinkstepError
-from linkstep.search._groups import MAX_ORDER, TableGroup, groups_of_order
+from linkstep.search._groups import TableGroup, groups_of_order
+from linkstep.search._unit import Unit
 from linkstep.search.catalog import Entry, best
 from linkstep.topology import Ints
 
-MAX_DEGREE = 16
 PATIENCE = 60
 """Exchanges that fail in a row before a climb starts afresh."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A piece of a search that one process does: the same unit always gives the same entries."""
-
-    num_nodes: int
-    degree: int
-    bidirectional: bool
-    seed: int = 0
-    budget: int = 10**6
-    """How many generator sets to try, over all groups of this order."""
-
-
-def check_unit(unit: Unit) -> None:
-    """Raise unless this can be searched."""
-    if not 1 <= unit.degree <= MAX_DEGREE:
-        raise LinkstepError(f"the search takes a degree in [1, {MAX_DEGREE}], not {unit.degree}")
-    if not unit.degree < unit.num_nodes <= MAX_ORDER:
-        raise LinkstepError(
-            f"the search takes degree < nodes <= {MAX_ORDER}, not {unit.num_nodes} nodes of degree {unit.degree}"
-        )
-    if unit.budget < 1 or not 0 <= unit.seed < 2**32:
-        raise LinkstepError(f"budget must be positive and seed in [0, 2^32), not {unit.budget} and {unit.seed}")
 
 
 def score(group: TableGroup, generators: Sequence[int], bidirectional: bool = False) -> Entry | None:
@@ -86,9 +60,8 @@ def _shapes(group: TableGroup, unit: Unit) -> Iterator[tuple[Ints, Ints, int, in
             yield pairs, involutions, p, q, sets
 
 
-def search(unit: Unit) -> list[Entry]:
+def search_cayley(unit: Unit) -> list[Entry]:
     """Return the best entries found: those that no other found dominates, at most a handful."""
-    check_unit(unit)
     n, d = unit.num_nodes, unit.degree
     records = np.full((3, n + 1), np.iinfo(np.int64).max)
     jobs = [(group, shape) for group in groups_of_order(n) for shape in _shapes(group, unit)]

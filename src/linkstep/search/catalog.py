@@ -105,20 +105,18 @@ def pareto(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def best(entries: Iterable[Entry]) -> list[Entry]:
-    """Return at most four of the Pareto-optimal entries, sorted: the first in each figure's order, then the fastest."""
+    """Return at most four of the Pareto-optimal entries, sorted.
+
+    First the best in steps, in T_B and in the sum of distances, then what trades steps for T_B, then the rest.
+    """
     optimal = pareto(entries)
-    orders = (
-        lambda e: (e.steps, e.both, e.distance_sum),
-        lambda e: (e.both, e.steps, e.distance_sum),
-        lambda e: (e.distance_sum, e.steps, e.both),
-        lambda e: (e.steps, e.distance_sum, e.both),
-    )
-    chosen: list[Entry] = []
-    for order in orders:
-        first = min(optimal, key=order, default=None)
-        if first is not None and first not in chosen:
-            chosen.append(first)
-    chosen += [entry for entry in optimal if entry not in chosen][: MOST - len(chosen)]
+    trade: list[Entry] = []
+    for entry in optimal:
+        if not trade or entry.both < trade[-1].both:
+            trade.append(entry)
+    near = min(optimal, key=lambda e: (e.distance_sum, e.steps, e.both), default=None)
+    wanted = dict.fromkeys([*trade[:1], *trade[-1:], *([near] if near else []), *trade, *optimal])
+    chosen = list(wanted)[:MOST]
     return [entry for entry in optimal if entry in chosen]
 
 

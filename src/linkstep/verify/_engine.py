@@ -17,7 +17,7 @@ from linkstep.verify._collectives import INPUT, ROOTED, Goal, Memory, goal, memo
 from linkstep.verify._plan import NONE, SLOT, Ints, Plan, grouped
 from linkstep.verify._report import Findings
 
-MAX_WORDS = 2**27  # 1 GiB of rank sets
+MAX_WORDS = 2**27  # 1 GiB of values
 _SHOWN = 3  # wrong output chunks shown
 
 
@@ -94,12 +94,12 @@ class _Run:
 
     def _accesses(self) -> tuple[Ints, npt.NDArray[np.bool_], Ints, Ints]:
         parts = []
-        for cells, buffer, write in (
+        for cells, buffer, writes in (
             (self.src, self.plan.moves[:, 3], False), (self.also, self.plan.moves[:, 5], False),
             (self.dst, self.plan.moves[:, 1], True),
         ):  # fmt: skip
             rows = np.flatnonzero((buffer != SLOT) & (buffer != NONE))
-            parts.append((self.plan.moves[rows, 0], np.full(rows.size, write), cells[rows], self.count[rows]))
+            parts.append((self.plan.moves[rows, 0], np.full(rows.size, writes), cells[rows], self.count[rows]))
         event, write, cell, count = (np.concatenate(x) for x in zip(*parts, strict=True))
         return event, write, cell, count
 
@@ -120,7 +120,7 @@ class _Run:
         """Run the program on symbols; return the chunk, the ranks and the blamed move of every cell."""
         n, where = self.task.num_ranks, self.where
         total, words = where.num_cells + self.plan.num_slots, (n + 63) // 64
-        if total * words > MAX_WORDS:
+        if total * (words + 2) > MAX_WORDS:
             raise FileError(f"{total} chunks in the buffers of {n} ranks are more than can be followed")
         chunk, blame = np.full(total, -1, np.int64), np.full(total, -1, np.int64)
         ranks = np.zeros((total, words), np.uint64)
@@ -151,6 +151,19 @@ class _Run:
         if wrong.size > _SHOWN:
             self.findings.error("result", f"{wrong.size - _SHOWN} more output chunks are wrong{self.mode}")
 
+    def check_input_kept(self, inplace: bool) -> None:
+        """No write to the input, but for the part that is the output in place."""
+        buffer, cell = self.plan.moves[:, 1], self.dst
+        is_input = (buffer >= 0) & (buffer % 3 == INPUT)
+        if inplace:
+            output = self.where.base[np.maximum(buffer, 0) // 3 * 3 + 1]
+            is_input &= (cell < output) | (cell + self.count > output + self.where.output_size)
+        for move in np.flatnonzero(is_input)[:1]:
+            event = int(self.plan.moves[move, 0])
+            self.findings.error(
+                "input-written", f"writes to the input{self.mode}, which the caller keeps", *self.witness(event)
+            )
+
     def _root(self, chunk: Ints, ranks: npt.NDArray[np.uint64]) -> int:
         """Guess the root that MSCCL XML does not name: who rank 0's data is from, or who has the whole sum."""
         for r in range(self.task.num_ranks):
@@ -161,9 +174,7 @@ class _Run:
                 return r
         return 0
 
-    def _refuse_output(
-        self, wanted: Goal, k: int, chunk: Ints, ranks: npt.NDArray[np.uint64], blame: Ints
-    ) -> None:  # fmt: skip
+    def _refuse_output(self, wanted: Goal, k: int, chunk: Ints, ranks: npt.NDArray[np.uint64], blame: Ints) -> None:
         rank, index, cell = int(wanted.rank[k]), int(wanted.index[k]), int(wanted.cell[k])
         what, source = int(wanted.chunk[k]), int(wanted.source[k])
         want = f"chunk {what} of " + (f"rank {source}" if source >= 0 else "all ranks")
@@ -189,15 +200,40 @@ def _has(row: npt.NDArray[np.uint64], rank: int) -> bool:
     return bool(int(row[rank // 64]) >> (rank % 64) & 1)
 
 
+def _joined(plan: Plan) -> tuple[Ints, Ints]:
+    """Return each event's group, made of joint events, and the edges and waits that are not inside a joint pair."""
+    group = np.arange(plan.num_events)
+    edges = np.concatenate([plan.edges, plan.waits])
+    if not plan.joint.size:
+        return group, edges
+
+    def find(event: int) -> int:
+        while group[event] != event:
+            group[event] = group[group[event]]
+            event = int(group[event])
+        return event
+
+    for a, b in plan.joint.tolist():
+        group[find(a)] = find(b)
+    group = np.array([find(e) for e in range(plan.num_events)], np.int64)
+    inside = np.isin(edges @ [plan.num_events, 1], plan.joint @ [plan.num_events, 1])
+    return group, edges[~inside]
+
+
+def _order(edges: Ints, num_events: int) -> tuple[Ints, Ints, Ints]:
+    """Return an order as long as it goes, and the predecessors (ptr, items) of each event."""
+    pred_ptr, pred = grouped(edges[:, 1], edges[:, 0], num_events)
+    succ_ptr, succ = grouped(edges[:, 0], edges[:, 1], num_events)
+    return _topological_order(pred_ptr, succ_ptr, succ), pred_ptr, pred
+
+
 def find_order(task: Task, plan: Plan, findings: Findings) -> Ints | None:
     """Return an order of the events in which all ends, or report a cycle of events that wait for each other."""
     n = plan.num_events
-    edges = np.concatenate([plan.edges, plan.waits])
-    pred_ptr, pred = grouped(edges[:, 1], edges[:, 0], n)
-    succ_ptr, succ = grouped(edges[:, 0], edges[:, 1], n)
-    order: Ints = _topological_order(pred_ptr, succ_ptr, succ)
+    group, edges = _joined(plan)
+    order, pred_ptr, pred = _order(group[edges], n)
     if order.size == n:
-        return order
+        return _order(np.concatenate([plan.edges, plan.waits]), n)[0]
     done = np.zeros(n, bool)
     done[order] = True
     event = int(np.flatnonzero(~done)[0])
@@ -215,8 +251,12 @@ def find_order(task: Task, plan: Plan, findings: Findings) -> Ints | None:
     return None
 
 
-def check_plan(task: Task, plan: Plan, modes: list[bool], findings: Findings) -> None:
-    """Check a plan in place (True) or out of place (False), or both."""
+def check_plan(task: Task, plan: Plan, modes: list[bool], findings: Findings, keep_input: bool = False) -> None:
+    """Check a plan in place (True) or out of place (False), or both.
+
+    Out of place the input must be left as it was (NCCL's sendbuff is const); in place a reduce-scatter must leave the
+    rest of it only if ``keep_input``.
+    """
     order = find_order(task, plan, findings)
     if order is None:
         return
@@ -225,19 +265,9 @@ def check_plan(task: Task, plan: Plan, modes: list[bool], findings: Findings) ->
         mode = "" if len(modes) == 1 else " in place" if inplace else " out of place"
         run = _Run(task, plan, where, mode, findings)
         data = run.carry(order)
-        before = findings.num_errors
+        before = findings.num_errors()
         run.find_races(order)
-        if findings.num_errors == before:
+        if findings.num_errors() == before:
             run.check_outputs(*data)
-        if not inplace:
-            _check_input_kept(task, plan, run)
-
-
-def _check_input_kept(task: Task, plan: Plan, run: _Run) -> None:
-    """Out of place, a collective must leave its input as it was: NCCL's sendbuff is const."""
-    written = np.flatnonzero((plan.moves[:, 1] >= 0) & (plan.moves[:, 1] % 3 == INPUT))
-    if written.size:
-        event = int(plan.moves[written[0], 0])
-        run.findings.error(
-            "input-written", f"writes to the input buffer{run.mode}, which the caller keeps", *run.witness(event)
-        )
+        if not inplace or (keep_input and task.collective == "reduce-scatter"):
+            run.check_input_kept(inplace)

@@ -138,7 +138,8 @@ def read_msccl(text: str) -> MscclFile:
     reader, stack = _Reader(), [""]
     position = 0
     try:
-        for position, name, values, closes, empty in tokens(text):
+        for at, name, values, closes, empty in tokens(text):
+            position = at
             if closes:
                 if stack[-1] != name or len(stack) == 1:
                     raise ValueError(f"the end of {name[:40]} where {stack[-1] or 'nothing'} is open")
@@ -168,7 +169,7 @@ def read_msccl(text: str) -> MscclFile:
     except ValueError as error:
         raise FileError(str(error)) from None
     return MscclFile(
-        algo, *numbers,
+        algo=algo, ngpus=numbers[0], nchunks=numbers[1], nchannels=numbers[2],
         gpus=np.array(reader.gpus, np.int64).reshape(-1, 4),
         tbs=np.array(reader.tbs, np.int64).reshape(-1, 7),
         steps=np.array(reader.steps, np.int64).reshape(-1, 13),

@@ -82,7 +82,6 @@ class Findings:
         """Add what does not refute it."""
         self._add("warning", rule, message, (rank, threadblock, step))
 
-    @property
     def num_errors(self) -> int:
         """How many errors were added, kept or not."""
         return sum(n for (severity, _), n in self.count.items() if severity == "error")

@@ -1,0 +1,95 @@
+"""The verifier of runtime files: reads what a runtime would run, ours or foreign, and proves or refutes it.
+
+Shares no code with what writes such files. It is stricter than the runtimes: whatever one of them would skip, hang on
+or compute wrongly is reported with a witness (rank, threadblock, step). Hostile input is answered by a FileError.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from linkstep.errors import FileError
+from linkstep.verify._cpu import verify_cpu
+from linkstep.verify._dialects import DIALECTS as _MSCCL
+from linkstep.verify._dialects import check_dialect, collective_of, modes_of
+from linkstep.verify._engine import Task, check_plan
+from linkstep.verify._lift import lift, scratch_sizes
+from linkstep.verify._msccl import MscclFile, read_msccl
+from linkstep.verify._mscclpp import verify_mscclpp
+from linkstep.verify._report import Finding, Findings, Report
+from linkstep.verify._rules import check_rules
+
+__all__ = ["DIALECTS", "Finding", "Report", "verify_file", "verify_text"]
+
+DIALECTS = (*_MSCCL, "mscclpp", "cpu")
+MAX_BYTES = 2**29
+
+
+def verify_file(path: str | PathLike[str], dialect: str | None = None) -> Report:
+    """Verify a file; see ``verify_text``. Raises FileError if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise FileError(f"{path}: more than {MAX_BYTES} bytes")
+    try:
+        return verify_text(data.decode("utf-8"), dialect)
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not a text file: byte {error.start} is no UTF-8") from None
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from None
+
+
+def verify_text(text: str, dialect: str | None = None) -> Report:
+    """Verify the text of a runtime file as one dialect, or as the dialects it may be.
+
+    Without a dialect all MSCCL runtimes are tried, and the first that accepts the file is reported.
+    """
+    if dialect is not None and dialect not in DIALECTS:
+        raise FileError(f"unknown dialect {dialect!r}: choose from {', '.join(DIALECTS)}")
+    kind = dialect or _guess(text)
+    if kind == "mscclpp":
+        return verify_mscclpp(text)
+    if kind == "cpu":
+        return verify_cpu(text)
+    return _verify_msccl(read_msccl(text), dialect)
+
+
+def _guess(text: str) -> str:
+    start = text.lstrip()[:1]
+    if start in ("{", "["):
+        return "mscclpp"
+    return "cpu" if "<schedule" in text[:4096] and "<algo" not in text[:4096] else "msccl"
+
+
+def _verify_msccl(file: MscclFile, dialect: str | None) -> Report:
+    """Rules and plan are the same for all runtimes, limits and modes are not."""
+    common = Findings()
+    check_rules(file, common)
+    plan = None if common.num_errors() else lift(file, common)
+    results: dict[str, Findings] = {}
+    proven: dict[tuple[bool, ...], Findings] = {}
+    for name in [dialect] if dialect else list(_MSCCL):
+        findings = Findings()
+        check_dialect(file, _MSCCL[name], findings)
+        findings.extend(common)
+        if plan is not None:
+            modes = modes_of(file, _MSCCL[name])
+            if tuple(modes) not in proven:
+                proven[tuple(modes)] = Findings()
+                check_plan(_task(file), plan, modes, proven[tuple(modes)])
+            findings.extend(proven[tuple(modes)])
+        results[name] = findings
+    accepted = tuple(name for name, findings in results.items() if not findings.num_errors())
+    chosen = accepted[0] if accepted else min(results, key=lambda name: results[name].num_errors())
+    return Report(
+        dialect=chosen, collective=collective_of(file) or file.algo["coll"], ranks=file.ngpus, chunks=file.nchunks,
+        findings=results[chosen].listed(), dialects=accepted, instructions=len(file.steps),
+    )  # fmt: skip
+
+
+def _task(file: MscclFile) -> Task:
+    return Task(collective_of(file) or "", file.ngpus, file.nchunks, scratch_sizes(file))
