@@ -15,8 +15,9 @@ from linkstep.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time
 from linkstep.bfb._cost import solve
 from linkstep.bfb._problems import Links
 from linkstep.check import check_allgather
-from linkstep.cost import Cost, bandwidth_bound, cost_of, time_of
+from linkstep.cost import Cost, bandwidth_bound, cost_of, moore_steps, time_of
 from linkstep.errors import LinkstepError, ScheduleError, TopologyError
+from linkstep.search._bases import _kautz_table
 from linkstep.topology import Topology
 from strategies import connected_link_lists, pairs, topologies, topology_of
 
@@ -270,14 +271,22 @@ def test_one_node_needs_nothing():
     check_allgather(bfb_allgather(alone))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("degree", [2, 4, 8, 16])
 def test_fig_genkautzbwtime(degree):
-    """T_B is at most 2 T_B* and T_L at most T_L* + 1 for every N up to 2000 (a third of them at d > 4)."""
-    for size in range(degree + 1, 2001, 1 if degree <= 4 else 7):
-        cost = bfb_cost(build(f"Pi_{{{degree},{size}}}"))
+    """T_B is at most 2 T_B* and T_L at most T_L* + 1 for every N up to 2000: the finder's table says so."""
+    table = _kautz_table()
+    for size in range(degree + 1, 2001):
+        cost = table[degree, size]
         assert cost.bandwidth <= 2 * bandwidth_bound(size), size
-        assert cost.steps <= linkstep.cost.moore_steps(size, degree) + 1, size
+        assert cost.steps <= moore_steps(size, degree) + 1, size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degree", [2, 3, 4, 5, 6, 7, 8, 12, 16])
+def test_the_table_of_generalized_kautz_costs_is_right(degree):
+    """A sample of the table, computed again."""
+    for size in range(degree + 1, 2049, 61):
+        assert _kautz_table()[degree, size] == bfb_cost(build(f"Pi_{{{degree},{size}}}")), size
 
 
 @pytest.mark.slow

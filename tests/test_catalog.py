@@ -142,6 +142,13 @@ def test_loading_one_degree_is_fast():
     assert time.perf_counter() - start < 0.5  # 50 ms where nothing else runs
 
 
+def test_damaged_catalog(tmp_path):
+    (tmp_path / "d2.csv").write_text(HEADER + "\nx,2,uni\n" + RIGHT.line() + "\n")
+    assert load_catalog(tmp_path).entries(5, 2) == [RIGHT]
+    with pytest.raises(FileError, match="not an entry"):
+        list(load_catalog(tmp_path))
+
+
 def test_no_folder(tmp_path):
     with pytest.raises(FileError, match="not a folder with a catalog"):
         load_catalog(tmp_path / "none")
@@ -185,6 +192,9 @@ def test_commands(capsys, tmp_path):
         (["build", "x.csv", "--nodes", "5-x", "--degree", "4"], "--nodes takes numbers and ranges such as 5-64,128"),
         (["build", "x.csv", "--nodes", "40", "--degree", "17"], "the search takes a degree in [1, 16], not 17"),
         (["build", "x.csv", "--nodes", "5", "--degree", "2", "--workers", "0"], "--workers must be at least 1, not 0"),
+        (["build", "x.csv", "--nodes", "5-", "--degree", "4"], "--nodes takes numbers and ranges such as 5-64,128"),
+        (["build", "x.csv", "--nodes", "5", "--degree", "9" * 9], "--degree takes numbers and ranges such as"),
+        (["merge", "/dev/null", "--into", "/dev/null/x"], "/dev/null/x: cannot be written"),
         (["merge", "/no/such.csv", "--into", "."], "/no/such.csv: cannot be read"),
         (["stats", "--catalog", "/no/such"], "/no/such: not a folder with a catalog"),
     ],

@@ -1,5 +1,8 @@
 """The search over Cayley digraphs: its kernel against the package's BFB and distances, groups, units, resuming."""
 
+import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from math import comb, lcm
@@ -19,7 +22,7 @@ from linkstep.search import Unit, build, search
 from linkstep.search._build import done_units, marker
 from linkstep.search._cayley import _shapes, score
 from linkstep.search._groups import groups_of_order, named_group, names, permutation_group
-from linkstep.search._lifts import _descend, _descend_pairs, lift_recipe, orbit_counts
+from linkstep.search._lifts import _Descents, lift_recipe, orbit_counts
 from linkstep.search.catalog import best, read_entries, recompute
 from linkstep.topology import diameter, distance_profiles, distances_to
 
@@ -66,6 +69,7 @@ def test_kernel_agrees_with_bfb(data):
     topology = parse(entry.recipe).topology()
     cost, turned = bfb_cost(topology), bfb_cost(topology.transpose())
     assert (topology.num_nodes, topology.degree) == (entry.num_nodes, entry.degree)
+    assert topology.is_bidirectional == entry.bidirectional
     assert (cost.steps, cost.bandwidth, turned.bandwidth) == (entry.steps, entry.bandwidth, entry.reduce_scatter)
     assert entry.distance_sum == distances_to(topology, 0).sum()
 
@@ -109,7 +113,7 @@ def test_scan_is_exhaustive():
                 closed = sorted(group.inverse[gens].tolist()) == gens
                 if len(gens) == unit.degree and (closed or not unit.bidirectional):
                     sets += 1
-                    every.append(score(group, gens, unit.bidirectional))
+                    every.append(score(group, gens))
             assert sets == sum(shape[4] for shape in _shapes(group, unit))
         wanted = best(entry for entry in every if entry is not None)
         for order in (
@@ -149,25 +153,26 @@ def test_lift_kernel_agrees_with_bfb(data):
     by = rng.integers(0, m, (k, degree))
     topology = parse(lift_recipe(to, by, m)).topology()
     n = k * m
-    bandwidth, far, apart = _anneal(to, by, m, n, 0, 0, 1.0, 1, 0)
+    bandwidth, far, apart = _anneal(to, by, m, n, 0, 0, 0, 1.0, 1, 0)
     connected = (distances_to(topology, 0) >= 0).all() and (distances_to(topology.transpose(), 0) >= 0).all()
     assert (far == 0) == connected
     assume(connected)
-    assert _anneal(to, by, m, diameter(topology), 0, 0, 1.0, 1, 0) == (bandwidth, 0, apart)
+    assert _anneal(to, by, m, diameter(topology), 0, 0, 0, 1.0, 1, 0) == (bandwidth, 0, apart)
     worse = max(bfb_cost(topology).bandwidth, bfb_cost(topology.transpose()).bandwidth)
     assert Fraction(int(bandwidth) * degree, n * lcm(*range(1, degree + 1))) == worse
     assert apart * m == (distance_profiles(topology) * np.arange(diameter(topology) + 1)).sum()
 
 
-@pytest.mark.parametrize("descend", [_descend, _descend_pairs])
+@pytest.mark.parametrize("descend", [_Descents.directed, _Descents.bidirectional])
 @pytest.mark.parametrize(("k", "m", "degree"), [(2, 9, 4), (3, 6, 3), (3, 5, 4), (12, 1, 3), (1, 8, 5)])
 def test_descents_keep_lifts_regular(descend, k, m, degree):
     for seed in range(5):
-        to, by, reached = descend(np.random.default_rng(seed), k, m, degree, 4, 300)
+        to, by, reached = descend(_Descents(k, m, degree, 4, 300), np.random.default_rng(seed))
         topology = parse(lift_recipe(to, by, m)).topology()
         assert topology.is_regular and (topology.num_nodes, topology.degree) == (k * m, degree)
-        assert reached == (diameter(topology) <= 4)
-        assert topology.is_bidirectional or descend is _descend
+        plain = topology.num_self_loops == topology.num_parallel == 0
+        assert reached == (plain and diameter(topology) <= 4)
+        assert topology.is_bidirectional or descend is _Descents.directed
 
 
 def test_bidirectional_lifts():
@@ -183,7 +188,7 @@ def test_lifts_reach_what_groups_do_not():
     (entry,) = search(unit)
     assert [entry] == search(unit)
     assert (entry.steps, entry.is_bandwidth_optimal, recompute(entry)) == (2, True, entry)
-    assert orbit_counts(37) == [] == search(Unit(37, 4, False, method="lift"))
+    assert orbit_counts(67) == [] == search(Unit(67, 4, False, method="lift"))
     assert search(Unit(7, 2, False, budget=3000, method="lift"))[0].recipe.startswith("Lift(1,{(")
 
 
@@ -216,6 +221,19 @@ def test_build_in_processes(tmp_path):
     build(tmp_path / "one.csv", UNITS, workers=1)
     assert build(tmp_path / "two.csv", UNITS, workers=2) == len(UNITS)
     assert sorted((tmp_path / "one.csv").read_text().split()) == sorted((tmp_path / "two.csv").read_text().split())
+
+
+def test_build_over_mpi(tmp_path, monkeypatch):
+    """The pool of mpi4py has the interface of concurrent.futures: threads stand in for it."""
+    futures = types.ModuleType("mpi4py.futures")
+    futures.MPIPoolExecutor = ThreadPoolExecutor
+    monkeypatch.setitem(sys.modules, "mpi4py", types.ModuleType("mpi4py"))
+    monkeypatch.setitem(sys.modules, "mpi4py.futures", futures)
+    assert build(tmp_path / "log.csv", UNITS, executor="mpi") == len(UNITS)
+    assert done_units(tmp_path / "log.csv") == set(map(marker, UNITS))
+    monkeypatch.setitem(sys.modules, "mpi4py.futures", None)
+    with pytest.raises(LinkstepError, match=r"--executor mpi needs mpi4py: pip install 'linkstep\[mpi\]'"):
+        build(tmp_path / "other.csv", UNITS, executor="mpi")
 
 
 @pytest.mark.parametrize(

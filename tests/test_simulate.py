@@ -26,10 +26,13 @@ def run(recipe, collective="allreduce", size="1MB", alpha="10us", **options):
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
 @pytest.mark.parametrize("recipe", ALL)
 def test_lowering_loses_nothing(recipe, collective):
-    """Without rounds to wait for, a program may be faster than its schedule; the aim was at most 5% slower."""
+    """Without rounds to wait for, a program may be faster than its schedule; the aim was at most 5% slower.
+
+    Where a link has several channels, a message may have to wait for one of a later step that came first.
+    """
     for size in ("1MB", "100MB"):
-        for options in ({}, {"instances": 2}):
-            assert run(recipe, collective, size, **options).loss < 1e-9
+        assert run(recipe, collective, size).loss < 1e-9
+        assert run(recipe, collective, size, instances=2).loss < 0.05
 
 
 def test_by_hand():

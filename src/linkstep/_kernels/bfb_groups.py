@@ -72,7 +72,7 @@ def _group(level, mask, slots, slot_of, group_mask, group_count, group_of):
     top = np.uint64(slots.size - 1)
     for i in range(level.size):
         m = mask[level[i]]
-        h = ((m * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & top
+        h = (m ^ (m >> np.uint64(7)) ^ (m >> np.uint64(18)) ^ (m >> np.uint64(41))) & top  # no product: it overflows
         while slots[h] >= 0 and group_mask[slots[h]] != m:
             h = (h + _ONE) & top
         if slots[h] < 0:

@@ -2,7 +2,8 @@
 
 Nodes of an orbit are alike, so one search for each orbit scores the digraph; k = N is any regular digraph. The energy
 counts, for allgather and for reduce-scatter (the same on the transpose), in units of 1 / lcm(1..d): U(u, t) summed over
-orbits and steps, ``heavy`` times sum over t of max over u of U(u, t), and a fine for every node out of reach.
+orbits and steps, ``heavy`` times sum over t of max over u of U(u, t), a fine for every node out of reach, and a little
+for every step of distance, so that what is optimal in T_B becomes good at all-to-all too.
 """
 
 import numpy as np
@@ -104,9 +105,9 @@ def _energy(to, by, m, steps, heavy, limit, from_, less, scale, weight, dist, ma
     """Return (energy, scaled N / d T_B of the worse way, nodes out of reach, sum of distances over orbits)."""
     _turn(to, by, m, from_, less)
     work = (dist, mask, queue, counts, worst)
-    total, far, _ = _one_way(to, by, m, steps, scale, weight, limit, *work)
+    total, far, apart = _one_way(to, by, m, steps, scale, weight, limit, *work)
     bandwidth = worst[1:].sum()
-    energy = total + heavy * (bandwidth + worst[0]) + 2 * far * scale
+    energy = total + heavy * (bandwidth + worst[0]) + 2 * far * scale + apart * (scale // to.shape[1]) // 2
     if energy > limit:
         return energy, bandwidth, far, 0
     total, more, apart = _one_way(from_, less, m, steps, scale, weight, limit - energy, *work)
@@ -136,10 +137,11 @@ def _is_plain(to, by, i, c):
 
 
 @njit(cache=True, nogil=True)
-def _anneal(to, by, m, steps, goal, tries, hot, heavy, seed):
+def _anneal(to, by, m, steps, goal, floor, tries, hot, heavy, seed):
     """Change shifts and exchange ends of links, in place; return (scaled N / d T_B, out of reach, sum of distances).
 
-    The best is left in ``to`` and ``by``. ``goal`` is the T_B to stop at; the temperature falls evenly from ``hot``.
+    The best is left in ``to`` and ``by``. ``goal`` and ``floor`` are the T_B and the sum of distances to stop at;
+    the temperature falls evenly from ``hot``.
     """
     k, d = to.shape
     n = k * m
@@ -161,7 +163,7 @@ def _anneal(to, by, m, steps, goal, tries, hot, heavy, seed):
     now, best, best_far, best_apart = _energy(to, by, m, steps, heavy, huge, *work)
     kept_to, kept_by = to.copy(), by.copy()
     for turn in range(tries):
-        if best_far == 0 and best <= goal:
+        if best_far == 0 and best <= goal and best_apart <= floor:
             break
         i, c = _random(state, k), _random(state, d)
         j, e = _random(state, k), _random(state, d)
@@ -203,7 +205,7 @@ def _join(to, by, m, partner, p, q, shift):
 
 
 @njit(cache=True, nogil=True)
-def _anneal_pairs(to, by, m, partner, steps, goal, tries, hot, heavy, seed):
+def _anneal_pairs(to, by, m, partner, steps, goal, floor, tries, hot, heavy, seed):
     """As ``_anneal`` for links both ways: port p is joined to partner[p], to itself for a link to the far side.
 
     A graph like its transpose needs one way scored only.
@@ -219,9 +221,9 @@ def _anneal_pairs(to, by, m, partner, steps, goal, tries, hot, heavy, seed):
     kept_to, kept_by = to.copy(), by.copy()
     total, best_far, best_apart = _one_way(to, by, m, steps, scale, weight, limit, *work)
     best = worst[1:].sum()
-    now = total + heavy * (best + worst[0]) + 2 * best_far * scale
+    now = total + heavy * (best + worst[0]) + 2 * best_far * scale + best_apart * (scale // d) // 2
     for turn in range(tries):
-        if best_far == 0 and best <= goal:
+        if best_far == 0 and best <= goal and best_apart <= floor:
             break
         p, r = _random(state, ports), _random(state, ports)
         q, s = partner[p], partner[r]
@@ -242,7 +244,7 @@ def _anneal_pairs(to, by, m, partner, steps, goal, tries, hot, heavy, seed):
             limit = now + np.int64(-np.log(luck) * hot * scale * (1.0 - turn / tries))
             total, far, apart = _one_way(to, by, m, steps, scale, weight, limit, *work)
             bandwidth = worst[1:].sum()
-            then = total + heavy * (bandwidth + worst[0]) + 2 * far * scale
+            then = total + heavy * (bandwidth + worst[0]) + 2 * far * scale + apart * (scale // d) // 2
             good = then <= limit
             if good:
                 now = then

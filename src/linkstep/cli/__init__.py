@@ -12,7 +12,20 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from linkstep._version import __version__
-from linkstep.cli import _catalog, _check, _convert, _families, _find, _schedule, _show, _synthesize, _wire
+from linkstep.cli import (
+    _catalog,
+    _check,
+    _convert,
+    _families,
+    _find,
+    _lower,
+    _schedule,
+    _show,
+    _simulate,
+    _synthesize,
+    _verify,
+    _wire,
+)
 from linkstep.cli._common import Command
 from linkstep.errors import LinkstepError
 
@@ -39,11 +52,14 @@ COMPLETION = Command(
 COMMANDS: tuple[Command, ...] = (
     _find.COMMAND,
     _show.COMMAND,
-    _families.COMMAND,
     _schedule.COMMAND,
-    _synthesize.COMMAND,
-    _wire.COMMAND,
     _check.COMMAND,
+    _wire.COMMAND,
+    _lower.COMMAND,
+    _verify.COMMAND,
+    _simulate.COMMAND,
+    _families.COMMAND,
+    _synthesize.COMMAND,
     _convert.COMMAND,
     _catalog.COMMAND,
     COMPLETION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,12 +20,11 @@ from linkstep.search.catalog import DATA, merge, stats, verify
 def _numbers(text: str, what: str) -> list[int]:
     """Read ``5-64,128``: numbers and ranges, ends included."""
     found: list[int] = []
-    try:
-        for part in text.split(","):
-            first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-    except ValueError:
-        raise LinkstepError(f"{what} takes numbers and ranges such as 5-64,128, not {text!r}") from None
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part, re.ASCII)
+        if match is None:
+            raise LinkstepError(f"{what} takes numbers and ranges such as 5-64,128, not {text!r}")
+        found += range(int(match[1]), int(match[2] or match[1]) + 1)
     return list(dict.fromkeys(found))
 
 
@@ -36,9 +36,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("--nodes", required=True, metavar="N,...", help="sizes, such as 5-64,128")
     sub.add_argument("--degree", required=True, metavar="D,...", help="degrees, such as 2-4,8")
     sub.add_argument("--kind", choices=["uni", "bi", "both"], default="both", help="directed, bidirectional; both")
-    sub.add_argument("--method", choices=METHODS, default="cayley", help="Cayley digraphs, or lifts over cyclic groups (cayley)")
+    sub.add_argument(
+        "--method", choices=METHODS, default="cayley", help="Cayley digraphs, or lifts over cyclic groups (cayley)"
+    )
     sub.add_argument("--seeds", default="0", metavar="S,...", help="one search for each seed (0)")
-    sub.add_argument("--budget", type=int, default=10**6, metavar="SETS", help="graphs that a search scores (10^6)")
+    sub.add_argument("--budget", type=int, default=10**6, metavar="GRAPHS", help="graphs that a search scores (10^6)")
     sub.add_argument("--workers", type=int, metavar="W", help="processes; default: one a core")
     sub.add_argument("--executor", choices=EXECUTORS, default="processes", help="default: processes")
 

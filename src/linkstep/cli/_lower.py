@@ -94,6 +94,7 @@ def _facts(lowered: Lowered, args: argparse.Namespace, window: tuple[int, int]) 
         "to": args.to,
         "file": args.output,
         "ranks": plan.num_ranks,
+        "root": None if plan.root < 0 else plan.root,
         "inplace": plan.inplace,
         "chunks": plan.num_chunks,
         "channels": plan.num_channels,
@@ -149,6 +150,8 @@ def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what must hold at run time, or the runtime falls back without a word."""
     unit = "bytes" if facts["to"] == "mscclpp" else "elements"
     found = [("ranks", str(facts["ranks"]))]
+    if facts["root"] is not None:
+        found.append(("root", str(facts["root"])))
     if facts["environment"] is not None:
         found.append(("environment", facts["environment"]))
     if facts["to"] == "mscclpp":

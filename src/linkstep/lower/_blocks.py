@@ -2,6 +2,9 @@
 
 Every threadblock runs its part of one global order (step, link), in which a send stands right before its receive and
 every dependency points backwards. So a program never deadlocks, even if a connection holds one message only.
+
+Receiving and sending on are never one instruction (rcs, rrcs): that takes a threadblock that does both, one after the
+other, while these schedules keep every link busy both ways at once; and a chunk is mostly cut up before it goes on.
 """
 
 from __future__ import annotations

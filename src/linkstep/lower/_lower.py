@@ -8,9 +8,9 @@ from linkstep.errors import LinkstepError
 from linkstep.lower._blocks import make_program
 from linkstep.lower._cpu import cpu_xml
 from linkstep.lower._mscclpp import mscclpp_json
-from linkstep.lower._place import Options, make_plan
+from linkstep.lower._place import Options, make_plan, shard_chunks
 from linkstep.lower._program import Plan, Program
-from linkstep.lower._targets import TARGETS, Excess, Target, check_asked, excesses, target_named
+from linkstep.lower._targets import MAX_CHUNKS, TARGETS, Excess, Target, check_asked, excesses, target_named
 from linkstep.lower._xml import msccl_xml
 from linkstep.schedule import Schedule
 
@@ -54,9 +54,14 @@ def _print(
 
 def _fit(
     schedule: Schedule, target: Target, options: Options, channels: int | None, proto: str, window: tuple[int, int]
-) -> tuple[Lowered, list[Excess]]:
+) -> tuple[Lowered | None, list[Excess]]:
     """Lower with the channels given, or with the fewest that fit; the limits broken are those of the last attempt."""
-    options = replace(options, channels=1 if channels is None else channels, max_count=target.max_count, slots=target.splits)
+    options = replace(
+        options, channels=1 if channels is None else channels, max_count=target.max_count, slots=target.splits
+    )
+    chunks = shard_chunks(schedule, options) * schedule.topology.num_nodes
+    if target.max_count is not None and chunks > MAX_CHUNKS:  # before long work
+        return None, [Excess("chunks of data", MAX_CHUNKS, chunks)]
     lowered, broken = _print(schedule, target, options, proto, window)
     while channels is None and broken and all(b.more_channels for b in broken) and options.channels < _MOST_CHANNELS:
         enough = -(-broken[0].found * options.channels // broken[0].limit)
@@ -102,7 +107,7 @@ def lower(
     >>> import linkstep
     >>> lowered = lower(linkstep.parse("K_{2,2}").build("allreduce"), "msccl")
     >>> print(lowered.text.splitlines()[4])
-    <step s="0" type="rrc" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="1" />
+    <step s="0" type="rrc" srcbuf="i" srcoff="6" dstbuf="o" dstoff="6" cnt="1" depid="-1" deps="-1" hasdep="1" />
     """
     target = target_named(to)
     check_asked(target, schedule.collective, proto)
@@ -110,7 +115,7 @@ def lower(
         raise LinkstepError(f"the size window must be 0 <= min < max < 2^63 bytes, not {min_bytes} to {max_bytes}")
     options = Options(inplace, chunks, 1, instances)
     lowered, broken = _fit(schedule, target, options, channels, proto, (min_bytes, max_bytes))
-    if broken:
+    if lowered is None or broken:
         remedy = _remedies(schedule, target, options, channels)
         why = "; ".join(str(b) for b in broken)
         raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {remedy or 'no runtime here has room'}")

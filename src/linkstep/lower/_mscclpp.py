@@ -181,7 +181,9 @@ def _gpus(plan: Plan) -> list[_Gpu]:
     for _, group in groupby(plan.messages, key=lambda m: m.step):
         _step(gpus, plan, list(group))
     for block in (block for gpu in gpus for block in gpu.blocks if block.sends):
-        block.ops.append(block.on_channel("flush"))
+        # Or the input could be changed while a put still reads it. The executor flushes as many channels as the
+        # operation has outputs (handleFlush of execution_kernel.hpp), so it gets one, which nothing touches.
+        block.ops.append(block.on_channel("flush") | {"dst_buff": [_local(Place("o", 0), 1)]})
     return gpus
 
 

@@ -18,6 +18,9 @@ from linkstep.lower._program import Copy, Message, Place, Plan
 from linkstep.schedule import Schedule
 from linkstep.topology import Ints
 
+MAX_MOVES = 50_000_000
+"""Chunks times links they cross: ten million take minutes and gigabytes."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -42,12 +45,20 @@ def chunk_grid(schedule: Schedule) -> int:
     return schedule.unit // gcd(int(ends), schedule.unit)
 
 
-def _shard_chunks(schedule: Schedule, options: Options) -> int:
+def shard_chunks(schedule: Schedule, options: Options) -> int:
+    """Return P, chunks a shard; LinkstepError if the options ask for what cannot be or is too much work."""
+    for what in ("channels", "instances"):
+        if getattr(options, what) < 1:
+            raise LinkstepError(f"{what} must be at least 1, not {getattr(options, what)}")
     fewest = chunk_grid(schedule)
     wanted = fewest if options.chunks is None else options.chunks
     if wanted < 1 or wanted % fewest:
         raise LinkstepError(f"chunks must be a multiple of {fewest}, what this schedule cuts shards into, not {wanted}")
-    return wanted * options.instances
+    width = wanted * options.instances
+    moves = int((schedule.hi - schedule.lo).sum()) * width // schedule.unit
+    if moves > MAX_MOVES:
+        raise LinkstepError(f"{width} chunks a shard: {moves} moves of a chunk, linkstep lowers at most {MAX_MOVES}")
+    return width
 
 
 def _reducing(schedule: Schedule) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -142,34 +153,30 @@ def _single_chunks(schedule: Schedule, layout: _Layout) -> Iterator[Message]:
             yield Message(step[r], link[r], 0, 1, src, layout.gathered(v, c))
 
 
-def _follows(last: Message, message: Message) -> bool:
-    """Whether a message's chunks come right after another's in every buffer."""
-    n = last.count
-    return (
-        (last.step, last.link) == (message.step, message.link)
-        and message.src == last.src.after(n)
-        and message.dst == last.dst.after(n)
-        and (last.base is None) == (message.base is None)
-        and (last.base is None or (message.base == last.base.after(n) and _sums(last) == _sums(message)))
-    )
-
-
-def _sums(message: Message) -> bool:
-    return message.base == message.dst
+def _follows(first: Message, count: int, message: Message) -> bool:
+    """Whether a message's chunks come right after the ``count`` from another's start on, in every buffer."""
+    if (first.step, first.link) != (message.step, message.link) or message.src != first.src.after(count):
+        return False
+    if message.dst != first.dst.after(count) or (first.base is None) != (message.base is None):
+        return False
+    if first.base is None:
+        return True
+    same_kind = (first.base == first.dst) == (message.base == message.dst)  # both input, or both the sum so far
+    return same_kind and message.base == first.base.after(count)
 
 
 def _merged(messages: Iterator[Message]) -> Iterator[Message]:
-    """Join messages of one link and step whose chunks are neighbours."""
-    last: Message | None = None
+    """Join messages of one chunk each, of one link and step, whose chunks are neighbours."""
+    first, count = next(messages, None), 1
     for message in messages:
-        if last is not None and _follows(last, message):
-            last = replace(last, count=last.count + message.count)
+        assert first is not None
+        if _follows(first, count, message):
+            count += 1
         else:
-            if last is not None:
-                yield last
-            last = message
-    if last is not None:
-        yield last
+            yield replace(first, count=count)
+            first, count = message, 1
+    if first is not None:
+        yield replace(first, count=count)
 
 
 def _piece(message: Message, start: int, count: int, channel: int) -> Message:
@@ -235,10 +242,7 @@ def _copies(schedule: Schedule, layout: _Layout, limit: int | None) -> Iterator[
 
 def make_plan(schedule: Schedule, options: Options) -> Plan:
     """Return the plan of a schedule, which must be valid (``linkstep.check``)."""
-    for what in ("channels", "instances"):
-        if getattr(options, what) < 1:
-            raise LinkstepError(f"{what} must be at least 1, not {getattr(options, what)}")
-    layout = _Layout(schedule, options.inplace, _shard_chunks(schedule, options))
+    layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
     messages = _on_channels(_merged(_single_chunks(schedule, layout)), schedule, options)
     if options.slots:
         messages = _with_slots(messages, schedule, layout)

@@ -22,7 +22,7 @@ PATIENCE = 60
 """Exchanges that fail in a row before a climb starts afresh."""
 
 
-def score(group: TableGroup, generators: Sequence[int], bidirectional: bool = False) -> Entry | None:
+def score(group: TableGroup, generators: Sequence[int]) -> Entry | None:
     """Return the entry of a Cayley digraph, or None if the generators do not generate the group.
 
     >>> from linkstep.families import parse_group
@@ -36,6 +36,7 @@ distance_sum=Fraction(6, 1), reduce_scatter=Fraction(4, 5))
     if steps < 0:
         return None
     unit = Fraction(gens.size, group.order * scale)
+    bidirectional = sorted(group.inverse[gens].tolist()) == sorted(gens.tolist())
     return Entry(
         group.order, gens.size, bidirectional, group.recipe(generators), int(steps), int(forth) * unit,
         Fraction(int(total)), int(other) * unit,
@@ -61,7 +62,7 @@ def _shapes(group: TableGroup, unit: Unit) -> Iterator[tuple[Ints, Ints, int, in
 
 
 def search_cayley(unit: Unit) -> list[Entry]:
-    """Return the best entries found: those that no other found dominates, at most a handful."""
+    """Return the best entries found; in a directed search some may turn out to be bidirectional."""
     n, d = unit.num_nodes, unit.degree
     records = np.full((3, n + 1), np.iinfo(np.int64).max)
     jobs = [(group, shape) for group in groups_of_order(n) for shape in _shapes(group, unit)]
@@ -81,7 +82,7 @@ def search_cayley(unit: Unit) -> list[Entry]:
             seed = (unit.seed * 2654435761 + i * 40503 + n * 97 + d) % 2**63
             _climb(group.back, group.inverse, pairs, singles, p, q, share, PATIENCE, seed, records, found)
         for slot, steps in np.argwhere(found[:, :, 0] > 0).tolist():
-            entry = score(group, found[slot, steps].tolist(), unit.bidirectional)
+            entry = score(group, found[slot, steps].tolist())
             assert entry is not None
             entries.append(entry)
     return best(entries)

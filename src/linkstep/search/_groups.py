@@ -47,9 +47,9 @@ class TableGroup:
         """The number of each element's inverse."""
         return np.asarray(np.argmin(self.times, axis=1), np.int64)
 
-    @cached_property
+    @property
     def back(self) -> Table:
-        """``back[g, x]`` numbers x g^-1, as the kernels want it."""
+        """``back[g, x]`` numbers x g^-1, as the kernels want it; made afresh, a search holds many groups."""
         return np.ascontiguousarray(self.times.T[self.inverse])
 
     @cached_property

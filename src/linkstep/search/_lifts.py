@@ -5,24 +5,26 @@ Not vertex-transitive in general, so each orbit is scored; the figures of what i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
 import numpy as np
 
 from linkstep._kernels.lifts import _anneal, _anneal_pairs
-from linkstep.cost import moore_steps
+from linkstep.cost import moore_levels, moore_steps
 from linkstep.search._groups import divisors
 from linkstep.search._unit import Unit
 from linkstep.search.catalog import Entry, best, recompute
 from linkstep.topology import Ints
 
 MAX_ORBITS = 8
-MAX_FREE = 32
+MAX_FREE = 64
 """Up to this prime N, digraphs without any symmetry are tried: their recipes list every link."""
 
 HOT = 2.0
 HEAVY = 2
+MORE_STEPS = 2
 MOST_TRIES = 30_000
 """Exchanges of one descent."""
 
@@ -30,7 +32,7 @@ MOST_TRIES = 30_000
 def orbit_counts(num_nodes: int) -> list[int]:
     """Return how many orbits to try.
 
-    >>> orbit_counts(30), orbit_counts(31), orbit_counts(37)
+    >>> orbit_counts(30), orbit_counts(31), orbit_counts(67)
     ([2, 3, 5, 6], [31], [])
     """
     counts = [k for k in divisors(num_nodes) if 2 <= k <= MAX_ORBITS and k < num_nodes]
@@ -44,56 +46,76 @@ def lift_recipe(to: Ints, by: Ints, m: int) -> str:
     return f"Lift({m},{{{shown}}})"
 
 
-def _descend(rng: np.random.Generator, k: int, m: int, degree: int, steps: int, tries: int) -> tuple[Ints, Ints, bool]:
-    """Start from a random lift and improve it; return it, and whether it has no more than so many steps."""
-    goal = lcm(*range(1, degree + 1)) // degree * (k * m - 1)
-    to = np.stack([rng.permutation(k) for _ in range(degree)], axis=1).astype(np.int64)
-    by = rng.integers(0, m, (k, degree))
-    _, far, _ = _anneal(to, by, m, steps, goal, tries, HOT, HEAVY, int(rng.integers(2**62)))
-    return to, by, far == 0
+def is_plain(to: Ints, by: Ints) -> bool:
+    """Whether no link is a self-loop or has a parallel."""
+    rows = [list(zip(a, b, strict=True)) for a, b in zip(to.tolist(), by.tolist(), strict=True)]
+    return all((i, 0) not in row and len(set(row)) == len(row) for i, row in enumerate(rows))
 
 
-def _descend_pairs(
-    rng: np.random.Generator, k: int, m: int, degree: int, steps: int, tries: int
-) -> tuple[Ints, Ints, bool]:
-    """As ``_descend``, with links both ways: the ports of all orbits are joined in pairs.
+@dataclass(frozen=True)
+class _Descents:
+    """Descents from random lifts of k orbits of m nodes: towards so many steps, optimal T_B and short distances."""
 
-    With an odd number of ports m is even, and the last port leads to the other side of its own orbit.
-    """
-    goal = lcm(*range(1, degree + 1)) // degree * (k * m - 1)
-    ports, drawn = rng.permutation(k * degree), rng.integers(0, m, k * degree)
-    partner, shift = np.empty(k * degree, np.int64), np.empty(k * degree, np.int64)
-    for p, q in zip(ports[::2].tolist(), [*ports[1::2].tolist(), *ports[-1:].tolist()], strict=False):
-        partner[p], partner[q] = q, p
-        shift[p], shift[q] = drawn[p], -drawn[p] % m
-        if p == q:
-            shift[p] = m // 2
-    to, by = (partner // degree).reshape(k, degree), shift.reshape(k, degree)
-    _, far, _ = _anneal_pairs(to, by, m, partner, steps, goal, tries, HOT, HEAVY, int(rng.integers(2**62)))
-    return to, by, far == 0
+    k: int
+    m: int
+    degree: int
+    steps: int
+    tries: int
+
+    def _targets(self, bidirectional: bool) -> tuple[int, int]:
+        """Return the kernel's T_B and sum of distances that nothing beats."""
+        n, d = self.k * self.m, self.degree
+        levels = moore_levels(n, d, bidirectional=bidirectional)
+        return lcm(*range(1, d + 1)) // d * (n - 1), self.k * sum(t * width for t, width in enumerate(levels))
+
+    def directed(self, rng: np.random.Generator) -> tuple[Ints, Ints, bool]:
+        """Return a lift, and whether it is plain with no more steps than wanted."""
+        to = np.stack([rng.permutation(self.k) for _ in range(self.degree)], axis=1).astype(np.int64)
+        by = rng.integers(0, self.m, to.shape)
+        seed = int(rng.integers(2**62))
+        _, far, _ = _anneal(to, by, self.m, self.steps, *self._targets(False), self.tries, HOT, HEAVY, seed)
+        return to, by, far == 0 and is_plain(to, by)
+
+    def bidirectional(self, rng: np.random.Generator) -> tuple[Ints, Ints, bool]:
+        """As ``directed``, with links both ways: the ports of all orbits are joined in pairs.
+
+        With an odd number of ports m is even, and the last port leads to the other side of its own orbit.
+        """
+        k, m, d = self.k, self.m, self.degree
+        ports, drawn = rng.permutation(k * d), rng.integers(0, m, k * d)
+        partner, shift = np.empty(k * d, np.int64), np.empty(k * d, np.int64)
+        for p, q in zip(ports[::2].tolist(), [*ports[1::2].tolist(), *ports[-1:].tolist()], strict=False):
+            partner[p], partner[q] = q, p
+            shift[p], shift[q] = drawn[p], -drawn[p] % m
+            if p == q:
+                shift[p] = m // 2
+        to, by = (partner // d).reshape(k, d), shift.reshape(k, d)
+        seed = int(rng.integers(2**62))
+        _, far, _ = _anneal_pairs(to, by, m, partner, self.steps, *self._targets(True), self.tries, HOT, HEAVY, seed)
+        return to, by, far == 0 and is_plain(to, by)
 
 
 def search_lifts(unit: Unit) -> list[Entry]:
-    """Return the best lifts found with as many steps as the Moore bound, or one more where those are not optimal."""
+    """Return the best lifts found, with as many steps as the Moore bound or a few more until T_B is optimal."""
     n, d = unit.num_nodes, unit.degree
     if unit.bidirectional and n * d % 2:
         return []
     least = moore_steps(n, d, bidirectional=unit.bidirectional)
     counts = orbit_counts(n)
     rng = np.random.default_rng([n, d, unit.bidirectional, unit.seed])
-    descend = _descend_pairs if unit.bidirectional else _descend
     found: list[Entry] = []
-    for steps in (least, least + 1):
+    for steps in range(least, least + MORE_STEPS + 1):
         for k in counts:
-            left = unit.budget // (2 * len(counts))
-            tries = min(MOST_TRIES, max(1, left // 3))
+            left = unit.budget // ((MORE_STEPS + 1) * len(counts))
+            descents = _Descents(k, n // k, d, steps, min(MOST_TRIES, max(1, left // 3)))
+            descend = descents.bidirectional if unit.bidirectional else descents.directed
             while left > 0:
-                left -= tries
-                to, by, reached = descend(rng, k, n // k, d, steps, tries)
+                left -= descents.tries
+                to, by, reached = descend(rng)
                 if reached:
                     recipe = lift_recipe(to, by, n // k)
                     entry = recompute(Entry(n, d, False, recipe, steps, Fraction(0), Fraction(0), Fraction(0)))
                     found = best([*found, entry])
         if any(entry.is_bandwidth_optimal for entry in found):
             break
-    return [entry for entry in found if entry.bidirectional == unit.bidirectional]
+    return found

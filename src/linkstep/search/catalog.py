@@ -148,7 +148,8 @@ class Catalog:
             by_nodes: dict[int, list[str]] = defaultdict(list)
             if degree in self.degrees:
                 for line in (self.folder / f"d{degree}.csv").read_text().splitlines()[1:]:
-                    by_nodes[int(line[: line.index(",")])].append(line)
+                    nodes = line.partition(",")[0]
+                    by_nodes[int(nodes) if nodes.isdecimal() else 0].append(line)
             self._lines[degree] = dict(by_nodes)
         return self._lines[degree]
 
@@ -185,19 +186,21 @@ def load_catalog(folder: Path = DATA) -> Catalog:
 def merge(paths: Iterable[Path], folder: Path = DATA) -> int:
     """Add the entries of search logs or catalog files to the catalog in a folder; return how many it has then."""
     groups: dict[tuple[int, int, bool], list[Entry]] = defaultdict(list)
-    folder.mkdir(parents=True, exist_ok=True)
     for path in [*sorted(folder.glob("d*.csv")), *paths]:
         for entry in read_entries(path):
             groups[entry.degree, entry.num_nodes, entry.bidirectional].append(entry)
-    kept = {key: best(found) for key, found in sorted(groups.items())}
-    total = 0
-    for degree in sorted({key[0] for key in kept}):
-        lines = [e.line() for key, found in kept.items() if key[0] == degree for e in found]
-        total += len(lines)
-        temporary = folder / f"d{degree}.csv.new"
-        temporary.write_text("\n".join([HEADER, *lines, ""]))
-        temporary.replace(folder / f"d{degree}.csv")
-    return total
+    files: dict[int, list[str]] = defaultdict(lambda: [HEADER])
+    for (degree, _, _), found in sorted(groups.items()):
+        files[degree] += [entry.line() for entry in best(found)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for degree, lines in files.items():
+            temporary = folder / f"d{degree}.csv.new"
+            temporary.write_text("\n".join([*lines, ""]))
+            temporary.replace(folder / f"d{degree}.csv")
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written: {error}") from None
+    return sum(len(lines) - 1 for lines in files.values())
 
 
 def recompute(entry: Entry) -> Entry:

@@ -17,8 +17,9 @@ from linkstep.verify._collectives import INPUT, ROOTED, Goal, Memory, goal, memo
 from linkstep.verify._plan import NONE, SLOT, Ints, Plan, grouped
 from linkstep.verify._report import Findings
 
-MAX_WORDS = 2**27  # 1 GiB of values
-_SHOWN = 3  # wrong output chunks shown
+MAX_WORDS = 2**26  # half a GiB of values
+MAX_CLOCKS = 2**28  # a GiB of clocks
+_SHOWN = 3  # wrong output chunks and racing ranks shown
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,14 @@ class _Run:
         self.dst, self.src, self.also = (plan.cells(where.base, where.num_cells, column) for column in (1, 3, 5))
         self.count = plan.moves[:, 7]
 
-    def witness(self, event: int) -> tuple[int, int | None, int]:
+    def witness(self, event: int) -> tuple[int, int | None, int | None]:
         rank, tb, step = (int(x) for x in self.plan.place[event])
-        return rank, (tb if tb >= 0 else None), step
+        return rank, (tb if tb >= 0 else None), (step if step >= 0 else None)
 
     def name(self, event: int) -> str:
         rank, tb, step = self.witness(event)
+        if step is None:
+            return f"the caller of rank {rank} before or after the run"
         return f"rank {rank}{'' if tb is None else f' {self.task.part} {tb}'} step {step}"
 
     def chunk_name(self, cell: int) -> str:
@@ -73,6 +76,7 @@ class _Run:
         everywhere[order] = np.arange(n)
         nowhere = np.full(n, -1, np.int64)
         column = np.full(plan.num_chains, -1, np.int64)
+        races = 0
         for rank in range(self.task.num_ranks):
             users = np.unique(acc_event[acc_ptr[rank] : acc_ptr[rank + 1]])
             chains = np.unique(plan.stamps[users][:, [0, 2]])
@@ -87,10 +91,15 @@ class _Run:
                 race = _find_race(mine, nowhere, pred_ptr, pred, plan.raises, plan.stamps, *rest)
                 nowhere[mine] = -1
             if race[0] >= 0:
+                if order.size * chains.size > MAX_CLOCKS:
+                    raise FileError(f"{order.size} events in {chains.size} threadblocks are more than can be followed")
                 race = _find_race(order, everywhere, pred_ptr, pred, plan.raises, plan.stamps, *rest)
             column[chains] = -1
             if race[0] >= 0:
                 self._refuse_race(*(int(x) for x in race))
+                races += 1
+                if races == _SHOWN:
+                    return
 
     def _accesses(self) -> tuple[Ints, npt.NDArray[np.bool_], Ints, Ints]:
         parts = []
@@ -251,8 +260,15 @@ def find_order(task: Task, plan: Plan, findings: Findings) -> Ints | None:
     return None
 
 
-def check_plan(task: Task, plan: Plan, modes: list[bool], findings: Findings, keep_input: bool = False) -> None:
-    """Check a plan in place (True) or out of place (False), or both.
+def check_plan(
+    task: Task,
+    plan: Plan,
+    modes: list[bool],
+    findings: Findings,
+    keep_input: bool = False,
+    races_in: Plan | None = None,
+) -> None:
+    """Check a plan in place (True) or out of place (False), or both; look for races in another plan if it is given.
 
     Out of place the input must be left as it was (NCCL's sendbuff is const); in place a reduce-scatter must leave the
     rest of it only if ``keep_input``.
@@ -266,7 +282,12 @@ def check_plan(task: Task, plan: Plan, modes: list[bool], findings: Findings, ke
         run = _Run(task, plan, where, mode, findings)
         data = run.carry(order)
         before = findings.num_errors()
-        run.find_races(order)
+        if races_in is None:
+            run.find_races(order)
+        else:
+            more = find_order(task, races_in, findings)
+            if more is not None:
+                _Run(task, races_in, where, mode, findings).find_races(more)
         if findings.num_errors() == before:
             run.check_outputs(*data)
         if not inplace or (keep_input and task.collective == "reduce-scatter"):

@@ -27,6 +27,7 @@ from linkstep.verify._msccl import (
     TB,
     TB_CHAN,
     TB_FIRST,
+    TB_ID,
     TB_RANK,
     TB_RECV,
     TB_SEND,
@@ -34,15 +35,13 @@ from linkstep.verify._msccl import (
     TYPES,
     MscclFile,
 )  # fmt: skip
-from linkstep.verify._plan import SLOT, Ints, Plan, PlanBuilder
+from linkstep.verify._plan import NEVER, NONE, SLOT, Ints, Plan
 from linkstep.verify._report import Findings
 from linkstep.verify._rules import MAX_COUNT, tb_rows
 
+_SHOWN = 10  # connections shown
 OUTSTANDING = {"Simple": 2, "LL": 8, "LL128": 8}
 """How many chunks a connection holds."""
-
-Connection = tuple[int, int, int]
-"""Sender, receiver, channel."""
 
 
 def scratch_sizes(file: MscclFile) -> Ints:
@@ -52,110 +51,122 @@ def scratch_sizes(file: MscclFile) -> Ints:
     return scratch
 
 
-def _ends(file: MscclFile) -> tuple[dict[Connection, list[int]], dict[Connection, list[int]]]:
-    """Return the rows that send and that receive on each connection, in order."""
-    sends: dict[Connection, list[int]] = {}
-    receives: dict[Connection, list[int]] = {}
-    kind = file.steps[:, TYPE]
-    for row in np.flatnonzero(SENDS[kind] | RECEIVES[kind]).tolist():
-        tb = file.tbs[file.steps[row, TB]]
-        rank, chan = int(tb[TB_RANK]), int(tb[TB_CHAN])
-        if SENDS[kind[row]]:
-            sends.setdefault((rank, int(tb[TB_SEND]), chan), []).append(row)
-        if RECEIVES[kind[row]]:
-            receives.setdefault((int(tb[TB_RECV]), rank, chan), []).append(row)
-    return sends, receives
+def _ends(file: MscclFile) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the rows that send with their connections, and those that receive; by connection, then in order."""
+    kind, tb = file.steps[:, TYPE], file.tbs[file.steps[:, TB]]
+
+    def sorted_by(rows: Ints, src: Ints, dst: Ints) -> tuple[Ints, Ints]:
+        key = (src * file.ngpus + dst) * file.nchannels + tb[rows, TB_CHAN]
+        order = np.argsort(key, kind="stable")
+        return rows[order], key[order]
+
+    out, into = np.flatnonzero(SENDS[kind]), np.flatnonzero(RECEIVES[kind])
+    return (
+        *sorted_by(out, tb[out, TB_RANK], tb[out, TB_SEND]),
+        *sorted_by(into, tb[into, TB_RECV], tb[into, TB_RANK]),
+    )
 
 
 def _check_matching(
-    file: MscclFile, sends: dict[Connection, list[int]], receives: dict[Connection, list[int]], findings: Findings
-) -> None:
-    for connection in sorted(sends.keys() | receives.keys()):
-        out, into = sends.get(connection, []), receives.get(connection, [])
-        src, dst, chan = connection
-        for row in out[len(into) :][:1]:
+    file: MscclFile, out: Ints, out_key: Ints, into: Ints, into_key: Ints, findings: Findings
+) -> None:  # fmt: skip
+    keys, where = np.unique(np.concatenate([out_key, into_key]), return_inverse=True)
+    number = np.bincount(where[: out.size], minlength=keys.size) - np.bincount(where[out.size :], minlength=keys.size)
+    wrong = keys[number != 0]
+    if not wrong.size:
+        wrong = np.unique(out_key[file.steps[out, CNT] != file.steps[into, CNT]])
+    for key in wrong[:_SHOWN].tolist():
+        a, b = out[out_key == key], into[into_key == key]
+        (src, dst), chan = divmod(key // file.nchannels, file.ngpus), key % file.nchannels
+        for row in a[len(b) :][:1].tolist():
             findings.error(
-                "matching", f"send {len(into)} to rank {dst} on channel {chan} has no receive", *file.place(row)
+                "matching", f"send {len(b)} to rank {dst} on channel {chan} has no receive", *file.place(row)
             )
-        for row in into[len(out) :][:1]:
+        for row in b[len(a) :][:1].tolist():
             findings.error(
-                "matching", f"receive {len(out)} from rank {src} on channel {chan} has no send", *file.place(row)
+                "matching", f"receive {len(a)} from rank {src} on channel {chan} has no send", *file.place(row)
             )
-        for k, (a, b) in enumerate(zip(out, into, strict=False)):
-            if file.steps[a, CNT] != file.steps[b, CNT]:
-                findings.error(
-                    "matching", f"receive {k} from rank {src} on channel {chan} takes {file.steps[b, CNT]} chunks, "
-                    f"rank {src} sends {file.steps[a, CNT]}", *file.place(b),
-                )  # fmt: skip
-                break
+        both = min(len(a), len(b))
+        sent, taken = file.steps[a[:both], CNT], file.steps[b[:both], CNT]
+        for k in np.flatnonzero(sent != taken)[:1].tolist():
+            findings.error(
+                "matching", f"receive {k} from rank {src} on channel {chan} takes {taken[k]} chunks, "
+                f"rank {src} sends {sent[k]}", *file.place(int(b[k])),
+            )  # fmt: skip
 
 
-def _needs(steps: list[list[int]], row: int, target: dict[int, int]) -> list[int]:
-    """Return the rows of its own rank that a step comes after: the one before it in its tb, and its dependency."""
-    return [row - 1] * bool(steps[row][POS]) + ([target[row]] if row in target else [])
+def _targets(file: MscclFile) -> tuple[Ints, Ints]:
+    """Return the rows with a dependency and the rows these depend on."""
+    steps = file.steps
+    rows = np.flatnonzero(steps[:, DEPID] >= 0)
+    row_of = tb_rows(file)
+    tbs = [row_of[rank, tb] for rank, tb in steps[rows][:, [RANK, DEPID]].tolist()]
+    return rows, file.tbs[np.array(tbs, np.int64), TB_FIRST] + steps[rows, DEPS]
 
 
 def lift(file: MscclFile, findings: Findings) -> Plan | None:
     """Return the plan, or None if a send or a receive has no partner."""
-    sends, receives = _ends(file)
-    before = findings.num_errors()
-    _check_matching(file, sends, receives, findings)
-    if findings.num_errors() > before:
+    steps, n = file.steps, len(file.steps)
+    out, key, into, into_key = _ends(file)
+    if not np.array_equal(key, into_key) or (steps[out, CNT] != steps[into, CNT]).any():
+        _check_matching(file, out, key, into, into_key, findings)
         return None
-    plan = PlanBuilder()
-    steps = file.steps.tolist()
-    names = file.tbs[:, 1].tolist()
-    for step in steps:
-        plan.event(step[RANK], names[step[TB]], step[POS], raises=(step[TB], step[POS] + 1))
-    row_of, first = tb_rows(file), file.tbs[:, TB_FIRST].tolist()
-    target = {
-        row: first[row_of[step[RANK], step[DEPID]]] + step[DEPS] for row, step in enumerate(steps) if step[DEPID] >= 0
-    }
-    for row in range(len(steps)):
-        plan.edges.extend((p, row) for p in _needs(steps, row, target))
-    out_slot: dict[int, int] = {}
-    in_slot: dict[int, int] = {}
-    room = OUTSTANDING[file.algo["proto"]]
-    for c, connection in enumerate(sorted(sends)):
-        previous = -1
-        for k, (a, b) in enumerate(zip(sends[connection], receives[connection], strict=True)):
-            out_slot[a] = in_slot[b] = (2 * c + k % 2) * MAX_COUNT
-            plan.edges.append((a, b))
-            held = 0
-            if previous >= 0 and SENDS[steps[previous][TYPE]]:
-                held = steps[previous][CNT]
-                plan.waits.extend((p, a) for p in _needs(steps, previous, target))
-            elif previous >= 0:
-                plan.waits.append((previous, a))
-            if held + steps[a][CNT] > room:
-                plan.joint.append((a, b))
-            previous = b
-    for row, step in enumerate(steps):
-        _move(plan, row, step, in_slot.get(row, -1), out_slot.get(row, -1))
-    return plan.build(len(file.tbs), 2 * len(sends) * MAX_COUNT)
+    after = np.flatnonzero(steps[:, POS] > 0)
+    rows, targets = _targets(file)
+    edges = np.concatenate([_pairs(after - 1, after), _pairs(targets, rows), _pairs(out, into)])
+
+    # Messages i - 1 and i are of one connection where ``follows``; its receiver passes i - 1 on where ``fused``.
+    connection = np.unique(key, return_inverse=True)[1].astype(np.int64)
+    first = np.concatenate([[True], key[1:] != key[:-1]]) if key.size else np.zeros(0, bool)
+    follows = np.flatnonzero(~first)
+    fused = SENDS[steps[into[follows - 1], TYPE]]
+    held = np.zeros(out.size, np.int64)
+    held[follows[fused]] = steps[into[follows[fused] - 1], CNT]
+    plain, taken = follows[~fused], follows[fused]
+    previous, next_out = into[taken - 1], out[taken]
+    target = np.full(n, -1, np.int64)
+    target[rows] = targets
+    depends, later = target[previous] >= 0, steps[previous, POS] > 0
+    waits = np.concatenate([
+        _pairs(into[plain - 1], out[plain]), _pairs(target[previous][depends], next_out[depends]),
+        _pairs(previous[later] - 1, next_out[later]),
+    ])  # fmt: skip
+    big = held + steps[out, CNT] > OUTSTANDING[file.algo["proto"]]
+
+    starts = np.flatnonzero(first)
+    number = np.arange(out.size) - (starts[connection] if starts.size else 0)
+    slot = (2 * connection + number % 2) * MAX_COUNT
+    sent, received = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    sent[out], received[into] = slot, slot
+    stamps = _pairs(steps[:, TB], steps[:, POS] + 1)
+    return Plan(
+        place=np.stack([steps[:, RANK], file.tbs[steps[:, TB], TB_ID], steps[:, POS]], axis=1),
+        raises=stamps, stamps=np.hstack([stamps, np.full((n, 2), (-1, NEVER))]),
+        edges=edges, waits=waits, joint=_pairs(out[big], into[big]), moves=_moves(steps, received, sent),
+        num_chains=len(file.tbs), num_slots=2 * starts.size * MAX_COUNT,
+    )  # fmt: skip
 
 
-def _move(plan: PlanBuilder, row: int, step: list[int], received: int, sent: int) -> None:
-    """Say what a step reads and writes; the src of rrc, rrs and rrcs is read where the data is received."""
-    kind, count = TYPES[step[TYPE]], step[CNT]
-    src = (3 * step[RANK] + step[SRC], step[SRCOFF])
-    dst = (3 * step[RANK] + step[DST], step[DSTOFF])
-    into, out = (SLOT, received), (SLOT, sent)
-    if kind == "s":
-        plan.move(row, out, src, count)
-    elif kind == "r":
-        plan.move(row, dst, into, count)
-    elif kind == "rcs":
-        plan.move(row, dst, into, count)
-        plan.move(row, out, into, count)
-    elif kind == "rrc":
-        plan.move(row, dst, into, count, also=src)
-    elif kind == "rrs":
-        plan.move(row, out, into, count, also=src)
-    elif kind == "rrcs":
-        plan.move(row, out, into, count, also=src)
-        plan.move(row, dst, out, count)
-    elif kind == "cpy":
-        plan.move(row, dst, src, count)
-    elif kind == "re":
-        plan.move(row, dst, dst, count, also=src)
+def _pairs(a: Ints, b: Ints) -> Ints:
+    return np.stack([a, b], axis=1).astype(np.int64)
+
+
+def _moves(steps: Ints, received: Ints, sent: Ints) -> Ints:
+    """Say what each step reads and writes; the src of rrc, rrs and rrcs is read where the data is received."""
+    n = len(steps)
+    src = _pairs(3 * steps[:, RANK] + steps[:, SRC], steps[:, SRCOFF])
+    dst = _pairs(3 * steps[:, RANK] + steps[:, DST], steps[:, DSTOFF])
+    into, out = _pairs(np.full(n, SLOT), received), _pairs(np.full(n, SLOT), sent)
+    nothing = np.full((n, 2), (NONE, 0))
+    # By type: what is set to what, plus what; in the order of the file's steps, a step's own moves in this order.
+    table = (
+        ("s", out, src, nothing), ("r", dst, into, nothing), ("rcs", dst, into, nothing), ("rcs", out, into, nothing),
+        ("rrc", dst, into, src), ("rrs", out, into, src), ("rrcs", out, into, src), ("rrcs", dst, out, nothing),
+        ("cpy", dst, src, nothing), ("re", dst, dst, src),
+    )  # fmt: skip
+    parts = []
+    for name, to, a, b in table:
+        rows = np.flatnonzero(steps[:, TYPE] == TYPES.index(name))
+        parts.append(np.hstack([rows[:, None], to[rows], a[rows], b[rows], steps[rows, CNT : CNT + 1]]))
+    moves = np.concatenate(parts)
+    return moves[np.argsort(moves[:, 0], kind="stable")]

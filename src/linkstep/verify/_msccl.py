@@ -20,7 +20,6 @@ READS_SRC = np.array([t in ("s", "rrc", "rrs", "rrcs", "cpy", "re") for t in TYP
 WRITES_DST = np.array([t in ("r", "rcs", "rrc", "rrcs", "cpy", "re") for t in TYPES] + [False])
 """By type; the last entry is for a type nobody knows, which is -1."""
 
-BUFFERS = "ios"
 RANK, TB, S, TYPE, SRC, SRCOFF, DST, DSTOFF, CNT, DEPID, DEPS, HASDEP, POS = range(13)
 """Columns of a step; TB is a row of ``tbs``, POS the position in its tb."""
 TB_RANK, TB_ID, TB_SEND, TB_RECV, TB_CHAN, TB_FIRST, TB_STEPS = range(7)
@@ -37,6 +36,9 @@ _OPTIONAL = {
     "algo": {"outofplace", "minBytes", "maxBytes", "nthreads", "redop", "version"},
     "gpu": set[str](), "tb": {"rtype", "stype"}, "step": set[str](),
 }  # fmt: skip
+_NUMBERS = ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep")
+_WORDS = ("type", "srcbuf", "dstbuf")
+_BUFFER = {"i": 0, "o": 1, "s": 2}
 _INTEGER = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 _LONG = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 MAX_RANKS = 1024
@@ -101,6 +103,10 @@ class _Reader:
         self.bad_buffers: dict[int, str] = {}
         self.unknown: set[str] = set()
         self.type_code = {t: k for k, t in enumerate(TYPES)}
+        self.like_last: re.Pattern[str] | None = None
+        """Matches a step with its attributes in the order of the last: most files have one order throughout."""
+        self.group: list[int] = []
+        self.inside_tb = False
 
     def open(self, name: str, values: dict[str, str]) -> None:
         _check_attributes(name, values, self.unknown)
@@ -119,18 +125,39 @@ class _Reader:
             self.algo = values
 
     def _step(self, v: dict[str, str]) -> None:
+        for a in _NUMBERS:
+            integer(v, a, "step")
+        self._row([v[a] for a in (*_NUMBERS, *_WORDS)])
+        if len(v) == len(_NUMBERS) + len(_WORDS):
+            values = (f' {a}="({"-?[0-9]{1,9}" if a in _NUMBERS else "[a-z]{1,8}"})"' for a in v)
+            self.like_last = re.compile(rf"[ \r\n]*<step{''.join(values)} ?/>", re.ASCII)
+            self.group = [list(v).index(a) for a in (*_NUMBERS, *_WORDS)]
+
+    def _row(self, values: list[str]) -> None:
+        """Add a step of which ``values`` are the ``_NUMBERS`` and the ``_WORDS``."""
         row, tb = len(self.steps), self.tbs[-1]
-        kind = self.type_code.get(v["type"], -1)
-        src, dst = BUFFERS.find(v["srcbuf"] or "?"), BUFFERS.find(v["dstbuf"] or "?")
+        s, srcoff, dstoff, cnt, depid, deps, hasdep = map(int, values[:7])
+        word, srcbuf, dstbuf = values[7:]
+        kind, src, dst = self.type_code.get(word, -1), _BUFFER.get(srcbuf, -1), _BUFFER.get(dstbuf, -1)
         if kind < 0:
-            self.bad_types[row] = v["type"]
-        if src < 0 or dst < 0 or len(v["srcbuf"]) != 1 or len(v["dstbuf"]) != 1:
-            self.bad_buffers[row] = v["dstbuf"] if src >= 0 and len(v["srcbuf"]) == 1 else v["srcbuf"]
-        n = [integer(v, a, "step") for a in ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep")]
+            self.bad_types[row] = word
+        if src < 0 or dst < 0:
+            self.bad_buffers[row] = srcbuf if src < 0 else dstbuf
         self.steps.append(
-            (tb[TB_RANK], len(self.tbs) - 1, n[0], kind, src, n[1], dst, n[2], n[3], n[4], n[5], n[6], tb[TB_STEPS])
+            (tb[TB_RANK], len(self.tbs) - 1, s, kind, src, srcoff, dst, dstoff, cnt, depid, deps, hasdep, tb[TB_STEPS])
         )
         tb[TB_STEPS] += 1
+
+    def steps_like_last(self, text: str, position: int) -> int:
+        """Read the steps from a position that look like the last step; return where they end."""
+        if self.like_last is None or not self.inside_tb:
+            return position
+        match, group = self.like_last.match, self.group
+        while found := match(text, position):
+            values = found.groups()
+            self._row([values[k] for k in group])
+            position = found.end()
+        return position
 
 
 def read_msccl(text: str) -> MscclFile:
@@ -138,12 +165,13 @@ def read_msccl(text: str) -> MscclFile:
     reader, stack = _Reader(), [""]
     position = 0
     try:
-        for at, name, values, closes, empty in tokens(text):
+        for at, name, values, closes, empty in tokens(text, reader.steps_like_last):
             position = at
             if closes:
                 if stack[-1] != name or len(stack) == 1:
                     raise ValueError(f"the end of {name[:40]} where {stack[-1] or 'nothing'} is open")
                 stack.pop()
+                reader.inside_tb = stack[-1] == "tb"
                 continue
             expected = _CHILD.get(stack[-1])
             if name != expected:
@@ -152,6 +180,7 @@ def read_msccl(text: str) -> MscclFile:
             reader.open(name, values)
             if not empty:
                 stack.append(name)
+            reader.inside_tb = stack[-1] == "tb"
     except FileError:
         raise
     except ValueError as error:

@@ -3,6 +3,10 @@
 All threads of a block run each operation side by side, and only a ``nop`` or a barrier makes them meet: what a block
 did is over, for itself and for whom it signals, at the next one. So every operation but these is stamped with the
 ``nop`` after it. A put through a port runs beside the block; what ends it is a later signal or flush of its channel.
+
+Memory is written from outside, so races are looked for in two runs, one after the other, with the callers of each rank
+using its input and output before, between and after: a put may not come before its target has started nor after its
+target has ended, and a second run may not disturb what is left of the first.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ _SIGNALS = ("signal", "rlxsignal", "pws", "pwsf")
 _WAITS = ("wait", "rlxwait")
 _PUTS = ("put", "pws", "pwsf")
 _REDUCES = ("re", "res", "rre", "rres")
+_END = Op("nop", "none", (), (), (), -1, 0)
+"""What the end of a kernel is to its blocks."""
 _KNOWN = ("nop", "barrier", "copy", "get", "flush", *_SIGNALS, *_WAITS, "put", *_REDUCES)
 
 
@@ -100,16 +106,44 @@ class _Lift:
         self.async_puts: list[tuple[int, Channel, int]] = []
         """Put event, channel, the event of the signal that covers it or -1."""
         self.num_chains = 0
+        self.ends: dict[int, list[int]] = defaultdict(list)
+        """The last event of each block of a rank, in the run being added."""
 
-    def threadblock(self, rank: int, t: int, ops: tuple[Op, ...]) -> None:
-        """Add a block's events: segments of operations, each between two syncs."""
+    def caller(self, rank: int, chain: int, number: int) -> int:
+        """Add the use of a rank's input and output by its caller, after all that its blocks did."""
+        event = self.plan.event(rank, -1, -1, raises=(chain, number))
+        self.plan.edges.extend((end, event) for end in self.ends.pop(rank, []))
+        for buffer in range(2):
+            whole = (3 * rank + buffer, 0)
+            self.plan.move(event, whole, whole, self.file.gpus[rank].size[buffer])
+        return event
+
+    def run(self, times: int) -> None:
+        """Add all blocks, that many times; between callers if more than once."""
+        ranks = range(len(self.file.gpus))
+        chains = {}
+        if times > 1:
+            chains = {rank: rank for rank in ranks}
+            self.num_chains = len(ranks)
+        for k in range(times):
+            for rank in ranks:
+                after = self.caller(rank, chains[rank], k + 1) if chains else -1
+                for t, ops in enumerate(self.file.gpus[rank].threadblocks):
+                    self.threadblock(rank, t, ops, after)
+        for rank in chains:
+            self.caller(rank, rank, times + 1)
+        self.join()
+
+    def threadblock(self, rank: int, t: int, ops: tuple[Op, ...], after: int) -> None:
+        """Add a block's events after another: segments of operations, each between two syncs."""
         plan, chain, number = self.plan, self.num_chains, 0
         self.num_chains += 1
         opened, segment = plan.event(rank, t, 0, raises=(chain, 0)), list[int]()
+        plan.edges.extend([(after, opened)] if after >= 0 else [])
         previous = opened
         loose: dict[Channel, list[int]] = defaultdict(list)
         synced: dict[Channel, list[int]] = defaultdict(list)
-        for n, op in enumerate(ops):
+        for n, op in enumerate((*ops, _END)):
             if op.name in ("nop", "barrier"):
                 number += 1
                 closed = plan.event(rank, t, n, raises=(chain, number))
@@ -134,7 +168,7 @@ class _Lift:
             segment.append(event)
             previous = event
             if op.kind == "port" and op.name in _PUTS:
-                self._port_puts(op, event, loose)
+                segment += self._port_puts(op, event, loose)
             else:
                 self._moves(op, event)
             if op.name in _SIGNALS:
@@ -145,8 +179,11 @@ class _Lift:
                     self.waits[c].append((event, t))
             if op.name in ("signal", "flush"):
                 self._end_puts(op, event, synced)
+        self.ends[rank].append(opened)
 
-    def _port_puts(self, op: Op, event: int, loose: dict[Channel, list[int]]) -> None:
+    def _port_puts(self, op: Op, event: int, loose: dict[Channel, list[int]]) -> list[int]:
+        """Add the puts that run beside the block; return those that are over at its next sync."""
+        flushed = []
         for src, dst, channel in zip(op.src, op.dst, op.channels, strict=True):
             put = self.plan.event(*self.plan.place[event], stamp=(-1, NEVER))
             self.plan.edges.append((event, put))
@@ -157,6 +194,8 @@ class _Lift:
                 self.async_puts.append((put, channel, event))
             if op.name == "pwsf":
                 self.plan.stamp[put] = self.closing[event]
+                flushed.append(put)
+        return flushed
 
     def _end_puts(self, op: Op, event: int, synced: dict[Channel, list[int]]) -> None:
         """Let a signal tell the peer, and a flush its own block, of the puts before it on the channel."""
@@ -266,13 +305,11 @@ def verify_mscclpp(text: str) -> Report:
     file, findings = read_mscclpp(text), Findings()
     task = _check_head(file, findings)
     if not findings.num_errors():
-        lift = _Lift(file, findings)
-        for rank, gpu in enumerate(file.gpus):
-            for t, ops in enumerate(gpu.threadblocks):
-                lift.threadblock(rank, t, ops)
-        lift.join()
+        once, twice = _Lift(file, findings), _Lift(file, Findings())
+        once.run(1)
+        twice.run(2)
         if not findings.num_errors():
-            check_plan(task, lift.build(), [file.head["inplace"]], findings)
+            check_plan(task, once.build(), [file.head["inplace"]], findings, races_in=twice.build())
     return Report(
         dialect="mscclpp", collective=task.collective or file.head["collective"][:40], ranks=task.num_ranks,
         chunks=task.chunks, findings=findings.listed(), dialects=() if findings.num_errors() else ("mscclpp",),

@@ -2,10 +2,12 @@
 
 An event is what happens at once. ``edges`` say what surely happens before what; ``waits`` hold besides when the
 transport buffers as little as it may, and matter to deadlock only, as do ``joint`` events: an edge whose two ends can
-only end together, because what passes between them does not fit into the buffers. Ordering is asked through stamps: an event may
-raise the clock of a chain (a totally ordered row of events) to a number, and event a is before b if b's clock of a's
-chain has reached a's number. An event outside of any chain is stamped with the first chain event after it; one with
-two ways out (a send that its own rank or the receiver may know to be over) has a second stamp.
+only end together, because what passes between them does not fit into the buffers.
+
+Ordering is asked through stamps: an event may raise the clock of a chain (a totally ordered row of events) to a
+number, and event a is before b if b's clock of a's chain has reached a's number. An event outside of any chain is
+stamped with the first chain event after it; one with two ways out (a send that its own rank or the receiver may know
+to be over) has a second stamp.
 """
 
 from __future__ import annotations

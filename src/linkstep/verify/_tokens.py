@@ -8,7 +8,7 @@ of it is refused, so no entity is ever expanded and no nesting followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from linkstep.errors import FileError
 
@@ -59,8 +59,11 @@ def _skip_comment(text: str, position: int) -> int:
     return end + 3
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """Yield the elements of a text as they open and close; raise FileError at what the runtimes cannot read."""
+def tokens(text: str, skip: Callable[[str, int], int]) -> Iterator[Token]:
+    """Yield the elements of a text as they open and close; raise FileError at what the runtimes cannot read.
+
+    After each, ``skip`` may read on by itself and return where it stopped.
+    """
     position, size = 0, len(text)
     while True:
         match = _SPACE.match(text, position)
@@ -85,4 +88,4 @@ def tokens(text: str) -> Iterator[Token]:
         if closes and (pairs or empty):
             raise _refuse(text, position, f"the end of {name} has attributes")
         yield position, name, values, bool(closes), bool(empty)
-        position = tag.end()
+        position = skip(text, tag.end())
