@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import linkstep
-from linkstep.cli import COMMANDS, main
+from linkstep.cli import load_commands, main
 from linkstep.schedule import COLLECTIVES, Schedule
 
 SHOW = """\
@@ -181,7 +181,7 @@ def test_disconnected_wiring_names_two_nodes(capsys, tmp_path):
     assert (code, err) == (2, "linkstep: the topology is disconnected: no path from node 0 to node 2\n")
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", load_commands(), ids=lambda command: command.name)
 def test_help_has_an_example(capsys, command):
     code, out, _ = run(capsys, command.name, "--help")
     assert code == 0

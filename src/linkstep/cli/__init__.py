@@ -1,4 +1,4 @@
-"""The command line. ``main(argv) -> int`` runs one command in process; ``COMMANDS`` is all there is.
+"""The command line. ``main(argv) -> int`` runs one command in process; ``NAMES`` is all there is.
 
 Bad input prints one line on standard error and exits with code 2.
 """
@@ -9,61 +9,34 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from linkstep._version import __version__
-from linkstep.cli import (
-    _catalog,
-    _check,
-    _convert,
-    _families,
-    _find,
-    _lower,
-    _schedule,
-    _show,
-    _simulate,
-    _synthesize,
-    _verify,
-    _wire,
-)
 from linkstep.cli._common import Command
 from linkstep.errors import LinkstepError
 
-
-def _add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=["bash", "zsh", "tcsh"], help="which shell to complete for")
-
-
-def _run_completion(args: argparse.Namespace) -> int:
-    import shtab
-
-    print(shtab.complete(build_parser(), args.shell))
-    return 0
-
-
-COMPLETION = Command(
-    name="completion",
-    help="print a script that completes linkstep commands in your shell",
-    example="linkstep completion bash > ~/.local/share/bash-completion/completions/linkstep",
-    add_arguments=_add_completion,
-    run=_run_completion,
+NAMES = (
+    "find",
+    "show",
+    "schedule",
+    "check",
+    "wire",
+    "lower",
+    "verify",
+    "simulate",
+    "families",
+    "synthesize",
+    "convert",
+    "catalog",
+    "completion",
 )
+"""The commands, in the order the help lists them; each is the ``COMMAND`` of the module of its name here."""
 
-COMMANDS: tuple[Command, ...] = (
-    _find.COMMAND,
-    _show.COMMAND,
-    _schedule.COMMAND,
-    _check.COMMAND,
-    _wire.COMMAND,
-    _lower.COMMAND,
-    _verify.COMMAND,
-    _simulate.COMMAND,
-    _families.COMMAND,
-    _synthesize.COMMAND,
-    _convert.COMMAND,
-    _catalog.COMMAND,
-    COMPLETION,
-)
+
+def load_commands(names: Sequence[str] = NAMES) -> tuple[Command, ...]:
+    """Return the rows of the command table for these names; only their modules are imported."""
+    return tuple(import_module(f"linkstep.cli._{name}").COMMAND for name in names)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -72,8 +45,8 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Make the parser from the command table."""
+def build_parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
+    """Make the parser from the command table, or from some rows of it: to run a command, its own is enough."""
     parser = _Parser(
         prog="linkstep",
         description="Topologies and collective schedules for clusters whose servers are wired to each other.",
@@ -81,7 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"linkstep {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in COMMANDS:
+    for command in load_commands(names):
         sub = commands.add_parser(
             command.name, help=command.help, description=command.help[0].upper() + command.help[1:] + ".",
             epilog=f"example: {command.example}", formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -93,8 +66,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a check that failed, 2 bad input."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    names = (words[0],) if words and words[0] in NAMES else NAMES
     try:
-        args = build_parser().parse_args(argv)
+        args = build_parser(names).parse_args(words)
     except SystemExit as exit:  # argparse: --help is 0, bad usage is 2
         return int(exit.code or 0)
     try:
