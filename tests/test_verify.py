@@ -1,12 +1,13 @@
 """The verifier of runtime files: right programs in styles not ours are accepted, and each rule refuses its breach."""
 
 import json
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-import verify_tools
 
+import verify_tools
 from linkstep.cli import _verify
 from linkstep.errors import FileError
 from linkstep.verify import DIALECTS, Finding, verify_file, verify_text
@@ -60,7 +61,9 @@ def test_report():
 
 
 def test_the_witness_is_the_step():
-    ring = text_of("ring-allreduce.msccl.xml").replace('type="r" srcbuf="i" srcoff="-1"', 'type="r" srcbuf="i" srcoff="0"')
+    ring = text_of("ring-allreduce.msccl.xml").replace(
+        'type="r" srcbuf="i" srcoff="-1"', 'type="r" srcbuf="i" srcoff="0"'
+    )
     tree = ET.fromstring(ring)
     tree[2][1][3].set("srcoff", "6")  # rank 2, tb 1: the last to add its part adds another chunk instead
     report = verify_text(verify_tools.write(tree))
@@ -310,3 +313,122 @@ def test_command(capsys, tmp_path):
     assert facts["findings"][0]["severity"] == "error" and facts["findings"][0]["rule"] == "result"
     with pytest.raises(FileError, match="No such file"):
         run(capsys, tmp_path / "none.xml")
+
+
+def chain(coll: str, n: int, root: int, inplace: bool) -> str:
+    """A broadcast along the ring from a root, or a reduce along it to the root, in MSCCL XML."""
+    step = (
+        '<step s="{}" type="{}" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="0"/>'
+    )
+    gpus = []
+    for r in range(n):
+        place = (r - root) % n
+        if coll == "broadcast":
+            names = ("cpy", "s") if place == 0 else ("rcs",) if place < n - 1 else ("r",)
+            send, recv = ((r + 1) % n if place < n - 1 else -1), ((r - 1) % n if place else -1)
+        else:
+            names = ("s",) if place == 1 else ("rrs",) if place else ("rrc",)
+            send, recv = ((r + 1) % n if place else -1), ((r - 1) % n if place != 1 else -1)
+        steps = "".join(
+            f'<step s="{k}" type="{name}" {where} depid="-1" deps="-1" hasdep="0"/>' for k, name in enumerate(names)
+        )
+        gpus.append(
+            f'<gpu id="{r}" i_chunks="2" o_chunks="2" s_chunks="0">'
+            f'<tb id="0" send="{send}" recv="{recv}" chan="0">{steps}</tb></gpu>'
+        )
+    return (
+        f'<algo name="{coll}" ngpus="{n}" nchunksperloop="2" nchannels="1" proto="LL" coll="{coll}" '
+        f'inplace="{int(inplace)}" outofplace="{int(not inplace)}" minBytes="0" maxBytes="9">{"".join(gpus)}</algo>'
+    )
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("coll", ["broadcast", "reduce"])
+def test_rooted_collectives(coll, inplace):
+    for root in range(3):
+        text = chain(coll, 3, root, inplace)
+        assert verify_text(text).dialects == ("msccl", "msccl-azure")
+        other = {"broadcast": 'type="rcs"', "reduce": 'type="rrs"'}[coll]
+        worse = {"broadcast": 'type="rrs"', "reduce": 'type="rcs"'}[coll]
+        assert "result" in rules(text.replace(other, worse))
+
+
+CPU_CHANGES = [
+    ('ranks="3"', 'ranks="4"', "unreadable"),
+    ('version="1"', 'version="2"', "unreadable"),
+    ('coll="allreduce"', 'coll="allsum"', "unreadable"),
+    ('chunks="3"', 'chunks="4"', "chunks"),
+    ('root="-1"', 'root="0"', "root"),
+    ('input="3"', 'input="0"', "chunks"),
+    ('scratch="2"', 'scratch="0"', "bounds"),
+    ('n="1"', 'n="2"', "unreadable"),
+    ('peer="1"', 'peer="0"', "peer"),
+    ('chan="0"', 'chan="-1"', "channel"),
+    ('chan="0"', 'chan="1"', "matching"),
+    ('cnt="1"', 'cnt="0"', "count"),
+    ('cnt="1"', 'cnt="2"', "matching"),
+    ('ops="4"', 'ops="3"', "sync"),
+    ('ops="4"', 'ops="5 4"', "sync"),
+    ('ops="4"', 'ops="5"', "race"),
+    ('ops="0"', 'ops=""', "race"),
+    ('<sync n="6" ops="4"/>', '<reduce n="6" src="s" srcoff="0" dst="s" dstoff="0" cnt="1"/>', "race"),
+    ('<reduce n="3"', '<copy n="3"', "result"),
+    ('dst="s" dstoff="0" cnt="1"', 'dst="i" dstoff="0" cnt="1"', "input-written"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "rule"), CPU_CHANGES)
+def test_each_rule_of_cpu_xml(old, new, rule):
+    text = text_of("ring-allreduce.cpu.xml")
+    assert old in text
+    assert rule in rules(text.replace(old, new, 1), "cpu")
+
+
+def test_cpu_sends_are_rendezvous():
+    """Two ranks that each wait for their send before they receive finish only where messages are buffered."""
+
+    def exchange(order: str) -> str:
+        ranks = []
+        for r in range(2):
+            parts = {
+                "s": f'send n="{{}}" peer="{1 - r}" chan="0" src="i" srcoff="{1 - r}" cnt="1"',
+                "r": f'recv n="{{}}" peer="{1 - r}" chan="0" dst="o" dstoff="{1 - r}" cnt="1"',
+                "c": f'copy n="{{}}" src="i" srcoff="{r}" dst="o" dstoff="{r}" cnt="1"', "w": 'sync n="{}"',
+            }  # fmt: skip
+            body = "".join(f"<{parts[x].format(k)}/>" for k, x in enumerate(order))
+            ranks.append(f'<rank id="{r}" input="2" output="2" scratch="0">{body}</rank>')
+        return (
+            '<schedule format="linkstep-cpu" version="1" name="" coll="all-to-all" ranks="2" chunks="2" inplace="0" '
+            f'root="-1">{"".join(ranks)}</schedule>'
+        )
+
+    assert not rules(exchange("srcw")) and not rules(exchange("rswc")) and not rules(exchange("crs"))
+    assert rules(exchange("cswr")) == {"deadlock"}
+
+
+def test_sixty_four_ranks_take_seconds():
+    n, channels = 64, 4
+    step = (
+        '<step s="{0}" type="{1}" srcbuf="i" srcoff="{2}" dstbuf="i" dstoff="{2}" cnt="1" '
+        'depid="-1" deps="-1" hasdep="0"/>\n'
+    )
+    names = ["s", *["rrs"] * (n - 2), "rrcs", *["rcs"] * (n - 2), "r"]
+    lines = [
+        f'<algo name="ring" ngpus="{n}" nchunksperloop="{n * channels}" nchannels="{channels}" proto="Simple" '
+        'coll="allreduce" inplace="1" minBytes="0" maxBytes="1048576">\n'
+    ]
+    for r in range(n):
+        lines.append(f'<gpu id="{r}" i_chunks="{n * channels}" o_chunks="0" s_chunks="0">\n')
+        for c in range(channels):
+            lines.append(f'<tb id="{c}" send="{(r + 1) % n}" recv="{(r - 1) % n}" chan="{c}">\n')
+            lines += [step.format(k, name, c * n + (r - k) % n) for k, name in enumerate(names)]
+            lines.append("</tb>\n")
+        lines.append("</gpu>\n")
+    text = "".join(lines) + "</algo>\n"
+    start = time.monotonic()
+    report = verify_text(text, "msccl")
+    assert report.is_verified and report.instructions == n * channels * (2 * n - 1)
+    assert time.monotonic() - start < 20
+    last = text.rindex('type="rrcs"')
+    report = verify_text(text[:last] + text[last:].replace("rrcs", "rcs", 1), "msccl")
+    assert report.errors[0].rule == "result" and "lacks the part of rank 63" in report.errors[0].message

@@ -4,9 +4,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 import verify_random
 import verify_tools
-
 from linkstep.errors import FileError
 from linkstep.verify import verify_text
 

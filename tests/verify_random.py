@@ -39,7 +39,7 @@ class Data:
         return r, buffer, x
 
     def range(self, r, buffer, at, count):
-        need(count > 0 and 0 <= at and at + count <= self.sizes[r][buffer], "bounds")
+        need(count > 0 and at >= 0 and at + count <= self.sizes[r][buffer], "bounds")
         return [self.name(r, buffer, at + k) for k in range(count)]
 
     def read(self, cells):
@@ -310,7 +310,9 @@ def plus_mutants(text, count, seed):
         elif name == "type":
             rng.choice([x for x in refs if "type" in x])["type"] = rng.choice("ios")
         elif name == "buffer_id":
-            for x in rng.sample([x for x in refs if "buffer_id" in x], 1) if any("buffer_id" in x for x in refs) else []:
+            for x in (
+                rng.sample([x for x in refs if "buffer_id" in x], 1) if any("buffer_id" in x for x in refs) else []
+            ):
                 x["buffer_id"] += rng.choice((-1, 1)) if x["buffer_id"] else 1
         elif name == "channel":
             for op in [op for op in ops if "channel_ids" in op][:1]:

@@ -72,7 +72,7 @@ class Program:
         need(x["type"] not in RECEIVES or head["recv"] >= 0, "recv")
         for kinds, b, o in ((READS, "srcbuf", "srcoff"), (WRITES, "dstbuf", "dstoff")):
             if x["type"] in kinds:
-                need(0 <= x[o] and x[o] + x["cnt"] <= self.size[r][x[b]], "bounds")
+                need(x[o] >= 0 and x[o] + x["cnt"] <= self.size[r][x[b]], "bounds")
         near = x["srcbuf"] == x["dstbuf"] and abs(x["srcoff"] - x["dstoff"]) < x["cnt"]
         if x["type"] in READS and x["type"] in WRITES:
             need(not near or x["srcoff"] == x["dstoff"], "overlap")

@@ -43,6 +43,14 @@ from linkstep.topology import Topology
 class _Expansion(Recipe):
     base: Recipe
 
+    @property
+    def is_vertex_transitive(self) -> bool:
+        return self.base.is_vertex_transitive
+
+    @property
+    def is_reverse_symmetric(self) -> bool:
+        return self.base.is_reverse_symmetric
+
 
 @dataclass(frozen=True)
 class _Repeated(_Expansion):
@@ -69,8 +77,8 @@ class Line(_Repeated):
         return self.base.degree
 
     @property
-    def is_reverse_symmetric(self) -> bool:
-        return self.base.is_reverse_symmetric  # L(G)^T = L(G^T)
+    def is_vertex_transitive(self) -> bool:
+        return False  # not in general: L(G) is where all links of G are alike
 
     def _construct(self) -> Topology:
         topology = self.base._construct()
@@ -135,14 +143,6 @@ class Degree(_Repeated):
     def degree(self) -> int:
         return self.base.degree * self.times
 
-    @property
-    def is_vertex_transitive(self) -> bool:
-        return self.base.is_vertex_transitive
-
-    @property
-    def is_reverse_symmetric(self) -> bool:
-        return self.base.is_reverse_symmetric
-
     def _construct(self) -> Topology:
         return degree_expand(self.base._construct(), self.times)
 
@@ -185,14 +185,6 @@ class Power(_Repeated):
     @property
     def degree(self) -> int:
         return self.base.degree * self.times
-
-    @property
-    def is_vertex_transitive(self) -> bool:
-        return self.base.is_vertex_transitive
-
-    @property
-    def is_reverse_symmetric(self) -> bool:
-        return self.base.is_reverse_symmetric
 
     def _construct(self) -> Topology:
         return cartesian_power(self.base._construct(), self.times)
@@ -280,10 +272,6 @@ class Bidirectional(_Expansion):
         return 2 * self.base.degree
 
     @property
-    def is_vertex_transitive(self) -> bool:
-        return self.base.is_vertex_transitive
-
-    @property
     def is_reverse_symmetric(self) -> bool:
         return True
 
@@ -321,14 +309,6 @@ class Transpose(_Expansion):
     @property
     def degree(self) -> int:
         return self.base.degree
-
-    @property
-    def is_vertex_transitive(self) -> bool:
-        return self.base.is_vertex_transitive
-
-    @property
-    def is_reverse_symmetric(self) -> bool:
-        return self.base.is_reverse_symmetric
 
     def _construct(self) -> Topology:
         return self.base._construct().transpose()

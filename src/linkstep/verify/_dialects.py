@@ -11,6 +11,7 @@ import numpy as np
 
 from linkstep.verify._collectives import is_divided
 from linkstep.verify._msccl import (
+    MAX_RANKS,
     POS,
     RANK,
     TB,
@@ -93,7 +94,7 @@ def check_dialect(file: MscclFile, dialect: Dialect, findings: Findings) -> None
 
 
 def _check_limits(file: MscclFile, dialect: Dialect, findings: Findings) -> None:
-    tbs, n = file.tbs, max(file.ngpus, 1)
+    tbs, n = file.tbs, min(max(file.ngpus, 1), MAX_RANKS)
     if not 1 <= file.nchannels <= dialect.max_channels:
         findings.error("channels", f"nchannels must be 1 to {dialect.max_channels}, not {file.nchannels}")
     for t in np.flatnonzero(tbs[:, TB_STEPS] > dialect.max_steps):
