@@ -1,11 +1,15 @@
 """The search over Cayley digraphs: its kernel against the package's BFB and distances, groups, units, resuming."""
 
+import os
+import shutil
+import subprocess
 import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from math import comb, lcm
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -255,3 +259,21 @@ def test_build_refuses(tmp_path):
         build(tmp_path / "no" / "log.csv", UNITS[:1], workers=1)
     with pytest.raises(LinkstepError, match="executor must be one of processes, mpi, not 'threads'"):
         build(tmp_path / "log.csv", UNITS[:1], executor="threads")
+
+
+def test_build_with_mpiexec(tmp_path):
+    """The real thing, three processes: needs mpi4py and an MPI (`pip install mpi4py mpich`), as `.ci/run` installs."""
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if mpiexec is None:
+        pytest.skip("no mpiexec: pip install mpich")
+    log = tmp_path / "log.csv"
+    build_command = [
+        *["-m", "linkstep", "catalog", "build"],
+        str(log),
+        *["--nodes", "8-9", "--degree", "4", "--budget", "1000"],
+    ]
+    command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", *build_command, "--executor", "mpi"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert any(line.startswith("8,4,") for line in log.read_text().splitlines())

@@ -2,4 +2,5 @@
 
 from linkstep.cli import entry
 
-entry()
+if __name__ == "__main__":  # the workers of mpi4py.futures import this module under another name
+    entry()
