@@ -43,15 +43,16 @@ def plot_frontier(answer: Answer, path: AnyPath) -> None:
         axes.plot(steps, bandwidth, "o-", drawstyle="steps-post", color="#2a6fb0", label="found", zorder=3)
         for number, (x, y) in enumerate(zip(steps, bandwidth, strict=True), 1):
             axes.annotate(str(number), (x, y), xytext=(6, 6), textcoords="offset points", weight="bold")
-        if answer.baselines:
-            places = [(b.cost.steps, float(b.cost.bandwidth)) for b in answer.baselines]
+        today = {b.name: b.cost for b in answer.baselines if b.cost is not None}
+        if today:
+            places = [(cost.steps, float(cost.bandwidth)) for cost in today.values()]
             axes.plot(*zip(*places, strict=True), "s", color="#8a94a6", label="today")
-            for b, place in zip(answer.baselines, places, strict=True):
-                axes.annotate(b.name, place, xytext=(-4, 8), textcoords="offset points", fontsize=8, ha="right")
+            for name, place in zip(today, places, strict=True):
+                axes.annotate(name, place, xytext=(-4, 8), textcoords="offset points", fontsize=8, ha="right")
         axes.axvline(answer.bound.steps, color="#d7263d", linestyle=":", label="no graph beats")
         axes.axhline(float(answer.bound.bandwidth), color="#d7263d", linestyle=":")
         axes.set_xscale("log")
-        ticks = sorted({*steps, answer.bound.steps, *(b.cost.steps for b in answer.baselines)})
+        ticks = sorted({*steps, answer.bound.steps, *(cost.steps for cost in today.values())})
         axes.set_xticks(ticks, [str(t) for t in ticks])
         axes.minorticks_off()
         axes.margins(x=0.1, y=0.25)

@@ -95,10 +95,11 @@ def _bandwidth(bandwidth: Fraction) -> str:
 
 
 def _print(answer: Answer, fabric: Fabric, size: str) -> None:
-    def line(name: str, cost: Cost, diameter: str, flow: Fraction | None, notes: str) -> tuple[str, ...]:
-        time = fabric.allreduce_time(cost, size)
+    def line(
+        name: str, cost: Cost | None, time: Fraction, diameter: str, flow: Fraction | None, notes: str
+    ) -> tuple[str, ...]:
         over = time / fabric.allreduce_time(answer.bound, size)
-        steps, bandwidth = str(cost.steps), _bandwidth(cost.bandwidth)
+        steps, bandwidth = ("-", "-") if cost is None else (str(cost.steps), _bandwidth(cost.bandwidth))
         return name, steps, bandwidth, format_time(time), f"{float(over):.2f}x", diameter, _flow(flow), notes
 
     head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "all-to-all", "")
@@ -110,9 +111,13 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
             if yes
         ]
         diameter = "-" if found.diameter is None else str(found.diameter)
-        rows.append(line(found.recipe, found.cost, diameter, found.flow, ", ".join(notes)))
-    rows.append(line("no graph beats", answer.bound, str(answer.bound.steps), answer.flow_bound, ""))
-    rows += [line(f"today: {b.name}", b.cost, "-", b.flow, "") for b in answer.baselines]
+        time = fabric.allreduce_time(found.cost, size)
+        rows.append(line(found.recipe, found.cost, time, diameter, found.flow, ", ".join(notes)))
+    best = fabric.allreduce_time(answer.bound, size)
+    rows.append(line("no graph beats", answer.bound, best, str(answer.bound.steps), answer.flow_bound, ""))
+    rows += [
+        line(f"today: {b.name}", b.cost, b.allreduce_time(fabric, size), "-", b.flow, "") for b in answer.baselines
+    ]
     print_table(head, rows, right=range(1, 7))
 
 
@@ -167,9 +172,9 @@ def _json(answer: Answer, fabric: Fabric, size: str, best: Found | None, workloa
         "baselines": [
             {
                 "name": b.name,
-                "steps": b.cost.steps,
-                "bandwidth": b.cost.bandwidth,
-                "allreduce_seconds": float(fabric.allreduce_time(b.cost, size)),
+                "steps": b.cost and b.cost.steps,
+                "bandwidth": b.cost and b.cost.bandwidth,
+                "allreduce_seconds": float(b.allreduce_time(fabric, size)),
                 "all_to_all_bound": b.flow,
             }
             for b in answer.baselines

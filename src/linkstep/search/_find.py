@@ -47,11 +47,18 @@ class Found:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What is wired today, with its usual schedule."""
+    """What is wired today, with its usual schedule; ``cost`` is None where it depends on the size (trees)."""
 
     name: str
-    cost: Cost
+    num_nodes: int
+    cost: Cost | None
     flow: Fraction | None
+
+    def allreduce_time(self, fabric: Fabric, size: Number) -> Fraction:
+        """Return seconds for an allreduce of ``size`` bytes."""
+        if self.cost is not None:
+            return fabric.allreduce_time(self.cost, size)
+        return double_tree_time(fabric, self.num_nodes, size)
 
 
 @dataclass(frozen=True)
@@ -208,14 +215,31 @@ def _nondominated(rows: list[Found]) -> list[Found]:
 
 def _baseline(name: str, recipe: str, cost: Cost) -> Baseline:
     measured = _measured(Candidate(parse(recipe), cost))
-    return Baseline(name, cost, measured.flow)
+    return Baseline(name, parse(recipe).num_nodes, cost, measured.flow)
+
+
+def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
+    """Return seconds for an allreduce over two binary trees: a reduction up each, then a broadcast down.
+
+    Each tree carries half of the data in k chunks, one after the other, over links of bandwidth B/d: a pass takes
+    2h - 1 + k steps for trees of height h = log2 N, each alpha and a chunk long; k is the best whole number.
+    """
+    height = max(1, (num_nodes - 1).bit_length())
+    whole = 8 * parse_size(size) / 2 / fabric.link_bandwidth
+
+    def one_pass(chunks: int) -> Fraction:
+        return (2 * height - 1 + chunks) * (fabric.alpha + whole / chunks)
+
+    best = max(1, round(float((2 * height - 1) * whole / fabric.alpha) ** 0.5)) if fabric.alpha else 10**6
+    return 2 * min(one_pass(k) for k in range(max(1, best - 1), best + 2))
 
 
 def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
     """Return the rings, tori and hypercubes of this N and d with the schedules in common use.
 
     Rings and tori go round one ring after another: N - 1 steps on rings, sum of (size - 1) on a square torus
-    (sec:generateivetopo); a hypercube doubles dimension by dimension, one link of d at a time.
+    (sec:generateivetopo); a hypercube doubles dimension by dimension, one link of d at a time; two binary trees fit
+    four ports, three links where a node is inside a tree and one where it is a leaf.
     """
     n, d = num_nodes, degree
     found = []
@@ -226,6 +250,8 @@ def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
         found.append(_baseline("2D torus", f"Torus({side},{side})", Cost(2 * (side - 1), bandwidth_bound(n))))
     if n == 2**d and d <= 20:
         found.append(_baseline("hypercube", f"Q({d})", Cost(d, d * bandwidth_bound(n))))
+    if d == 4 and n >= 4:
+        found.append(Baseline("double binary tree", n, None, None))
     return tuple(found)
 
 
