@@ -78,8 +78,11 @@ def _catalog_bases(catalog: Catalog, num_nodes: int, degree: int) -> Iterator[Ca
     """Catalog entries as bases; T_B is what allgather and reduce-scatter both stay within."""
     for entry in catalog.listed(num_nodes, degree):
         recipe = parse(entry.recipe)
-        generators = recipe.args[-1] if isinstance(recipe, Member) and recipe.args else ()
-        simple = not isinstance(generators, tuple) or len(set(generators)) == len(generators)
+        if isinstance(recipe, Member) and recipe.family.name == "Cayley":
+            simple = len(set(recipe.args[-1])) == len(recipe.args[-1])
+        else:
+            topology = recipe.topology()
+            simple = not topology.num_parallel and not topology.num_self_loops
         yield Candidate(
             recipe, Cost(entry.steps, entry.both), is_simple=simple, is_bidirectional=entry.bidirectional,
             is_reverse_symmetric=entry.bidirectional or recipe.is_reverse_symmetric,

@@ -23,7 +23,8 @@ EXTRA = 6
 """How many candidates of fewest steps ``Finder.pool`` looks at, and how many it keeps beside the frontier."""
 
 RESOLVE_NODES = 64
-"""Up to this many nodes, a degree expansion or power is scheduled by BFB too: it may take fewer steps."""
+RESOLVE_DEGREE = 16
+"""Up to these, a degree expansion or power is scheduled by BFB too: it may take fewer steps."""
 
 
 def pareto(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -110,7 +111,7 @@ class Finder:
         for expanded in (self._degrees, self._powers):
             for candidate in expanded(num_nodes, degree):
                 yield candidate
-                if num_nodes <= RESOLVE_NODES:
+                if num_nodes <= RESOLVE_NODES and degree <= RESOLVE_DEGREE:
                     yield from _resolved(candidate)
         yield from self._products(num_nodes, degree)
 
