@@ -7,6 +7,7 @@ import pytest
 
 import linkstep
 from linkstep.cli import main
+from linkstep.collective import reverse
 from linkstep.cost import Cost, Fabric, bandwidth_bound, cost_of
 from linkstep.errors import LinkstepError
 from linkstep.recipe import parse
@@ -211,3 +212,18 @@ def test_every_size_in_a_minute():
     for degree in (2, 4, 8, 16):
         for nodes in range(degree + 1, 2001):
             assert finder.frontier(nodes, degree), (nodes, degree)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [32, 64, 128, 256, 512, 1024])
+def test_the_table_of_the_readme(nodes):
+    """Each bandwidth-optimal row at d = 4: allgather and reduce-scatter built, checked, and as cheap as promised."""
+    found = next(f for f in find(nodes, 4).frontier if f.is_bandwidth_optimal)
+    assert found.cost == Cost({32: 3, 64: 4, 128: 4, 256: 5, 512: 5, 1024: 6}[nodes], bandwidth_bound(nodes))
+    topology = parse(found.recipe).topology()
+    gather = linkstep.bfb_allgather(topology)
+    scatter = reverse(linkstep.bfb_allgather(topology.transpose()))
+    linkstep.check_allgather(gather)
+    linkstep.check_reduce_scatter(scatter)
+    assert cost_of(gather) == cost_of(scatter) == found.cost
+    assert scatter.topology == topology
