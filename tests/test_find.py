@@ -99,6 +99,16 @@ def test_bandwidth_optimal_next_to_moore_latency(nodes, steps):
     assert optimal and optimal[0].cost.steps <= steps
 
 
+@pytest.mark.parametrize("nodes", [32, 64, 128, 256, 512, 1024])
+def test_the_paper_s_frontier_is_dominated(nodes):
+    """Each of its topologies is equalled or beaten in steps, bandwidth and all-to-all bound together, one strictly."""
+    ours = find(nodes, 4).frontier
+    for row in find(nodes, 4, families="paper").frontier:
+        figures = (row.cost.steps, row.cost.bandwidth, -row.flow)
+        better = [(f.cost.steps, f.cost.bandwidth, -f.flow) for f in ours]
+        assert any(all(a <= b for a, b in zip(f, figures, strict=True)) and f != figures for f in better), row
+
+
 LOW_LATENCY = [(64, 3, "17/16"), (256, 4, "1.079"), (512, 5, "1.008"), (1024, 5, "1.083")]
 
 
