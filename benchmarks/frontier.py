@@ -27,10 +27,10 @@ from linkstep.search._find import finder
 
 FABRIC = Fabric.of("10us", "100Gbps", 4)
 SIZES = ("1MB", "100MB")
-NAMES = {"Pi": "GenKautz", "C": "circulant", "DistReg": "distance-regular", "Cayley": "Cayley"}
+NAMES = {"Pi": "GenKautz", "C": "circulant", "DistReg": "distance-regular", "Cayley": "Cayley", "Lift": "lift"}
 COLOURS = {
     "GenKautz": "#e08a1e", "circulant": "#3a9d5d", "distance-regular": "#7d5ba6", "Cayley": "#2a6fb0", "L": "#d7263d",
-    "L of Cayley": "#1fb5c9", "product": "#8a94a6", "other": "#333333",
+    "L of Cayley": "#1fb5c9", "product": "#8a94a6", "lift": "#b5651d", "other": "#333333",
 }  # fmt: skip
 
 
@@ -92,6 +92,7 @@ def plot_trend(path: Path) -> None:
                 points.append((recipe.num_nodes, float(recipe.cost.bandwidth / bandwidth_bound(recipe.num_nodes))))
             axes.plot(*zip(*points, strict=True), "o-", label=base)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda x, _: f"{int(x):,}")
         axes.set_xlabel("N")
         axes.set_ylabel("T_B / T_B*")
         axes.set_title("line graphs of optimal bases, d = 4")
