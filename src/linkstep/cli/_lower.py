@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from linkstep.bfb import bfb_certificate
 from linkstep.check import check
 from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
-from linkstep.cli._schedule import _by_bfb, _method
+from linkstep.cli._schedule import Wanted, make_schedule
 from linkstep.cost import cost_of
 from linkstep.errors import LinkstepError
 from linkstep.files import write_atomically
@@ -32,23 +31,12 @@ def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
 
 def schedule_of(given: Given, collective: str | None, root: int) -> Schedule:
     """Return the file's schedule, or the one ``linkstep schedule`` would make; checked."""
-    if not 0 <= root < given.topology.num_nodes:
-        raise LinkstepError(f"--root must be a node in [0, {given.topology.num_nodes}), not {root}")
-    if given.schedule is not None:
-        if collective not in (None, given.schedule.collective):
-            raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
-        schedule = given.schedule
-    else:
-        wanted = collective or "allreduce"
-        args = argparse.Namespace(collective=wanted, root=root, method="best", chunks=None, size=None)
-        expands = given.recipe is not None and _method(given, bfb_certificate(given.topology), args) == "expand"
-        if expands:
-            assert given.recipe is not None
-            schedule = given.recipe.build(wanted, root)
-        else:
-            schedule = _by_bfb(given.topology, args)
-    check(schedule)
-    return schedule
+    if given.schedule is None:
+        return make_schedule(given, Wanted(collective or "allreduce", root))[0]
+    if collective not in (None, given.schedule.collective):
+        raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
+    check(given.schedule)
+    return given.schedule
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

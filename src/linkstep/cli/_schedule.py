@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linkstep.bfb import Certificate, bfb_allgather, bfb_certificate
@@ -36,50 +37,66 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _by_bfb(topology: Topology, args: argparse.Namespace) -> Schedule:
+@dataclass(frozen=True)
+class Wanted:
+    """What schedule to make; ``method`` is best, expand or bfb."""
+
+    collective: str = "allgather"
+    root: int = 0
+    method: str = "best"
+    chunks: int | None = None
+    size: str | None = None
+
+
+def _by_bfb(topology: Topology, wanted: Wanted) -> Schedule:
     def gather(on: Topology) -> Schedule:
         with progress_bar("schedule") as bar:
-            return bfb_allgather(on, args.chunks, size=args.size, progress=bar)
+            return bfb_allgather(on, wanted.chunks, size=wanted.size, progress=bar)
 
-    if args.collective == "allgather":
+    if wanted.collective == "allgather":
         return gather(topology)
-    if args.collective == "broadcast":
-        return from_root(gather(topology), args.root)
-    scatter = reverse(gather(topology.transpose()))
-    scatter = Schedule(
-        topology, scatter.unit, scatter.source, scatter.lo, scatter.hi, scatter.link, scatter.step, scatter.collective
-    )
-    if args.collective == "reduce":
-        return from_root(scatter, args.root)
-    return scatter if args.collective == "reduce-scatter" else allreduce(scatter, gather(topology))
+    if wanted.collective == "broadcast":
+        return from_root(gather(topology), wanted.root)
+    scatter = replace(reverse(gather(topology.transpose())), topology=topology)
+    if wanted.collective == "reduce":
+        return from_root(scatter, wanted.root)
+    return scatter if wanted.collective == "reduce-scatter" else allreduce(scatter, gather(topology))
 
 
-def _method(given: Given, certificate: Certificate, args: argparse.Namespace) -> str:
+def _method(given: Given, certificate: Certificate, wanted: Wanted) -> str:
     """Choose between the recipe's own schedule and BFB."""
-    if args.method != "best" or given.recipe is None or args.chunks or args.size:
-        if args.method == "expand" and (given.recipe is None or args.chunks or args.size):
-            raise LinkstepError("--method expand needs a recipe, and neither --chunks nor --size")
-        return "expand" if args.method == "expand" else "bfb"
+    only_bfb = given.recipe is None or wanted.chunks or wanted.size
+    if wanted.method == "expand" and only_bfb:
+        raise LinkstepError("--method expand needs a recipe, and neither --chunks nor --size")
+    if wanted.method != "best" or only_bfb:
+        return "expand" if wanted.method == "expand" else "bfb"
+    assert given.recipe is not None
     expanded, found = given.recipe.cost, certificate.cost
     return "bfb" if found.steps <= expanded.steps and found.bandwidth <= expanded.bandwidth else "expand"
 
 
-def _run(args: argparse.Namespace) -> int:
-    given = read(args.topology)
-    topology = given.topology
-    if args.output:
-        check_savable(Schedule, args.output)
-    if not 0 <= args.root < topology.num_nodes:
-        raise LinkstepError(f"--root must be a node in [0, {topology.num_nodes}), not {args.root}")
+def make_schedule(given: Given, wanted: Wanted) -> tuple[Schedule, str, Certificate]:
+    """Make and check a schedule; return it with the method that was better and the certificate of BFB."""
+    if not 0 <= wanted.root < given.topology.num_nodes:
+        raise LinkstepError(f"--root must be a node in [0, {given.topology.num_nodes}), not {wanted.root}")
     with progress_bar("cost") as bar:
-        certificate = bfb_certificate(topology, progress=bar)
-    method = _method(given, certificate, args)
+        certificate = bfb_certificate(given.topology, progress=bar)
+    method = _method(given, certificate, wanted)
     if method == "expand":
         assert given.recipe is not None
-        schedule = given.recipe.build(args.collective, args.root)
+        schedule = given.recipe.build(wanted.collective, wanted.root)
     else:
-        schedule = _by_bfb(topology, args)
+        schedule = _by_bfb(given.topology, wanted)
     check(schedule)
+    return schedule, method, certificate
+
+
+def _run(args: argparse.Namespace) -> int:
+    given = read(args.topology)
+    if args.output:
+        check_savable(Schedule, args.output)
+    wanted = Wanted(args.collective, args.root, args.method, args.chunks, args.size)
+    schedule, method, certificate = make_schedule(given, wanted)
     if args.output:
         save(schedule, args.output)
     facts = _facts(given, schedule, certificate, method) | {"file": args.output}
