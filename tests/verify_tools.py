@@ -1,7 +1,7 @@
 """A second opinion on MSCCL XML: a plain interpreter with multisets and sets, sharing no code with linkstep.verify.
 
-It runs a program step by step with connections that hold one message, keeps every event's set of ancestors, and
-compares all pairs of accesses of a cell. Slow, for tiny programs only.
+It runs a program transfer by transfer, once with as many slots as the protocol has to see that it ends, once chunk by
+chunk to keep every transfer's set of ancestors and compare all pairs of accesses of a cell. Slow: for tiny programs.
 """
 
 import copy
@@ -14,6 +14,8 @@ SENDS = ("s", "rcs", "rrs", "rrcs")
 RECEIVES = ("r", "rcs", "rrc", "rrs", "rrcs")
 READS = ("s", "rrc", "rrs", "rrcs", "cpy", "re")
 WRITES = ("r", "rcs", "rrc", "rrcs", "cpy", "re")
+SLOTS = {"Simple": (2, 2097152), "LL": (8, 32768), "LL128": (8, 576000)}
+RCCL_SLOTS = {"Simple": (2, 2097152), "LL": (8, 16384), "LL128": (8, 50176)}
 
 
 class Harm(Exception):
@@ -32,6 +34,11 @@ class Program:
         algo = ET.fromstring(text)
         self.n, self.chunks = int(algo.get("ngpus")), int(algo.get("nchunksperloop"))
         self.channels, self.coll = int(algo.get("nchannels")), algo.get("coll").replace("_", "")
+        fits = {x.get("type") for x in algo.iter("step")} <= {"s", "r", "cpy", "re", "nop"}
+        fits = fits and {"outofplace", "minBytes", "maxBytes"} <= set(algo.keys())
+        self.slots, room = (RCCL_SLOTS if fits else SLOTS)[algo.get("proto")]
+        most = int(algo.get("maxBytes", 134217728))
+        self.at_once = max(1, min(71, room // -(-most // self.chunks))) if most else 1
         self.flags = (algo.get("inplace") == "1", algo.get("outofplace", "0") == "1")
         self.size, self.tbs = {}, {}
         need(sorted(int(g.get("id")) for g in algo) == list(range(self.n)), "gpu ids")
@@ -51,10 +58,10 @@ class Program:
         """Refuse what is wrong without running it."""
         scale = {"allgather": (self.n, 1), "reducescatter": (1, self.n)}.get(self.coll, (1, 1))
         need(self.chunks % self.n == 0 or self.coll == "allreduce", "chunks")
-        used = set()
+        used, sizes = set(), defaultdict(lambda: ([], []))
         for (r, t), (head, steps) in self.tbs.items():
             for b, m in zip("io", scale, strict=True):
-                need(self.size[r][b] * m in (0, self.chunks), "sizes")
+                self.size[r][b] = min(self.size[r][b], self.chunks // m)
             need(0 <= head["chan"] < self.channels, "chan")
             for word in ("send", "recv"):
                 p = head[word]
@@ -63,6 +70,11 @@ class Program:
                 used.add((r, p, head["chan"], word))
             for k, x in enumerate(steps):
                 self.check_step(r, t, head, steps, k, x)
+                if x["type"] in SENDS:
+                    sizes[r, head["send"], head["chan"]][0].append(x["cnt"])
+                if x["type"] in RECEIVES:
+                    sizes[head["recv"], r, head["chan"]][1].append(x["cnt"])
+        need(all(sent == received for sent, received in sizes.values()), "matching")
 
     def check_step(self, r, t, head, steps, k, x):
         need(x["s"] == k and x["type"] in {*READS, *WRITES, "nop"}, "step")
@@ -81,8 +93,8 @@ class Program:
             need(0 <= x["deps"] < len(target), "dependency")
             need(target[x["deps"]]["hasdep"] and target[x["deps"]]["type"] != "nop", "hasdep")
         if x["type"] == "nop":
-            need(x["depid"] != -1 and not x["hasdep"], "nop")
-            need(k + 1 < len(steps) and steps[k + 1]["depid"] != -1, "after nop")
+            need(x["depid"] != -1, "nop")
+            need(k + 1 == len(steps) or steps[k + 1]["depid"] != -1, "after nop")
         before = steps[k - 1] if k else {"type": ""}
         same = all(before.get(c) == x[c] for c in ("type", "srcbuf", "dstbuf", "dstoff"))
         if x["type"] == "re" and same and x["depid"] == -1 and not before["hasdep"]:
@@ -97,42 +109,39 @@ class Program:
             return r, "i", r * shard + x
         return r, "o" if inplace and buffer == "i" and self.coll != "reducescatter" else buffer, x
 
-    def run(self, inplace):
+    def run(self, inplace, at_once, slots):
         """Run it in one order and refuse a hang, a race or a wrong result."""
         shard = self.chunks // self.n
         data = {}
         for r in range(self.n):
             for c in range(shard if self.coll == "allgather" else self.chunks):
                 data[self.cell(r, "i", c, inplace)] = Counter([(r, c)])
-        counter, hand, queue = dict.fromkeys(self.tbs, 0), {}, defaultdict(list)
-        ancestors, accesses = {}, defaultdict(list)
+        counter, part, queue = dict.fromkeys(self.tbs, 0), dict.fromkeys(self.tbs, 0), defaultdict(list)
+        ancestors, over, latest, accesses = {}, {}, {}, defaultdict(list)
         moved = True
         while moved:
             moved = False
             for (r, t), (head, steps) in self.tbs.items():
-                k = counter[r, t]
+                k, at = counter[r, t], part[r, t]
                 if k == len(steps):
                     continue
-                x, e = steps[k], (r, t, k)
+                x, e = steps[k], (r, t, k, at)
                 target = (r, x["depid"], x["deps"])
-                if x["depid"] >= 0 and target not in ancestors:
-                    continue
                 kind, into, out = x["type"], (head["recv"], r, head["chan"]), (r, head["send"], head["chan"])
-                if kind in RECEIVES and e not in hand:
-                    if not queue[into]:
-                        continue
-                    hand[e] = queue[into].pop()
-                    moved = True
-                if kind in SENDS and queue[out]:
+                if (x["depid"] >= 0 and target not in over) or (kind in RECEIVES and not queue[into]):
                     continue
-                known = {(r, t, k - 1)} if k else set()
-                known |= {target} if x["depid"] >= 0 else set()
-                known |= {hand[e][0]} if kind in RECEIVES else set()
+                if kind in SENDS and len(queue[out]) == slots:
+                    continue
+                source, received = queue[into].pop(0) if kind in RECEIVES else (None, [])
+                known = {latest.get((r, t)), over.get(target), source} - {None}
                 ancestors[e] = known.union(*(ancestors[p] for p in known))
-                values = self.step(r, x, hand.get(e, (None, []))[1], data, accesses, e, inplace)
+                last = x["cnt"] if kind not in {*SENDS, *RECEIVES} else min(at + at_once, x["cnt"])
+                values = self.step(r, x, range(at, last), received, data, accesses, e, inplace)
                 if kind in SENDS:
                     queue[out].append((e, values))
-                counter[r, t], moved = k + 1, True
+                part[r, t], latest[r, t], moved = last, e, True
+                if last >= x["cnt"]:
+                    counter[r, t], part[r, t], over[r, t, k] = k + 1, 0, e
         need(all(counter[tb] == len(self.tbs[tb][1]) for tb in self.tbs), "hangs")
         need(not any(queue.values()), "a message is left")
         for touched in accesses.values():
@@ -142,14 +151,36 @@ class Program:
             for c in range(shard if self.coll == "reducescatter" else self.chunks):
                 need(data.get(self.cell(r, "o", c, inplace)) == self.wanted(r, c, shard), "result")
 
-    def step(self, r, x, received, data, accesses, e, inplace):
+    def ends_at_one(self):
+        """Whether all ends if a connection holds one message; a step that receives and sends has one in its hands."""
+        counter, hands, full, moved = dict.fromkeys(self.tbs, 0), set(), set(), True
+        while moved:
+            moved = False
+            for (r, t), (head, steps) in self.tbs.items():
+                k = counter[r, t]
+                if k == len(steps) or (steps[k]["depid"] >= 0 and counter[r, steps[k]["depid"]] <= steps[k]["deps"]):
+                    continue
+                into, out = (head["recv"], r, head["chan"]), (r, head["send"], head["chan"])
+                if steps[k]["type"] in RECEIVES and (r, t) not in hands:
+                    if into not in full:
+                        continue
+                    full.remove(into)
+                    hands.add((r, t))
+                    moved = True
+                if steps[k]["type"] in SENDS and out in full:
+                    continue
+                full |= {out} if steps[k]["type"] in SENDS else set()
+                hands.discard((r, t))
+                counter[r, t], moved = k + 1, True
+        return all(counter[tb] == len(self.tbs[tb][1]) for tb in self.tbs)
+
+    def step(self, r, x, part, received, data, accesses, e, inplace):
+        """Do a part of a step, a range of its chunks."""
         kind, values = x["type"], received
         if kind == "nop":
             return []
-        src = [self.cell(r, x["srcbuf"], x["srcoff"] + c, inplace) for c in range(x["cnt"])]
-        dst = [self.cell(r, x["dstbuf"], x["dstoff"] + c, inplace) for c in range(x["cnt"])]
-        if kind in RECEIVES:
-            need(len(received) == x["cnt"], "cnt differs")
+        src = [self.cell(r, x["srcbuf"], x["srcoff"] + c, inplace) for c in part]
+        dst = [self.cell(r, x["dstbuf"], x["dstoff"] + c, inplace) for c in part]
         if kind in READS:
             for c in src:
                 accesses[c].append((e, False))
@@ -176,13 +207,15 @@ class Program:
         return Counter((q, x) for q in range(self.n))
 
 
-def is_harmful(text):
-    """Return what is wrong with a program, or None."""
+def is_harmful(text, strict=True):
+    """Return what is wrong with a program, or None; if strict, it must end where connections hold one message."""
     try:
         program = Program(text)
         program.check()
+        need(not strict or program.ends_at_one(), "hangs")
         for inplace in [f for f, on in zip((True, False), program.flags, strict=True) if on] or [False]:
-            program.run(inplace)
+            program.run(inplace, program.at_once, program.slots)
+            program.run(inplace, 1, -1)
     except Harm as harm:
         return str(harm)
     return None

@@ -80,14 +80,35 @@ def _is_before(clock, row, stamps, column, e):
 
 
 @njit(cache=True)
-def _find_race(order, position, pred_ptr, pred, raises, stamps, column, num_columns, access_ptr, cell, count, write,
-               lo, hi):  # fmt: skip
-    """Find two unordered accesses, one a write, of a cell in [lo, hi); only events in ``order`` exist.
+def _raise_to(clock, row, other, other_row):
+    for c in range(clock.shape[1]):
+        if other[other_row, c] > clock[row, c]:
+            clock[row, c] = other[other_row, c]
+
+
+@njit(cache=True)
+def _add_pair(found, num, earlier, later, cell):
+    """Add a pair unless it is the last one added, for another cell."""
+    if num and found[num - 1, 0] == earlier and found[num - 1, 1] == later:
+        return num
+    if num < found.shape[0]:
+        found[num, 0], found[num, 1], found[num, 2] = earlier, later, cell
+        return num + 1
+    return num
+
+
+@njit(cache=True)
+def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, raises, stamps, column, num_columns,
+                    access_ptr, cell, count, write, after_write, after_read, lo, hi, limit):  # fmt: skip
+    """Find pairs of accesses, one a write, of a cell in [lo, hi) that the events in ``order`` do not order.
 
     In a topological order it is enough to compare an access with the cell's last write and a write also with the
-    reads since: if those are ordered, so are all others. Returns (earlier, later, cell), or -1s.
+    reads since: if those are ordered, so are all others. ``after_write`` and ``after_read`` tell which accesses to
+    compare with either. A predecessor in ``flag`` passes on only what an event that settles knew before it. Returns
+    rows (earlier, later, cell) in order; one more than ``limit`` of them if there are too many.
     """
-    none = np.full(3, -1, np.int64)
+    found = np.empty((limit + 1, 3), np.int64)
+    num = 0
     reads = 0
     for i in range(order.size):
         for k in range(access_ptr[order[i]], access_ptr[order[i] + 1]):
@@ -99,30 +120,38 @@ def _find_race(order, position, pred_ptr, pred, raises, stamps, column, num_colu
     previous = np.empty(reads, np.int64)
     num_reads = 0
     clock = np.zeros((order.size, num_columns), np.int32)
+    settled = np.zeros((order.size if flag.size else 1, num_columns), np.int32)
     for i in range(order.size):
         e = order[i]
         for k in range(pred_ptr[e], pred_ptr[e + 1]):
             p = position[pred[k]]
             if p >= 0:
-                for c in range(num_columns):
-                    if clock[p, c] > clock[i, c]:
-                        clock[i, c] = clock[p, c]
+                _raise_to(clock, i, clock, p)
+                if flag.size:
+                    _raise_to(settled, i, settled, p)
+        if flag.size:
+            for k in range(flag_ptr[e], flag_ptr[e + 1]):
+                p = position[flag[k]]
+                if p >= 0:
+                    _raise_to(settled, i, settled, p)
+            _raise_to(clock, i, settled, i)
         if raises[e, 0] >= 0 and column[raises[e, 0]] >= 0:
             c = column[raises[e, 0]]
             clock[i, c] = max(clock[i, c], raises[e, 1])
+        if flag.size and settles[e]:
+            _raise_to(settled, i, clock, i)
         for k in range(access_ptr[e], access_ptr[e + 1]):
             if not lo <= cell[k] < hi:
                 continue
             for x in range(cell[k] - lo, cell[k] - lo + count[k]):
-                if writer[x] >= 0 and writer[x] != e and not _is_before(clock, i, stamps, column, writer[x]):
-                    none[0], none[1], none[2] = writer[x], e, x + lo
-                    return none
+                w = writer[x]
+                if after_write[k] and w >= 0 and w != e and not _is_before(clock, i, stamps, column, w):
+                    num = _add_pair(found, num, w, e, x + lo)
                 if write[k]:
-                    r = last_read[x]
+                    r = last_read[x] if after_read[k] else -1
                     while r >= 0:
                         if reader[r] != e and not _is_before(clock, i, stamps, column, reader[r]):
-                            none[0], none[1], none[2] = reader[r], e, x + lo
-                            return none
+                            num = _add_pair(found, num, reader[r], e, x + lo)
                         r = previous[r]
                     last_read[x] = -1
                     writer[x] = e
@@ -131,4 +160,51 @@ def _find_race(order, position, pred_ptr, pred, raises, stamps, column, num_colu
                     previous[num_reads] = last_read[x]
                     last_read[x] = num_reads
                     num_reads += 1
-    return none
+                if num > limit:
+                    return found
+    return found[:num]
+
+
+@njit(cache=True)
+def _is_reached(order, position, pred_ptr, pred, flag_ptr, flag, settles, source, target_ptr, target):
+    """Tell for each source event, in order, to which of its targets a path leads.
+
+    Sixty-four at a time, each a bit that events pass on as they do clocks.
+    """
+    answer = np.zeros(target.size, np.bool_)
+    seen = np.zeros(order.size, np.uint64)
+    settled = np.zeros(order.size if flag.size else 1, np.uint64)
+    one = np.uint64(1)
+    for begin in range(0, source.size, 64):
+        end = min(begin + 64, source.size)
+        first = position[source[begin]]
+        last = first
+        for q in range(target_ptr[begin], target_ptr[end]):
+            last = max(last, position[target[q]])
+        start = begin
+        for i in range(first, last + 1):
+            e = order[i]
+            bits = np.uint64(0)
+            kept = np.uint64(0)
+            for k in range(pred_ptr[e], pred_ptr[e + 1]):
+                p = position[pred[k]]
+                if p >= first:
+                    bits |= seen[p]
+                    if flag.size:
+                        kept |= settled[p]
+            if start < end and source[start] == e:
+                bits |= one << np.uint64(start - begin)
+                start += 1
+            if flag.size:
+                for k in range(flag_ptr[e], flag_ptr[e + 1]):
+                    p = position[flag[k]]
+                    if p >= first:
+                        kept |= settled[p]
+                bits |= kept
+                settled[i] = bits if settles[e] else kept
+            seen[i] = bits
+        for s in range(begin, end):
+            for q in range(target_ptr[s], target_ptr[s + 1]):
+                i = position[target[q]]
+                answer[q] = i >= position[source[s]] and (seen[i] >> np.uint64(s - begin)) & one
+    return answer

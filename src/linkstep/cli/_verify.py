@@ -7,17 +7,23 @@ import sys
 from dataclasses import asdict
 
 from linkstep.cli._common import Command, add_json, print_json
-from linkstep.verify import DIALECTS, verify_file
+from linkstep.verify import CAPACITIES, DIALECTS, verify_file
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="MSCCL XML, an MSCCL++ plan (JSON) or our CPU XML")
     parser.add_argument("--dialect", choices=DIALECTS, help="the runtime it is for (default: any that accepts it)")
+    parser.add_argument(
+        "--capacity",
+        choices=CAPACITIES,
+        default="1",
+        help="messages a connection of MSCCL XML has room for; default: 1, which is stricter than the runtimes",
+    )
     add_json(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
-    report = verify_file(args.file, args.dialect)
+    report = verify_file(args.file, args.dialect, args.capacity)
     code = 0 if report.is_verified else 1
     if args.json:
         facts = {"file": args.file, "verified": report.is_verified} | asdict(report)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from linkstep.lower._program import Message, Place, Plan
 from linkstep.lower._targets import Excess, Target
@@ -18,9 +18,10 @@ from linkstep.lower._xml import describe, plan_name
 
 _PER_OPERATION = 8  # MAX_CHANNEL_PER_OPERATION of execution_common.hpp
 _SOURCES = 10  # that plus MAX_LOCAL_BUFFER_PER_OPERATION
-_CHANNELS = 255  # channel and buffer numbers are uint8
+_PORTS, _BUFFERS = 2**10, 2**9 - 3  # bits of their numbers in fifo_device.hpp; three buffers are the rank's own
+_OFFSETS = 2**32  # bytes that an offset can tell apart
 
-Op = dict[str, Any]
+_NOP = '{"name": "nop"}'
 
 
 class _Sum(NamedTuple):
@@ -31,17 +32,23 @@ class _Sum(NamedTuple):
     size: int
 
 
+def _on_channel(name: str) -> str:
+    return f'{{"name": "{name}", "channel_ids": [0], "channel_type": "port"}}'
+
+
+def _local(place: Place, count: int) -> str:
+    return f'{{"type": "{place.buffer}", "index": {place.offset}, "size": {count}}}'
+
+
 class _Block:
     """A threadblock while it fills: one channel to one peer."""
 
     def __init__(self, channel: int) -> None:
         self.channel = channel
-        self.ops: list[Op] = []
+        self.ops: list[str] = []
+        """As JSON, since most are written more than once."""
         self.buffers: list[int] = []
         self.sends = self.receives = False
-
-    def on_channel(self, name: str) -> Op:
-        return {"name": name, "channel_ids": [0], "channel_type": "port"}
 
     def remote(self, buffer: int) -> int:
         """Return the number this threadblock knows a remote buffer of its rank by."""
@@ -68,14 +75,9 @@ class _Gpu:
 
     def meet(self) -> None:
         """Let all threadblocks of the rank wait for each other."""
-        alone = len(self.blocks) == 1
-        barrier: Op = {"name": "barrier", "barrier_id": 0, "num_threadblocks": len(self.blocks)}
+        barrier = f'{{"name": "barrier", "barrier_id": 0, "num_threadblocks": {len(self.blocks)}}}'
         for block in self.blocks:
-            block.ops.append({"name": "nop"} if alone else barrier)
-
-
-def _local(place: Place, count: int) -> Op:
-    return {"type": place.buffer, "index": place.offset, "size": count}
+            block.ops.append(_NOP if len(self.blocks) == 1 else barrier)
 
 
 def _open(plan: Plan) -> list[_Gpu]:
@@ -94,60 +96,56 @@ def _open(plan: Plan) -> list[_Gpu]:
         if not gpu.blocks:
             gpu.blocks.append(_Block(-1))
     for copy in plan.copies:
-        fields = {"src_buff": [_local(copy.src, copy.count)], "dst_buff": [_local(copy.dst, copy.count)]}
-        gpus[copy.rank].blocks[0].ops.append({"name": "copy", **fields})
+        src, dst = _local(copy.src, copy.count), _local(copy.dst, copy.count)
+        gpus[copy.rank].blocks[0].ops.append(f'{{"name": "copy", "src_buff": [{src}], "dst_buff": [{dst}]}}')
     for block in (block for gpu in gpus for block in gpu.blocks):
-        block.ops += [block.on_channel("signal")] * block.receives + [block.on_channel("wait")] * block.sends
-        block.ops += [{"name": "nop"}] * block.sends
+        block.ops += [_on_channel("signal")] * block.receives + [_on_channel("wait"), _NOP] * block.sends
     return gpus
 
 
-def _puts(gpu: _Gpu, block: _Block, peer: int, messages: list[Message]) -> Iterator[Op]:
-    batches = []
-    for buffer in sorted({m.src.buffer for m in messages}):  # one operation reads one buffer
-        same = [m for m in messages if m.src.buffer == buffer]
-        batches += [same[k : k + _PER_OPERATION] for k in range(0, len(same), _PER_OPERATION)]
-    for some in batches:
-        remote = [block.remote(gpu.remote_buffer(peer, m.landing.buffer)) for m in some]
-        yield {
-            "name": "put",
-            "src_buff": [_local(m.src, m.count) for m in some],
-            "dst_buff": [
-                {"buffer_id": b, "index": m.landing.offset, "size": m.count} for b, m in zip(remote, some, strict=True)
-            ],
-            "channel_ids": [0] * len(some),
-            "channel_type": "port",
-        }
+def _puts(gpu: _Gpu, block: _Block, peer: int, messages: list[Message]) -> Iterator[str]:
+    for k in range(0, len(messages), _PER_OPERATION):
+        some = messages[k : k + _PER_OPERATION]
+        src, dst = [], []
+        for m in some:
+            landing, buffer = m.landing, block.remote(gpu.remote_buffer(peer, m.landing.buffer))
+            src.append(_local(m.src, m.count))
+            dst.append(f'{{"buffer_id": {buffer}, "index": {landing.offset}, "size": {m.count}}}')
+        yield (
+            f'{{"name": "put", "src_buff": [{", ".join(src)}], "dst_buff": [{", ".join(dst)}], '
+            f'"channel_ids": {[0] * len(some)}, "channel_type": "port"}}'
+        )
 
 
 def _sums(messages: list[Message]) -> list[_Sum]:
     """Return what a rank has to add up of what a step brought, neighbouring chunks together."""
-    cells: dict[Place, list[Place]] = {}
+    cells: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for m in messages:
-        for k in range(m.count if m.base is not None else 0):
-            assert m.base is not None
-            dst = m.dst.after(k)
-            added = (m.base if m.landing == m.dst else m.landing).after(k)
-            cells.setdefault(dst, [dst]).append(added)
+        if m.base is None:
+            continue
+        (to, at), (buffer, offset) = m.dst, m.base if m.landing == m.dst else m.landing
+        for k in range(m.count):
+            cells.setdefault((to, at + k), [(to, at + k)]).append((buffer, offset + k))
     sums: list[_Sum] = []
+    following: list[tuple[str, int]] = []
     for dst, sources in sorted(cells.items()):
-        last = sums[-1] if sums else None
-        if last is not None and [p.after(last.size) for p in last.sources] == sources:
-            sums[-1] = last._replace(size=last.size + 1)
+        if sources == following:
+            sums[-1] = sums[-1]._replace(size=sums[-1].size + 1)
         else:
-            sums.append(_Sum(dst, tuple(sources), 1))
+            sums.append(_Sum(Place(*dst), tuple(Place(*p) for p in sources), 1))
+        following = [(buffer, offset + 1) for buffer, offset in sources]
     return sums
 
 
-def _reductions(one: _Sum) -> list[Op]:
+def _reductions(one: _Sum) -> list[str]:
     """Return the operations of one sum: as many as its sources need."""
-    ops: list[Op] = []
+    ops: list[str] = []
     rest = list(one.sources[1:])
     while rest:
         some, rest = rest[: _SOURCES - 1], rest[_SOURCES - 1 :]
-        ops += [{"name": "nop"}] * bool(ops)
-        sources = [_local(p, one.size) for p in (one.dst, *some)]
-        ops.append({"name": "re", "src_buff": sources, "dst_buff": [_local(one.dst, one.size)], "reduce_op": "sum"})
+        ops += [_NOP] * bool(ops)
+        src, dst = ", ".join(_local(p, one.size) for p in (one.dst, *some)), _local(one.dst, one.size)
+        ops.append(f'{{"name": "re", "src_buff": [{src}], "dst_buff": [{dst}], "reduce_op": "sum"}}')
     return ops
 
 
@@ -161,10 +159,10 @@ def _step(gpus: list[_Gpu], plan: Plan, messages: list[Message]) -> None:
         arrived[head[m.link]].append(m)
     for (u, w, channel), some in by_channel.items():
         block = gpus[u].block(w, channel)
-        block.ops += [*_puts(gpus[u], block, w, some), {"name": "nop"}, block.on_channel("signal")]
+        block.ops += [*_puts(gpus[u], block, w, some), _NOP, _on_channel("signal")]
     for u, w, channel in by_channel:
         block = gpus[w].block(u, channel)
-        block.ops.append(block.on_channel("wait"))
+        block.ops.append(_on_channel("wait"))
     for gpu, some in zip(gpus, arrived, strict=True):
         if not some:
             continue
@@ -183,7 +181,7 @@ def _gpus(plan: Plan) -> list[_Gpu]:
     for block in (block for gpu in gpus for block in gpu.blocks if block.sends):
         # Or the input could be changed while a put still reads it. The executor flushes as many channels as the
         # operation has outputs (handleFlush of execution_kernel.hpp), so it gets one, which nothing touches.
-        block.ops.append(block.on_channel("flush") | {"dst_buff": [_local(Place("o", 0), 1)]})
+        block.ops.append(_on_channel("flush")[:-1] + f', "dst_buff": [{_local(Place("o", 0), 1)}]}}')
     return gpus
 
 
@@ -192,7 +190,7 @@ def _gpu_text(rank: int, gpu: _Gpu, sizes: tuple[int, int, int]) -> str:
     i, o, s = sizes
     blocks = []
     for tb, block in enumerate(gpu.blocks):
-        ops = ",\n".join(json.dumps(op) for op in block.ops)
+        ops = ",\n".join(block.ops)
         channels = [{"channel_type": "port", "channel_ids": [block.channel]}] if block.channel >= 0 else []
         refs = [{"access_channel_type": "port", "remote_buffer_ids": block.buffers}] if block.buffers else []
         rest = f'"channels": {json.dumps(channels)}, "remote_buffer_refs": {json.dumps(refs)}'
@@ -207,19 +205,25 @@ def _gpu_text(rank: int, gpu: _Gpu, sizes: tuple[int, int, int]) -> str:
     )
 
 
+def _largest_message(plan: Plan) -> int:
+    """Return the bytes of input (of output in an allgather: what the executor compares) whose offsets all fit."""
+    chunks = plan.sizes[0][1 if plan.schedule.collective == "allgather" else 0]
+    return _OFFSETS * chunks // max(max(sizes) for sizes in plan.sizes)
+
+
 def mscclpp_json(plan: Plan, target: Target, min_bytes: int, max_bytes: int) -> tuple[str, list[Excess]]:
-    """Return the execution plan of a plan that was made with slots, and the limits it breaks."""
+    """Return the execution plan of a plan that was made with slots, or the limits that it breaks."""
     gpus = _gpus(plan)
-    ops = max(len(block.ops) for gpu in gpus for block in gpu.blocks)
-    buffers = max(len(gpu.remote) for gpu in gpus)
-    broken = [
-        Excess("channels and remote buffers a rank", _CHANNELS, found)
-        for found in (max(max(len(gpu.blocks) for gpu in gpus), buffers),)
-        if found > _CHANNELS
+    largest = _largest_message(plan)
+    limits = [
+        ("channels a rank", _PORTS, max(len(gpu.peers) for gpu in gpus), False),
+        ("remote buffers a rank", _BUFFERS, max(len(gpu.remote) for gpu in gpus), False),
+        ("bytes of the smallest message", largest, min_bytes, False),
+        ("operations a threadblock", target.max_steps, max(len(b.ops) for gpu in gpus for b in gpu.blocks), True),
     ]
-    assert target.max_steps is not None
-    if ops > target.max_steps:
-        broken.append(Excess("operations a threadblock", target.max_steps, ops, True))
+    broken = [Excess(what, limit, found, more) for what, limit, found, more in limits if limit and found > limit]
+    if broken:
+        return "", broken
     head = {
         "name": plan_name(plan),
         "linkstep": describe(plan),
@@ -231,7 +235,7 @@ def mscclpp_json(plan: Plan, target: Target, min_bytes: int, max_bytes: int) -> 
         "use_double_scratch_buffer": False,
         "buffer_alignment": 16,
         "min_message_size": min_bytes,
-        "max_message_size": max_bytes,
+        "max_message_size": min(max_bytes, largest),
     }
     ranks = ",\n".join(_gpu_text(r, gpu, sizes) for r, (gpu, sizes) in enumerate(zip(gpus, plan.sizes, strict=True)))
     return json.dumps(head)[:-1] + f', "gpus": [\n{ranks}\n]}}\n', broken

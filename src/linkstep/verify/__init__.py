@@ -17,16 +17,18 @@ from linkstep.verify._engine import Task, check_plan
 from linkstep.verify._lift import lift, scratch_sizes
 from linkstep.verify._msccl import MscclFile, read_msccl
 from linkstep.verify._mscclpp import verify_mscclpp
+from linkstep.verify._program_events import Events, events_of
 from linkstep.verify._report import Finding, Findings, Report
 from linkstep.verify._rules import check_rules
 
-__all__ = ["DIALECTS", "Finding", "Report", "verify_file", "verify_text"]
+__all__ = ["CAPACITIES", "DIALECTS", "Events", "Finding", "Report", "events_of", "verify_file", "verify_text"]
 
 DIALECTS = (*_MSCCL, "mscclpp", "cpu")
+CAPACITIES = ("1", "runtime")
 MAX_BYTES = 2**29
 
 
-def verify_file(path: str | PathLike[str], dialect: str | None = None) -> Report:
+def verify_file(path: str | PathLike[str], dialect: str | None = None, capacity: str = "1") -> Report:
     """Verify a file; see ``verify_text``. Raises FileError if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
@@ -36,26 +38,29 @@ def verify_file(path: str | PathLike[str], dialect: str | None = None) -> Report
     if len(data) > MAX_BYTES:
         raise FileError(f"{path}: more than {MAX_BYTES} bytes")
     try:
-        return verify_text(data.decode("utf-8"), dialect)
+        return verify_text(data.decode("utf-8"), dialect, capacity)
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not a text file: byte {error.start} is no UTF-8") from None
     except FileError as error:
         raise FileError(f"{path}: {error}") from None
 
 
-def verify_text(text: str, dialect: str | None = None) -> Report:
+def verify_text(text: str, dialect: str | None = None, capacity: str = "1") -> Report:
     """Verify the text of a runtime file as one dialect, or as the dialects it may be.
 
-    Without a dialect all MSCCL runtimes are tried, and the first that accepts the file is reported.
+    Without a dialect all MSCCL runtimes are tried, and the first that accepts the file is reported. Their programs must
+    end where a connection has room for one message; with ``capacity`` "runtime", for as many as the runtime has.
     """
     if dialect is not None and dialect not in DIALECTS:
         raise FileError(f"unknown dialect {dialect!r}: choose from {', '.join(DIALECTS)}")
+    if capacity not in CAPACITIES:
+        raise FileError(f"unknown capacity {capacity!r}: choose from {', '.join(CAPACITIES)}")
     kind = dialect or _guess(text)
     if kind == "mscclpp":
         return verify_mscclpp(text)
     if kind == "cpu":
         return verify_cpu(text)
-    return _verify_msccl(read_msccl(text), dialect)
+    return _verify_msccl(read_msccl(text), dialect, capacity == "1")
 
 
 def _guess(text: str) -> str:
@@ -65,11 +70,11 @@ def _guess(text: str) -> str:
     return "cpu" if "<schedule" in text[:4096] and "<algo" not in text[:4096] else "msccl"
 
 
-def _verify_msccl(file: MscclFile, dialect: str | None) -> Report:
+def _verify_msccl(file: MscclFile, dialect: str | None, strict: bool) -> Report:
     """Rules and plan are the same for all runtimes, limits and modes are not."""
     common = Findings()
     check_rules(file, common)
-    plan = None if common.num_errors() else lift(file, common)
+    plan = None if common.num_errors() else lift(file, strict, common)
     results: dict[str, Findings] = {}
     proven: dict[tuple[bool, ...], Findings] = {}
     for name in [dialect] if dialect else list(_MSCCL):

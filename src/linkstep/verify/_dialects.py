@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkstep.verify._collectives import is_divided
+from linkstep.verify._collectives import is_divided, sizes
 from linkstep.verify._msccl import (
+    GPU_I,
+    GPU_ID,
+    GPU_O,
     MAX_RANKS,
     POS,
     RANK,
@@ -28,7 +31,8 @@ from linkstep.verify._msccl import (
 )  # fmt: skip
 from linkstep.verify._report import Findings
 
-_DEFAULT_MAX_BYTES = 2**27
+DEFAULT_MAX_BYTES = 2**27
+"""What microsoft/msccl takes for an absent maxBytes, which the others require."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +49,20 @@ class Dialect:
     refused_types: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     """Attributes of algo this runtime wants besides those all want."""
+    counts_chunks: bool = False
+    """Whether i_chunks and o_chunks must be 0 or what the collective says; if not, they are bounds for offsets."""
 
 
 _AZURE = ("outofplace", "minBytes", "maxBytes")
 DIALECTS = {
     d.name: d
     for d in (
-        Dialect("msccl", 256, 216, 108, 32, "reduce_scatter"),
+        Dialect("msccl", 256, 216, 108, 32, "reduce_scatter", counts_chunks=True),
         Dialect("msccl-azure", 64, 1024, 1024, 32, "reducescatter", needs=_AZURE),
         Dialect("rccl", 64, 64, 64, 128, "reducescatter", ("rcs", "rrc", "rrs", "rrcs"), needs=_AZURE),
     )
 }
+_WARP = 32
 MAX_NODES = 4095
 MAX_PEERS = 32
 
@@ -88,9 +95,25 @@ def check_dialect(file: MscclFile, dialect: Dialect, findings: Findings) -> None
         findings.error(
             "coll", f"{dialect.name} calls reduce-scatter {dialect.reduce_scatter!r} and refuses {file.algo['coll']!r}"
         )
+    if dialect.counts_chunks:
+        _check_chunks(file, dialect, findings)
+    if "nthreads" in file.algo and not dialect.needs and long_integer(file.algo, "nthreads") % _WARP:
+        findings.error("attribute", f"nthreads must be a multiple of {_WARP}, not {file.algo['nthreads']}")
     _check_limits(file, dialect, findings)
     _check_types(file, dialect, findings)
     _check_selection(file, dialect, findings)
+
+
+def _check_chunks(file: MscclFile, dialect: Dialect, findings: Findings) -> None:
+    if file.ngpus < 1:
+        return
+    i, o = sizes(collective_of(file) or "", file.ngpus, file.nchunks)
+    for column, word, size in ((GPU_I, "i_chunks", i), (GPU_O, "o_chunks", o)):
+        for gpu in file.gpus[(file.gpus[:, column] != 0) & (file.gpus[:, column] != size)]:
+            findings.error(
+                "chunks", f"{word} must be {size} for {file.algo['coll']} with nchunksperloop {file.nchunks}, or 0 if "
+                f"never used, or {dialect.name} refuses the file: not {gpu[column]}", int(gpu[GPU_ID]),
+            )  # fmt: skip
 
 
 def _check_limits(file: MscclFile, dialect: Dialect, findings: Findings) -> None:
@@ -144,7 +167,7 @@ def _check_types(file: MscclFile, dialect: Dialect, findings: Findings) -> None:
 def _check_selection(file: MscclFile, dialect: Dialect, findings: Findings) -> None:
     algo, name = file.algo, dialect.name
     low = long_integer(algo, "minBytes") if "minBytes" in algo else 0
-    high = long_integer(algo, "maxBytes") if "maxBytes" in algo else _DEFAULT_MAX_BYTES
+    high = long_integer(algo, "maxBytes") if "maxBytes" in algo else DEFAULT_MAX_BYTES
     if low < 0 or high < 0:
         findings.error("window", f"minBytes and maxBytes must not be negative: {low}, {high}")
     unlimited = high == 0 and bool(dialect.needs)
@@ -157,7 +180,7 @@ def _check_selection(file: MscclFile, dialect: Dialect, findings: Findings) -> N
         report = findings.warn if dialect.needs else findings.error
         report("window", f"minBytes {low} is greater than maxBytes {high}: {name} never selects this file")
     if "maxBytes" not in algo and not dialect.needs:
-        findings.warn("window", f"no maxBytes: {name} skips this file above {_DEFAULT_MAX_BYTES} bytes")
+        findings.warn("window", f"no maxBytes: {name} skips this file above {DEFAULT_MAX_BYTES} bytes")
     if dialect.needs and algo["inplace"] == "0" and algo.get("outofplace") == "0":
         findings.warn("window", f"neither inplace nor outofplace is 1: {name} never selects this file")
     if not dialect.needs and algo["inplace"] == "1" and algo.get("outofplace") == "1":

@@ -7,11 +7,12 @@ every execution carries the same data, so one run proves them all.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkstep._kernels.verify import _carry, _find_race, _topological_order
+from linkstep._kernels.verify import _carry, _find_unordered, _is_reached, _topological_order
 from linkstep.errors import FileError
 from linkstep.verify._collectives import INPUT, ROOTED, Goal, Memory, goal, memory
 from linkstep.verify._plan import NONE, SLOT, Ints, Plan, grouped
@@ -19,6 +20,7 @@ from linkstep.verify._report import Findings
 
 MAX_WORDS = 2**26  # half a GiB of values
 MAX_CLOCKS = 2**28  # a GiB of clocks
+_DOUBTS = 2**14  # pairs of accesses of one rank's memory that are looked at one by one
 _SHOWN = 3  # wrong output chunks and racing ranks shown
 
 
@@ -62,55 +64,72 @@ class _Run:
         raise AssertionError(cell)
 
     def find_races(self, order: Ints) -> None:
-        """Ask for each rank's memory, first with what its own events know, then with what all know."""
+        """Look for accesses that nothing orders; what was written must be seen, what was read must only be over."""
+        plan = self.plan
+        event, write, cell, count, packed = self._accesses()
+        everything, none = np.ones(event.size, np.bool_), np.zeros((0, 2), np.int64)
+        if not plan.flags.size:
+            self._search(order, plan.edges, none, (event, cell, count, write, everything, everything))
+            return
+        before = self.findings.num_errors()
+        self._search(order, plan.edges, plan.flags, (event, cell, count, write, ~packed, ~everything))
+        if self.findings.num_errors() == before:
+            edges = np.concatenate([plan.edges, plan.flags])
+            self._search(order, edges, none, (event, cell, count, write, packed, everything))
+
+    def _search(self, order: Ints, edges: Ints, flags: Ints, accesses: tuple[npt.NDArray[Any], ...]) -> None:
+        """Ask for each rank's memory what the rank and the blocks that reach into it know; for the pairs left, all.
+
+        Order seldom comes from afar, so clocks are kept for few events, and few pairs are left.
+        """
         plan, n = self.plan, self.plan.num_events
-        event, write, cell, count = self._accesses()
-        pred_ptr, pred = grouped(plan.edges[:, 1], plan.edges[:, 0], n)
-        access_ptr, rows = grouped(event, np.arange(event.size), n)
-        cell, count, write, event = cell[rows], count[rows], write[rows], event[rows]
+        pred_ptr, pred = grouped(edges[:, 1], edges[:, 0], n)
+        flag_ptr, flag = grouped(flags[:, 1], flags[:, 0], n)
+        settles = plan.place[:, 2] < 0  # a caller: between two runs all that was written is seen
+        graph = (pred_ptr, pred, flag_ptr, flag, settles)
+        access_ptr, rows = grouped(accesses[0], np.arange(accesses[0].size), n)
+        event, cell, count, write, after_write, after_read = (values[rows] for values in accesses)
         owner = np.searchsorted(self.where.rank_ptr, cell, side="right") - 1
-        home = plan.place[:, 0]
-        own_ptr, own = grouped(home[order], order, self.task.num_ranks)
         acc_ptr, acc_event = grouped(owner, event, self.task.num_ranks)
-        everywhere = np.empty(n, np.int64)
-        everywhere[order] = np.arange(n)
-        nowhere = np.full(n, -1, np.int64)
-        column = np.full(plan.num_chains, -1, np.int64)
-        races = 0
+        near = _Near(plan, order, self.task.num_ranks)
+        position, column = np.full(n, -1, np.int64), np.full(plan.num_chains, -1, np.int64)
+        doubts = []
         for rank in range(self.task.num_ranks):
             users = np.unique(acc_event[acc_ptr[rank] : acc_ptr[rank + 1]])
             chains = np.unique(plan.stamps[users][:, [0, 2]])
             chains = chains[chains >= 0]
             column[chains] = np.arange(chains.size)
-            lo, hi = self.where.rank_ptr[rank], self.where.rank_ptr[rank + 1]
-            rest = (column, chains.size, access_ptr, cell, count, write, lo, hi)
-            mine = own[own_ptr[rank] : own_ptr[rank + 1]]
-            race = np.zeros(3, np.int64)
-            if (home[users] == rank).all():
-                nowhere[mine] = np.arange(mine.size)
-                race = _find_race(mine, nowhere, pred_ptr, pred, plan.raises, plan.stamps, *rest)
-                nowhere[mine] = -1
-            if race[0] >= 0:
-                if order.size * chains.size > MAX_CLOCKS:
-                    raise FileError(f"{order.size} events in {chains.size} threadblocks are more than can be followed")
-                race = _find_race(order, everywhere, pred_ptr, pred, plan.raises, plan.stamps, *rest)
+            for some in (near.events(rank, users), order):
+                if some.size * chains.size * (2 if flags.size else 1) > MAX_CLOCKS:
+                    raise FileError(f"{some.size} events in {chains.size} threadblocks are more than can be followed")
+                position[some] = np.arange(some.size)
+                pairs = _find_unordered(
+                    some, position, pred_ptr, pred, flag_ptr, flag, settles, plan.raises, plan.stamps, column,
+                    chains.size, access_ptr, cell, count, write, after_write, after_read, self.where.rank_ptr[rank],
+                    self.where.rank_ptr[rank + 1], _DOUBTS,
+                )  # fmt: skip
+                position[some] = -1
+                if len(pairs) <= _DOUBTS:
+                    break
             column[chains] = -1
-            if race[0] >= 0:
-                self._refuse_race(*(int(x) for x in race))
-                races += 1
-                if races == _SHOWN:
-                    return
+            doubts.append(pairs)
+        doubt = np.concatenate(doubts)
+        races = doubt[~_is_ordered(plan, order, graph, doubt)]
+        whose = np.searchsorted(self.where.rank_ptr, races[:, 2], side="right")
+        for k in np.sort(np.unique(whose, return_index=True)[1])[:_SHOWN]:
+            self._refuse_race(*(int(x) for x in races[k]))
 
-    def _accesses(self) -> tuple[Ints, npt.NDArray[np.bool_], Ints, Ints]:
+    def _accesses(self) -> tuple[Ints, npt.NDArray[np.bool_], Ints, Ints, npt.NDArray[np.bool_]]:
         parts = []
         for cells, buffer, writes in (
             (self.src, self.plan.moves[:, 3], False), (self.also, self.plan.moves[:, 5], False),
             (self.dst, self.plan.moves[:, 1], True),
         ):  # fmt: skip
             rows = np.flatnonzero((buffer != SLOT) & (buffer != NONE))
-            parts.append((self.plan.moves[rows, 0], np.full(rows.size, writes), cells[rows], self.count[rows]))
-        event, write, cell, count = (np.concatenate(x) for x in zip(*parts, strict=True))
-        return event, write, cell, count
+            packed = np.isin(buffer[rows], self.plan.packets)
+            parts.append((self.plan.moves[rows, 0], np.full(rows.size, writes), cells[rows], self.count[rows], packed))
+        event, write, cell, count, packed = (np.concatenate(x) for x in zip(*parts, strict=True))
+        return event, write, cell, count, packed
 
     def _refuse_race(self, first: int, second: int, cell: int) -> None:
         def verb(event: int) -> str:
@@ -205,44 +224,59 @@ class _Run:
         self.findings.error("result", f"o[{index}] of rank {rank}{self.mode} must be {want}, but {says}", *place)
 
 
+class _Near:
+    """Events in their order, by block and by rank."""
+
+    def __init__(self, plan: Plan, order: Ints, num_ranks: int) -> None:
+        self.order, self.home = order, plan.place[:, 0]
+        tb = np.maximum(plan.place[:, 1], -1) + 1  # callers and events without a block are in block 0
+        self.width = int(tb.max(initial=0)) + 1
+        self.block = self.home * self.width + tb
+        self.ptr, self.where = grouped(self.block[order], np.arange(order.size), num_ranks * self.width)
+
+    def events(self, rank: int, users: Ints) -> Ints:
+        """Return the part of the order that a rank and the blocks of those who use its memory make."""
+        ranks = np.unique(np.append(self.home[users], rank))
+        first = ranks * self.width  # the callers' block and the first, at which barriers meet
+        own = rank * self.width + np.arange(self.width)
+        blocks = np.unique(np.concatenate([self.block[users], first, first + min(self.width - 1, 1), own]))
+        near: Ints = np.concatenate([self.where[self.ptr[k] : self.ptr[k + 1]] for k in blocks.tolist()])
+        return np.asarray(self.order[np.sort(near)], np.int64)
+
+
+def _is_ordered(plan: Plan, order: Ints, graph: tuple[npt.NDArray[Any], ...], pairs: Ints) -> npt.NDArray[np.bool_]:
+    """Tell for each pair whether one of the earlier event's stamps is reached before the later event."""
+    pred_ptr, pred, flag_ptr, flag, settles = graph
+    position = np.empty(plan.num_events, np.int64)
+    position[order] = np.arange(order.size)
+    raisers = order[plan.raises[order, 0] >= 0]
+    keys = plan.raises[raisers] @ np.array([2**32, 1])
+    sorting = np.argsort(keys, kind="stable")
+    raisers, keys = raisers[sorting], keys[sorting]
+    answer = np.zeros(len(pairs), np.bool_)
+    for stamp in (plan.stamps[pairs[:, 0], :2], plan.stamps[pairs[:, 0], 2:]):
+        at = np.searchsorted(keys, stamp @ np.array([2**32, 1]))
+        rows = np.flatnonzero((stamp[:, 0] >= 0) & (at < keys.size))
+        rows = rows[plan.raises[raisers[at[rows]], 0] == stamp[rows, 0]]
+        start, which = np.unique(position[raisers[at[rows]]], return_inverse=True)
+        ptr, rows = grouped(which, rows, start.size)
+        answer[rows] |= _is_reached(
+            order, position, pred_ptr, pred, flag_ptr, flag, settles, order[start], ptr, pairs[rows, 1]
+        )
+    return answer
+
+
 def _has(row: npt.NDArray[np.uint64], rank: int) -> bool:
     return bool(int(row[rank // 64]) >> (rank % 64) & 1)
 
 
-def _joined(plan: Plan) -> tuple[Ints, Ints]:
-    """Return each event's group, made of joint events, and the edges and waits that are not inside a joint pair."""
-    group = np.arange(plan.num_events)
-    edges = np.concatenate([plan.edges, plan.waits])
-    if not plan.joint.size:
-        return group, edges
-
-    def find(event: int) -> int:
-        while group[event] != event:
-            group[event] = group[group[event]]
-            event = int(group[event])
-        return event
-
-    for a, b in plan.joint.tolist():
-        group[find(a)] = find(b)
-    group = np.array([find(e) for e in range(plan.num_events)], np.int64)
-    inside = np.isin(edges @ [plan.num_events, 1], plan.joint @ [plan.num_events, 1])
-    return group, edges[~inside]
-
-
-def _order(edges: Ints, num_events: int) -> tuple[Ints, Ints, Ints]:
-    """Return an order as long as it goes, and the predecessors (ptr, items) of each event."""
-    pred_ptr, pred = grouped(edges[:, 1], edges[:, 0], num_events)
-    succ_ptr, succ = grouped(edges[:, 0], edges[:, 1], num_events)
-    return _topological_order(pred_ptr, succ_ptr, succ), pred_ptr, pred
-
-
 def find_order(task: Task, plan: Plan, findings: Findings) -> Ints | None:
     """Return an order of the events in which all ends, or report a cycle of events that wait for each other."""
-    n = plan.num_events
-    group, edges = _joined(plan)
-    order, pred_ptr, pred = _order(group[edges], n)
+    n, edges = plan.num_events, np.concatenate([plan.edges, plan.waits])
+    pred_ptr, pred = grouped(edges[:, 1], edges[:, 0], n)
+    order: Ints = _topological_order(pred_ptr, *grouped(edges[:, 0], edges[:, 1], n))
     if order.size == n:
-        return _order(np.concatenate([plan.edges, plan.waits]), n)[0]
+        return order
     done = np.zeros(n, bool)
     done[order] = True
     event = int(np.flatnonzero(~done)[0])

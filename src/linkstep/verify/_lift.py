@@ -1,15 +1,15 @@
 """A plan from MSCCL XML that broke no rule of ``_rules``: matches sends with receives, then lays out events.
 
-A connection is taken to hold one message: send k waits until receive k - 1 is over. A step that receives and sends
-takes its message as soon as its turn comes, but the chunks stay in the connection until they are sent on, so such a
-message and the next share the room that the protocol gives. A message that does not fit is sent only as it is
-received: the two steps are joint. Whatever ends under these rules ends in the runtimes, which buffer more.
+That the program ends is proven by ``_flow``; the plan's ``waits`` say what of it concerns whole messages.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from linkstep.verify._collectives import memory
+from linkstep.verify._dialects import collective_of
+from linkstep.verify._flow import Flow, check_flow, check_streams, room_of
 from linkstep.verify._msccl import (
     CNT,
     DEPID,
@@ -37,11 +37,9 @@ from linkstep.verify._msccl import (
 )  # fmt: skip
 from linkstep.verify._plan import NEVER, NONE, SLOT, Ints, Plan
 from linkstep.verify._report import Findings
-from linkstep.verify._rules import MAX_COUNT, tb_rows
+from linkstep.verify._rules import tb_rows
 
 _SHOWN = 10  # connections shown
-OUTSTANDING = {"Simple": 2, "LL": 8, "LL128": 8}
-"""How many chunks a connection holds."""
 
 
 def scratch_sizes(file: MscclFile) -> Ints:
@@ -104,47 +102,57 @@ def _targets(file: MscclFile) -> tuple[Ints, Ints]:
     return rows, file.tbs[np.array(tbs, np.int64), TB_FIRST] + steps[rows, DEPS]
 
 
-def lift(file: MscclFile, findings: Findings) -> Plan | None:
-    """Return the plan, or None if a send or a receive has no partner."""
+def lift(file: MscclFile, strict: bool, findings: Findings) -> Plan | None:
+    """Return the plan, or None if a send or a receive has no partner or if the program may never end.
+
+    If ``strict`` it must end where connections have room for one message, else with the room of the runtime.
+    """
     steps, n = file.steps, len(file.steps)
     out, key, into, into_key = _ends(file)
     if not np.array_equal(key, into_key) or (steps[out, CNT] != steps[into, CNT]).any():
         _check_matching(file, out, key, into, into_key, findings)
         return None
-    after = np.flatnonzero(steps[:, POS] > 0)
     rows, targets = _targets(file)
-    edges = np.concatenate([_pairs(after - 1, after), _pairs(targets, rows), _pairs(out, into)])
-
-    # Messages i - 1 and i are of one connection where ``follows``; its receiver passes i - 1 on where ``fused``.
     connection = np.unique(key, return_inverse=True)[1].astype(np.int64)
-    first = np.concatenate([[True], key[1:] != key[:-1]]) if key.size else np.zeros(0, bool)
-    follows = np.flatnonzero(~first)
-    fused = SENDS[steps[into[follows - 1], TYPE]]
-    held = np.zeros(out.size, np.int64)
-    held[follows[fused]] = steps[into[follows[fused] - 1], CNT]
-    plain, taken = follows[~fused], follows[fused]
-    previous, next_out = into[taken - 1], out[taken]
-    target = np.full(n, -1, np.int64)
-    target[rows] = targets
-    depends, later = target[previous] >= 0, steps[previous, POS] > 0
-    waits = np.concatenate([
-        _pairs(into[plain - 1], out[plain]), _pairs(target[previous][depends], next_out[depends]),
-        _pairs(previous[later] - 1, next_out[later]),
-    ])  # fmt: skip
-    big = held + steps[out, CNT] > OUTSTANDING[file.algo["proto"]]
-
-    starts = np.flatnonzero(first)
-    number = np.arange(out.size) - (starts[connection] if starts.size else 0)
-    slot = (2 * connection + number % 2) * MAX_COUNT
-    sent, received = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    sent[out], received[into] = slot, slot
+    flow = Flow(file, out, into, connection, rows, targets)
+    if not check_flow(flow, strict, findings):
+        return None
+    _check_streams(flow, findings)
+    after = np.flatnonzero(steps[:, POS] > 0)
+    edges = np.concatenate([_pairs(after - 1, after), _pairs(targets, rows), _pairs(out, into)])
+    received, sent = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    sent[out], num_slots = _slots(steps[out, CNT], connection, room_of(file).slots)
+    received[into] = sent[out]
     stamps = _pairs(steps[:, TB], steps[:, POS] + 1)
     return Plan(
         place=np.stack([steps[:, RANK], file.tbs[steps[:, TB], TB_ID], steps[:, POS]], axis=1),
         raises=stamps, stamps=np.hstack([stamps, np.full((n, 2), (-1, NEVER))]),
-        edges=edges, waits=waits, joint=_pairs(out[big], into[big]), moves=_moves(steps, received, sent),
-        num_chains=len(file.tbs), num_slots=2 * starts.size * MAX_COUNT,
+        edges=edges, waits=flow.waits(), moves=_moves(steps, received, sent),
+        num_chains=len(file.tbs), num_slots=num_slots,
     )  # fmt: skip
+
+
+def _check_streams(flow: Flow, findings: Findings) -> None:
+    """Look where the buffers lie in each way the file may be used."""
+    file, scratch = flow.file, scratch_sizes(flow.file)
+    inplace, outofplace = (file.algo.get(flag) == "1" for flag in ("inplace", "outofplace"))
+    for mode in [True] * inplace + [False] * (outofplace or not inplace):
+        where = memory(collective_of(file) or "", file.ngpus, file.nchunks, scratch, mode)
+        check_streams(flow, where.base, findings)
+
+
+def _slots(count: Ints, connection: Ints, depth: int) -> tuple[Ints, int]:
+    """Return where each message lies on its way, and the room for all: at most ``depth`` of a connection are under way
+    at once, so its places are used in turn.
+    """
+    size = int(connection[-1]) + 1 if connection.size else 0
+    starts = np.searchsorted(connection, np.arange(size))
+    number = np.arange(connection.size) - starts[connection]
+    widest = np.zeros(size, np.int64)
+    np.maximum.at(widest, connection, count)
+    room = widest * np.minimum(np.bincount(connection, minlength=size), depth)
+    first = np.cumsum(room) - room
+    return first[connection] + number % depth * widest[connection], int(room.sum())
 
 
 def _pairs(a: Ints, b: Ints) -> Ints:

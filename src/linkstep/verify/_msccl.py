@@ -1,4 +1,7 @@
-"""MSCCL XML as columns. Reads the file's structure; what its numbers may be is for ``_rules`` to say."""
+"""MSCCL XML as columns. Reads the file's structure; what its numbers may be is for ``_rules`` to say.
+
+Elements where the runtimes look for others are skipped with all in them, as the runtimes do, but noted.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,7 @@ _BUFFER = {"i": 0, "o": 1, "s": 2}
 _INTEGER = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 _LONG = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 MAX_RANKS = 1024
+_MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,7 @@ class MscclFile:
     """The name of the type of steps whose type nobody knows, by row."""
     bad_buffers: dict[int, str]
     unknown: tuple[str, ...]
-    """Attributes no runtime reads."""
+    """Attributes and elements no runtime reads."""
 
     def place(self, row: int) -> tuple[int, int, int]:
         """Return the witness of a step: rank, id of the tb, position."""
@@ -124,6 +128,12 @@ class _Reader:
                 raise ValueError("a second algo")
             self.algo = values
 
+    def skip(self, name: str, stack: list[str]) -> None:
+        """Note an element that is not read; inside of a step and in great depth there may be none."""
+        if stack[-1] == "step" or len(stack) > _MAX_DEPTH:
+            raise ValueError(f"element {name[:40]} inside {stack[-1]}, where nothing may be")
+        self.unknown.add(f"element {name[:40]} {f'inside {stack[-1][:40]}' if stack[-1] else 'at the top'}")
+
     def _step(self, v: dict[str, str]) -> None:
         for a in _NUMBERS:
             integer(v, a, "step")
@@ -162,7 +172,7 @@ class _Reader:
 
 def read_msccl(text: str) -> MscclFile:
     """Read a text, or raise FileError in one line where it is not MSCCL XML."""
-    reader, stack = _Reader(), [""]
+    reader, stack, known = _Reader(), [""], 1
     position = 0
     try:
         for at, name, values, closes, empty in tokens(text, reader.steps_like_last):
@@ -171,16 +181,16 @@ def read_msccl(text: str) -> MscclFile:
                 if stack[-1] != name or len(stack) == 1:
                     raise ValueError(f"the end of {name[:40]} where {stack[-1] or 'nothing'} is open")
                 stack.pop()
-                reader.inside_tb = stack[-1] == "tb"
-                continue
-            expected = _CHILD.get(stack[-1])
-            if name != expected:
-                where = f"inside {stack[-1]}" if stack[-1] else "at the top"
-                raise ValueError(f"element {name[:40]} {where}, where {expected or 'nothing'} may be")
-            reader.open(name, values)
-            if not empty:
-                stack.append(name)
-            reader.inside_tb = stack[-1] == "tb"
+                known = min(known, len(stack))
+            else:
+                if len(stack) == known and name == _CHILD.get(stack[-1]):
+                    reader.open(name, values)
+                    known += not empty
+                else:
+                    reader.skip(name, stack)
+                if not empty:
+                    stack.append(name)
+            reader.inside_tb = stack[-1] == "tb" and len(stack) == known
     except FileError:
         raise
     except ValueError as error:

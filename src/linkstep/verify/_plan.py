@@ -1,13 +1,14 @@
 """A plan: any runtime's program as events, the order among them, and the reads and writes each makes.
 
-An event is what happens at once. ``edges`` say what surely happens before what; ``waits`` hold besides when the
-transport buffers as little as it may, and matter to deadlock only, as do ``joint`` events: an edge whose two ends can
-only end together, because what passes between them does not fit into the buffers.
+An event is what happens at once. ``edges`` say what surely happens before what; ``waits`` hold besides, for want of
+room, and matter to deadlock only.
 
 Ordering is asked through stamps: an event may raise the clock of a chain (a totally ordered row of events) to a
 number, and event a is before b if b's clock of a's chain has reached a's number. An event outside of any chain is
 stamped with the first chain event after it; one with two ways out (a send that its own rank or the receiver may know
-to be over) has a second stamp.
+to be over) has a second stamp. ``flags`` are edges of time only: what is read before one is over, but what is
+written before one is seen after it only if a caller came between, which ends and begins kernels, or if it is in one of
+the ``packets``, buffers whose every chunk brings its own flag.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ class PlanBuilder:
     stamp2: dict[int, tuple[int, int]] = field(default_factory=dict)
     edges: list[tuple[int, int]] = field(default_factory=list)
     waits: list[tuple[int, int]] = field(default_factory=list)
-    joint: list[tuple[int, int]] = field(default_factory=list)
     moves: list[tuple[int, ...]] = field(default_factory=list)
 
     def event(
@@ -68,7 +68,6 @@ class PlanBuilder:
             stamps=np.hstack([np.array(self.stamp, np.int64).reshape(-1, 2), second]),
             edges=np.array(self.edges, np.int64).reshape(-1, 2),
             waits=np.array(self.waits, np.int64).reshape(-1, 2),
-            joint=np.array(self.joint, np.int64).reshape(-1, 2),
             moves=moves, num_chains=num_chains, num_slots=num_slots,
         )  # fmt: skip
 
@@ -82,10 +81,11 @@ class Plan:
     stamps: Ints
     edges: Ints
     waits: Ints
-    joint: Ints
     moves: Ints
     num_chains: int
     num_slots: int
+    flags: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    packets: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def num_events(self) -> int:

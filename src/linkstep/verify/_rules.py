@@ -11,6 +11,7 @@ import numpy as np
 
 from linkstep.verify._collectives import is_divided, sizes
 from linkstep.verify._dialects import collective_of
+from linkstep.verify._flow import MAX_COUNT
 from linkstep.verify._msccl import (
     CNT,
     DEPID,
@@ -47,7 +48,6 @@ from linkstep.verify._msccl import (
 )  # fmt: skip
 from linkstep.verify._report import Findings
 
-MAX_COUNT = 71
 MAX_CHUNKS = 2**15 - 1
 MAX_DEPENDENCY_TB = 127
 MAX_FUSED = 16
@@ -73,7 +73,7 @@ def check_rules(file: MscclFile, findings: Findings) -> None:
 
 def _check_algo(file: MscclFile, findings: Findings) -> None:
     if collective_of(file) is None:
-        findings.error("coll", f"unknown collective {file.algo['coll'][:40]!r}")
+        findings.error("coll", f"nothing is known of what {file.algo['coll'][:40]!r} must compute")
     if file.algo["proto"] not in ("Simple", "LL", "LL128"):
         findings.error("proto", f"proto must be Simple, LL or LL128, not {file.algo['proto'][:40]!r}")
     if not 1 <= file.ngpus <= MAX_RANKS:
@@ -90,16 +90,10 @@ def _check_gpus(file: MscclFile, findings: Findings) -> None:
         findings.error("gpu", f"gpu id {rank} is given twice or is not in [0, {file.ngpus})")
     for rank in sorted(set(range(file.ngpus)) - set(ids.tolist()))[:1]:
         findings.error("gpu", f"no gpu {rank}", rank)
-    i, o = sizes(collective_of(file) or "", file.ngpus, file.nchunks)
     for gpu in file.gpus:
-        for column, word, size in ((GPU_I, "i_chunks", i), (GPU_O, "o_chunks", o)):
-            if gpu[column] not in (0, size):
-                findings.error(
-                    "chunks", f"{word} must be {size} for {file.algo['coll']} with nchunksperloop {file.nchunks}, "
-                    f"or 0 if never used, not {gpu[column]}", int(gpu[GPU_ID]),
-                )  # fmt: skip
-        if not 0 <= gpu[GPU_S] <= MAX_CHUNKS:
-            findings.error("chunks", f"s_chunks must be 0 to {MAX_CHUNKS}, not {gpu[GPU_S]}", int(gpu[GPU_ID]))
+        for column, word in ((GPU_I, "i_chunks"), (GPU_O, "o_chunks"), (GPU_S, "s_chunks")):
+            if not 0 <= gpu[column] <= MAX_CHUNKS:
+                findings.error("chunks", f"{word} must be 0 to {MAX_CHUNKS}, not {gpu[column]}", int(gpu[GPU_ID]))
 
 
 def _check_tbs(file: MscclFile, findings: Findings) -> None:
@@ -160,7 +154,8 @@ def _check_steps(file: MscclFile, findings: Findings) -> None:
 def _check_bounds(file: MscclFile, findings: Findings) -> None:
     steps = file.steps
     size = np.zeros((file.ngpus, 3), np.int64)
-    size[file.gpus[:, GPU_ID]] = file.gpus[:, [GPU_I, GPU_O, GPU_S]]
+    i, o = sizes(collective_of(file) or "", file.ngpus, file.nchunks)
+    size[file.gpus[:, GPU_ID]] = np.minimum(file.gpus[:, [GPU_I, GPU_O, GPU_S]], [i, o, MAX_CHUNKS])
     for used, buffer, offset, word in ((READS_SRC, SRC, SRCOFF, "src"), (WRITES_DST, DST, DSTOFF, "dst")):
         room = size[steps[:, RANK], steps[:, buffer]]
         outside = used[steps[:, TYPE]] & ((steps[:, offset] < 0) | (steps[:, offset] + steps[:, CNT] > room))
@@ -192,10 +187,10 @@ def _check_dependencies(file: MscclFile, findings: Findings) -> None:
             if depid == -1:
                 findings.error("nop", "a nop without a dependency: runtimes do not count it as a step", *place)
                 continue
-            if last or steps[row + 1, DEPID] == -1:
+            if last:
+                findings.warn("nop", "a nop at the end of its tb: runtimes do not wait for what it depends on", *place)
+            elif steps[row + 1, DEPID] == -1:
                 findings.error("nop", "the step after a nop must carry a dependency too: runtimes refuse it", *place)
-            if step[HASDEP]:
-                findings.error("hasdep", "a nop never tells that it is done: hasdep must be 0", *place)
         t = row_of.get((int(step[RANK]), depid))
         if t is None or not 0 <= deps < tbs[t, TB_STEPS]:
             findings.error("dependency", f"depends on tb {depid} step {deps}, which does not exist", *place)

@@ -15,7 +15,7 @@ from linkstep.errors import FileError
 MAX_ATTRIBUTES = 16
 MAX_VALUE = 255
 
-_TAG = re.compile(r'<(/?)([A-Za-z_]\w*)((?: [A-Za-z_]\w*="[^"<>&\t\r\n]*")*)( ?/)?>', re.ASCII)
+_TAG = re.compile(r'<(/?)([A-Za-z_]\w*)((?: [A-Za-z_]\w*="[^"<>&\t\r\n]*")*)( ?/| )?>', re.ASCII)
 _ATTRIBUTE = re.compile(r' (\w+)="([^"]*)"')
 _SPACE = re.compile(r"[ \r\n]*")
 
@@ -87,5 +87,5 @@ def tokens(text: str, skip: Callable[[str, int], int]) -> Iterator[Token]:
             raise _refuse(text, position, f"a value of {name} is longer than {MAX_VALUE} characters")
         if closes and (pairs or empty):
             raise _refuse(text, position, f"the end of {name} has attributes")
-        yield position, name, values, bool(closes), bool(empty)
+        yield position, name, values, bool(closes), bool(empty and empty.strip())
         position = skip(text, tag.end())

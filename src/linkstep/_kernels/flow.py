@@ -1,0 +1,76 @@
+"""Loop of the verifier of MSCCL XML: runs threadblocks as far as the room of their connections lets them."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def _run_flow(first, length, number, target, comes, goes, sender, receiver, slots):
+    """Run threadblock t's steps ``first[t]``, ... each of ``number`` transfers; return (at, left, sent, received).
+
+    A step waits for its ``target`` to be over (-1 for none); its transfers take from connection ``comes`` and put into
+    ``goes`` (-1 for none), which hold ``slots``. Whatever moves moves at once, and the order does not matter: what can
+    move cannot be kept from it by another. Threadblock t is at its step ``at[t]``, of which ``left[t]`` transfers are
+    left if it has begun; who waits is woken by what it waits for.
+    """
+    num_blocks = first.size
+    at = np.zeros(num_blocks, np.int64)
+    left = np.zeros(num_blocks, np.int64)
+    sent = np.zeros(sender.size, np.int64)
+    received = np.zeros(sender.size, np.int64)
+    is_over = np.zeros(number.size, np.bool_)
+    waiter = np.full(number.size, -1, np.int64)  # a list of blocks for each step, linked by ``others``
+    others = np.full(num_blocks, -1, np.int64)
+    is_listed = np.zeros(num_blocks, np.bool_)
+    queue = np.arange(num_blocks)
+    is_queued = np.ones(num_blocks, np.bool_)
+    head, size = 0, num_blocks
+    while size:
+        t = queue[head]
+        head = (head + 1) % num_blocks
+        size -= 1
+        is_queued[t] = False
+        while at[t] < length[t]:
+            s = first[t] + at[t]
+            if left[t] == 0:
+                if target[s] >= 0 and not is_over[target[s]]:
+                    if not is_listed[t]:
+                        is_listed[t] = True
+                        others[t] = waiter[target[s]]
+                        waiter[target[s]] = t
+                    break
+                left[t] = number[s]
+            some = left[t]
+            if comes[s] >= 0:
+                some = min(some, sent[comes[s]] - received[comes[s]])
+            if goes[s] >= 0:
+                some = min(some, slots - sent[goes[s]] + received[goes[s]])
+            if some == 0:
+                break
+            left[t] -= some
+            if comes[s] >= 0:
+                received[comes[s]] += some
+                woken = sender[comes[s]]
+                if not is_queued[woken]:
+                    is_queued[woken] = True
+                    queue[(head + size) % num_blocks] = woken
+                    size += 1
+            if goes[s] >= 0:
+                sent[goes[s]] += some
+                woken = receiver[goes[s]]
+                if not is_queued[woken]:
+                    is_queued[woken] = True
+                    queue[(head + size) % num_blocks] = woken
+                    size += 1
+            if left[t] == 0:
+                is_over[s] = True
+                at[t] += 1
+                woken = waiter[s]
+                while woken >= 0:
+                    is_listed[woken] = False
+                    if not is_queued[woken]:
+                        is_queued[woken] = True
+                        queue[(head + size) % num_blocks] = woken
+                        size += 1
+                    woken = others[woken]
+    return at, left, sent, received
