@@ -147,13 +147,17 @@ def run_msccl(text, seed=0, capacity=1):
                 while len(queue) >= capacity:
                     yield False
                 queue.append(memory.read(*src, count))
-            elif kind in ("r", "rrc"):
-                queue = queues[recv, rank, chan]
-                while not queue:
+            elif kind in ("r", "rrc", "rcs", "rrs", "rrcs"):
+                queue, onward = queues[recv, rank, chan], queues[rank, send, chan]
+                while not queue or (kind[-1] == "s" and len(onward) >= capacity):
                     yield False
                 values = queue.popleft()
                 assert len(values) == count, "a send and its receive differ in count"
-                memory.write(*dst, values if kind == "r" else plus(values, memory.read(*src, count)))
+                values = plus(values, memory.read(*src, count)) if kind[:2] == "rr" else values
+                if kind != "rrs":
+                    memory.write(*dst, values)
+                if kind[-1] == "s":
+                    onward.append(values)
             elif kind == "cpy":
                 memory.write(*dst, memory.read(*src, count))
             elif kind == "re":

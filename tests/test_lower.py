@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import linkstep
 import runtimes
 from linkstep.errors import LinkstepError
-from linkstep.lower import TARGETS, chunk_grid, lower, program_of
+from linkstep.lower import TARGETS, chunk_grid, lower
 from linkstep.schedule import COLLECTIVES, Schedule
 from linkstep.topology import Topology
 from linkstep.verify import verify_text
@@ -47,13 +47,10 @@ outofplace="1" minBytes="0" maxBytes="1099511627776">
 </tb>
 </gpu>
 <gpu id="1" i_chunks="2" o_chunks="2" s_chunks="0">
-<tb id="0" send="-1" recv="0" chan="0">
-<step s="0" type="rrc" srcbuf="i" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="1" />
-<step s="1" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0" />
-</tb>
-<tb id="1" send="0" recv="-1" chan="0">
+<tb id="0" send="0" recv="0" chan="0">
 <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0" />
-<step s="1" type="s" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="0" deps="0" hasdep="0" />
+<step s="1" type="rrcs" srcbuf="i" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0" />
+<step s="2" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0" />
 </tb>
 </gpu>
 </algo>
@@ -207,7 +204,8 @@ def test_limits_are_kept(to, recipe):
                 if step.get("depid") != "-1":
                     assert gpu[int(step.get("depid"))][int(step.get("deps"))].get("hasdep") == "1"
     kinds = {step.get("type") for step in algo.iter("step")}
-    assert kinds <= ({"s", "r", "re", "cpy", "nop"} if to == "rccl" else {"s", "r", "rrc", "cpy", "nop"})
+    fused = {"rrc", "rcs", "rrs", "rrcs"}
+    assert kinds <= {"s", "r", "cpy", "nop"} | ({"re"} if to == "rccl" else fused)
     assert not re.search(r"\t|  |'", text) and text.isascii()
 
 
@@ -253,8 +251,3 @@ def test_names_are_safe_for_every_parser():
     for to in TARGETS:
         runtimes.run(lower(schedule, to).text, to)
     assert len(ElementTree.fromstring(lower(schedule, "msccl").text).get("name")) < 256
-
-
-def test_program_of_has_no_limits():
-    program = program_of(linkstep.parse("UniRing(1,66)").build("allreduce"))
-    assert max(len(tb.instructions) for blocks in program.ranks for tb in blocks) == 130

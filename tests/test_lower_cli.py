@@ -1,4 +1,4 @@
-"""``linkstep lower`` and ``linkstep simulate``, in process and on exact text."""
+"""``linkstep lower``, in process and on exact text."""
 
 import argparse
 import json
@@ -7,17 +7,16 @@ import pytest
 
 import linkstep
 import runtimes
-from linkstep.cli import _lower, _simulate
+from linkstep.cli import _lower
 from linkstep.errors import FileError, LinkstepError
-
-COMMANDS = {c.name: c for c in (_lower.COMMAND, _simulate.COMMAND)}
 
 LOWERED = """\
 K_{2,2}: allreduce, out of place, lowered to msccl and verified
-  schedule  4 alpha + 3/2 M/B
-  data in   8 chunks, 0 more of scratch
-  messages  40 over 1 channel
-  a rank    4 threadblocks; 80 instructions in all
+  schedule      4 alpha + 3/2 M/B
+  data in       8 chunks, 0 more of scratch
+  messages      40 over 1 channel
+  a rank        at most 4 threadblocks
+  instructions  80 in all
 the runtime picks it up if
   ranks        4
   environment  MSCCL_XML_FILES=a.xml NCCL_ALGO=MSCCL,RING,TREE
@@ -27,38 +26,30 @@ the runtime picks it up if
 saved to a.xml
 """
 
-SIMULATED = """\
-Torus(4,4): allreduce of 1MB, simulated
-  schedule      8 alpha + 15/8 M/B = 230us
-  simulated     220us, 4.3% faster
-  instructions  1600
-drawn to t.svg
-"""
-
 
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch):
     """Run a command as ``linkstep`` would, in an empty folder; return what it printed."""
     monkeypatch.chdir(tmp_path)
 
-    def call(name: str, *argv: str) -> str:
+    def call(*argv: str) -> str:
         parser = argparse.ArgumentParser()
-        COMMANDS[name].add_arguments(parser)
-        assert COMMANDS[name].run(parser.parse_args(argv)) == 0
+        _lower.COMMAND.add_arguments(parser)
+        assert _lower.COMMAND.run(parser.parse_args(argv)) == 0
         return capsys.readouterr().out
 
     return call
 
 
 def test_lower(run, tmp_path):
-    assert run("lower", "K_{2,2}", "--to", "msccl", "-o", "a.xml") == LOWERED
+    assert run("K_{2,2}", "--to", "msccl", "-o", "a.xml") == LOWERED
     runtimes.run((tmp_path / "a.xml").read_text(), "msccl")
 
 
 @pytest.mark.parametrize("to", ["msccl-azure", "rccl", "mscclpp", "cpu"])
 def test_lower_json(run, tmp_path, to):
     argv = ["Diamond", "--to", to, "-o", "a", "--collective", "allgather", "--inplace", "--min-bytes", "1KiB", "--json"]
-    facts = json.loads(run("lower", *argv))
+    facts = json.loads(run(*argv))
     assert (facts["to"], facts["inplace"], facts["ranks"], facts["min_bytes"]) == (to, True, 8, 1024)
     runtimes.run((tmp_path / "a").read_text(), to)
 
@@ -66,11 +57,11 @@ def test_lower_json(run, tmp_path, to):
 def test_lower_files(run, tmp_path):
     linkstep.save(linkstep.parse("K_4").build("reduce", 2), "reduce.npz")
     linkstep.save(linkstep.parse("K_4").topology(), "wiring.csv")
-    assert "K_4: reduce, " in run("lower", "reduce.npz", "--to", "cpu", "-o", "a.xml")
+    assert "K_4: reduce, " in run("reduce.npz", "--to", "cpu", "-o", "a.xml")
     assert 'root="2"' in (tmp_path / "a.xml").read_text()
-    assert "K_4: broadcast, " in run("lower", "wiring.csv", "--to", "cpu", "--collective", "broadcast", "-o", "a.xml")
+    assert "K_4: broadcast, " in run("wiring.csv", "--to", "cpu", "--collective", "broadcast", "-o", "a.xml")
     with pytest.raises(LinkstepError, match="the file holds a reduce, not the allgather of --collective"):
-        run("lower", "reduce.npz", "--to", "cpu", "--collective", "allgather", "-o", "a.xml")
+        run("reduce.npz", "--to", "cpu", "--collective", "allgather", "-o", "a.xml")
 
 
 @pytest.mark.parametrize(
@@ -84,16 +75,5 @@ def test_lower_files(run, tmp_path):
 )
 def test_lower_refuses(run, tmp_path, argv, message):
     with pytest.raises((LinkstepError, FileError), match=message):
-        run("lower", *argv)
+        run(*argv)
     assert not list(tmp_path.iterdir())
-
-
-def test_simulate(run, tmp_path):
-    assert run("simulate", "Torus(4,4)", "--timeline", "t.svg") == SIMULATED
-    assert "</svg>" in (tmp_path / "t.svg").read_text()
-
-
-def test_simulate_json(run):
-    facts = json.loads(run("simulate", "K_{4,4}", "--collective", "allgather", "--size", "1MiB", "--json"))
-    assert facts["cost"] == "2 alpha + 7/8 M/B"
-    assert facts["simulated_seconds"] == pytest.approx(20e-6 + 7 / 8 * 2**20 * 8 / 100e9)

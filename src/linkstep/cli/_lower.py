@@ -50,6 +50,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--channels", type=int, metavar="C", help="channels a link; default: the fewest that fit")
     parser.add_argument("--instances", type=int, default=1, metavar="I", help="cut messages into I, sent side by side")
     parser.add_argument("--chunks", type=int, metavar="P", help="chunks a shard; default: the fewest that do")
+    parser.add_argument(
+        "--gather",
+        metavar="BYTES",
+        help="send pieces of BYTES or less, when the data is --max-bytes, together with others of their step and link; "
+        "default: what pays, 512B for cpu, else 0B",
+    )
     parser.add_argument("--min-bytes", default="0B", metavar="BYTES", help="smallest data to use it for; default: 0B")
     parser.add_argument("--max-bytes", metavar="BYTES", help="largest data to use it for; default: 1TiB")
     add_json(parser)
@@ -89,7 +95,8 @@ def _facts(lowered: Lowered, args: argparse.Namespace, window: tuple[int, int]) 
         "messages": len(plan.messages),
         "threadblocks": None if program is None else max(len(blocks) for blocks in program.ranks),
         "instructions": None if program is None else program.num_instructions,
-        "scratch_chunks": max(s for _, _, s in plan.sizes),
+        "fused": None if program is None else program.num_fused,
+        "scratch_chunks": max(s for _, _, s in (plan.sizes if program is None else program.sizes)),
         "cost": str(cost_of(plan.schedule)),
         "min_bytes": window[0],
         "max_bytes": window[1],
@@ -106,7 +113,8 @@ def _run(args: argparse.Namespace) -> int:
     schedule = schedule_of(read(args.topology), args.collective, args.root)
     lowered = lower(
         schedule, args.to, inplace=args.inplace, proto=args.proto, channels=args.channels, instances=args.instances,
-        chunks=args.chunks, min_bytes=window[0], max_bytes=window[1],
+        chunks=args.chunks, gather=None if args.gather is None else _bytes(args.gather, "--gather"),
+        min_bytes=window[0], max_bytes=window[1],
     )  # fmt: skip
     _verify(lowered)
     write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
@@ -127,7 +135,9 @@ def _print(name: str, facts: dict[str, Any]) -> None:
         ("messages", f"{facts['messages']} over {facts['channels']} channel{'s' * (facts['channels'] > 1)}"),
     ]
     if facts["threadblocks"] is not None:
-        fields.append(("a rank", f"{facts['threadblocks']} threadblocks; {facts['instructions']} instructions in all"))
+        fields.append(("a rank", f"at most {facts['threadblocks']} threadblocks"))
+        fused = f", {facts['fused']} of them receive and send on" if facts["fused"] else ""
+        fields.append(("instructions", f"{facts['instructions']} in all{fused}"))
     print_fields(fields)
     print("the runtime picks it up if")
     print_fields(_conditions(facts))

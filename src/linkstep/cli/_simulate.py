@@ -1,77 +1,163 @@
-"""``linkstep simulate``: run a lowered schedule on a simulated fabric, instruction by instruction."""
+"""``linkstep simulate``: run what a runtime would run, lowered here or read from its file, on a simulated fabric."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from linkstep.cli._common import Command, add_json, print_fields, print_json, read
-from linkstep.cli._lower import add_schedule_arguments, schedule_of
+from linkstep.cli._lower import schedule_of
 from linkstep.cost import Fabric, cost_of
-from linkstep.errors import LinkstepError
-from linkstep.lower import program_of
-from linkstep.simulate import Simulation, draw_timeline, simulate
+from linkstep.errors import FileError, LinkstepError
+from linkstep.files import SUFFIXES
+from linkstep.lower import TARGETS
+from linkstep.schedule import COLLECTIVES, Schedule
+from linkstep.simulate import Simulation, bound_time, draw_timeline, simulate, simulate_schedule, used_links
 from linkstep.units import format_time, parse_time
+from linkstep.verify import events_of
 
 TALLEST = 40
+MAX_BYTES = 2**29
+_SAME = 5e-4
+_OF_SCHEDULES = ("to", "collective", "channels", "instances")
+"""Options that a runtime file has settled already."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_schedule_arguments(parser)
+    parser.add_argument(
+        "topology", metavar="RECIPE|FILE", help="a recipe, a topology or schedule file, or a runtime's file as it is"
+    )
+    parser.add_argument("--to", choices=tuple(TARGETS), help="the runtime to lower a schedule for; default: msccl")
+    parser.add_argument("--collective", choices=COLLECTIVES, help="default: the file's own, else allreduce")
+    parser.add_argument("--root", type=int, default=0, metavar="NODE", help="of a broadcast or a reduce; default: 0")
+    parser.add_argument(
+        "--on",
+        metavar="RECIPE|FILE",
+        help="the topology a runtime's file runs on; default: a link for each pair it uses",
+    )
     parser.add_argument("--alpha", default="10us", metavar="TIME", help="latency of a hop; default: 10us")
     parser.add_argument("--bandwidth", default="100Gbps", metavar="RATE", help="B of a node; default: 100Gbps")
     parser.add_argument("--size", default="1MB", metavar="BYTES", help="the data in all; default: 1MB")
     parser.add_argument("--reduction", metavar="RATE", help="how fast a node adds up; default: infinitely")
     parser.add_argument("--instruction", default="0s", metavar="TIME", help="overhead an instruction; default: none")
-    parser.add_argument("--channels", type=int, default=1, metavar="C", help="channels a link; default: 1")
-    parser.add_argument("--instances", type=int, default=1, metavar="I", help="cut messages into I; default: 1")
+    parser.add_argument("--channels", type=int, metavar="C", help="channels a link; default: the fewest that fit")
+    parser.add_argument("--instances", type=int, metavar="I", help="cut messages into I; default: 1")
     parser.add_argument("--timeline", metavar="FILE", help="draw when each link is busy, to a .svg or .png file")
     add_json(parser)
 
 
-def _facts(done: Simulation, args: argparse.Namespace) -> dict[str, Any]:
-    schedule = done.program.plan.schedule
+def _runtime_text(name: str) -> str | None:
+    """Return the text of a runtime's file; None if the name is that of a recipe or of a file of ours."""
+    path = Path(name)
+    suffix = path.suffix.lower()
+    if suffix != ".xml" and ((suffix in SUFFIXES and suffix != ".json") or not path.is_file()):
+        return None
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    if len(data) > MAX_BYTES:
+        raise FileError(f"{name}: more than {MAX_BYTES} bytes")
+    if suffix == ".json" and b'"gpus"' not in data:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{name}: not a text file: byte {error.start} is no UTF-8") from None
+
+
+def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
+    for option in _OF_SCHEDULES:
+        if getattr(args, option) is not None:
+            raise LinkstepError(f"--{option} is for schedules: {args.topology} is a runtime's file and runs as it is")
+    try:
+        events = events_of(text)
+    except FileError as error:
+        raise FileError(f"{args.topology}: {error}") from None
+    topology = used_links(events) if args.on is None else read(args.on).topology
+    if events.num_ranks == 1 or not topology.num_links:
+        raise LinkstepError(f"{args.topology}: nothing is sent, so there is nothing to simulate")
+    fabric = Fabric.of(args.alpha, args.bandwidth, topology.degree, args.reduction)
+    return simulate(events, topology, fabric, args.size, instruction_time=parse_time(args.instruction)), fabric
+
+
+def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
+    if args.on is not None:
+        raise LinkstepError("--on is for runtime files: a schedule runs on its own topology")
+    if schedule.topology.num_nodes == 1:
+        raise LinkstepError("one node alone has nothing to send")
+    fabric = Fabric.of(args.alpha, args.bandwidth, schedule.topology.degree, args.reduction)
+    instances = 1 if args.instances is None else args.instances
+    done = simulate_schedule(
+        schedule, args.to or "msccl", fabric, args.size, channels=args.channels, instances=instances,
+        instruction_time=parse_time(args.instruction),
+    )  # fmt: skip
+    return done, fabric
+
+
+def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
+    topology, busiest = done.topology, done.busiest
     return {
-        "recipe": schedule.topology.name or None,
-        "collective": schedule.collective,
+        "recipe": topology.name or None,
+        "file": args.topology if schedule is None else None,
+        "to": done.events.dialect,
+        "collective": done.events.collective,
+        "ranks": done.events.num_ranks,
+        "links": topology.num_links,
         "size": args.size,
         "alpha": args.alpha,
         "bandwidth": args.bandwidth,
-        "cost": str(cost_of(schedule)),
+        "cost": None if schedule is None else str(cost_of(schedule)),
         "predicted_seconds": done.predicted,
+        "bound_seconds": bound_time(done.events, fabric, args.size) if topology.bandwidth is None else None,
         "simulated_seconds": done.time,
-        "loss": done.loss,
-        "instructions": done.program.num_instructions,
+        "loss": None if schedule is None else done.loss,
+        "busiest_link": [int(topology.tail[busiest]), int(topology.head[busiest])],
+        "utilisation": done.utilisation,
+        "instructions": done.events.num_instructions,
         "timeline": args.timeline,
     }
 
 
+def _fields(done: Simulation, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    fields = []
+    change = ""
+    if done.predicted is not None:
+        fields.append(("schedule", f"{facts['cost']} = {format_time(done.predicted)}"))
+        far = abs(done.loss) > _SAME
+        change = f", {abs(done.loss):.1%} {'slower' if done.loss > 0 else 'faster'}" if far else ", the same"
+    elif facts["bound_seconds"] is not None:
+        fields.append(("at least", f"{format_time(facts['bound_seconds'])}, by bandwidth"))
+    a, b = facts["busiest_link"]
+    return [
+        *fields,
+        ("simulated", f"{format_time(done.time)}{change}"),
+        ("busiest link", f"{a} to {b}, {done.utilisation:.0%} of the time"),
+        ("instructions", str(facts["instructions"])),
+    ]
+
+
 def _run(args: argparse.Namespace) -> int:
-    schedule = schedule_of(read(args.topology), args.collective, args.root)
-    topology = schedule.topology
-    if topology.num_nodes == 1:
-        raise LinkstepError("one node alone has nothing to send")
-    fabric = Fabric.of(args.alpha, args.bandwidth, topology.degree, args.reduction)
-    program = program_of(schedule, channels=args.channels, instances=args.instances)
-    done = simulate(program, fabric, args.size, instruction_time=float(parse_time(args.instruction)))
+    text, schedule = _runtime_text(args.topology), None
+    if text is not None:
+        done, fabric = _run_file(text, args)
+    else:
+        schedule = schedule_of(read(args.topology), args.collective, args.root)
+        done, fabric = _run_schedule(schedule, args)
+    facts = _facts(done, schedule, fabric, args)
+    name = args.topology if schedule is None else facts["recipe"] or args.topology
     if args.timeline:
         from linkstep.plot import save_figure
 
-        height = min(max(3.0, 1.5 + topology.num_links / 6), TALLEST)
-        save_figure(lambda axes: draw_timeline(done, axes), args.timeline, (9, height))
-    facts = _facts(done, args)
+        height = min(max(3.0, 1.8 + done.topology.num_links / 6), TALLEST)
+        save_figure(lambda axes: draw_timeline(done, axes, Path(name).name), args.timeline, (9, height))
     if args.json:
         print_json(facts)
         return 0
-    print(f"{facts['recipe'] or args.topology}: {facts['collective']} of {args.size}, simulated")
-    change = f"{abs(done.loss):.1%} {'slower' if done.loss > 0 else 'faster'}" if abs(done.loss) > 5e-4 else "the same"
-    print_fields(
-        [
-            ("schedule", f"{facts['cost']} = {format_time(done.predicted)}"),
-            ("simulated", f"{format_time(done.time)}, {change}"),
-            ("instructions", str(facts["instructions"])),
-        ]
-    )
+    print(f"{name}: {facts['collective']} of {args.size} for {facts['to']}, simulated")
+    print_fields(_fields(done, facts))
     if args.timeline:
         print(f"drawn to {args.timeline}")
     return 0
@@ -79,8 +165,8 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="simulate",
-    help="run a lowered schedule on a simulated fabric, instruction by instruction",
-    example="linkstep simulate 'Torus(4,4)' --size 16MB --timeline links.svg",
+    help="run a schedule as lowered for a runtime, or a runtime's file, on a simulated fabric",
+    example="linkstep simulate 'Torus(4,4)' --to rccl --size 16MB --timeline links.svg",
     add_arguments=_add_arguments,
     run=_run,
 )

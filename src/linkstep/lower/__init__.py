@@ -4,9 +4,9 @@ A schedule becomes a ``Plan`` (chunks have places, messages have channels), the 
 dependencies), and a writer prints it. What is printed is proven elsewhere, by code that shares nothing with this.
 """
 
-from linkstep.lower._lower import MAX_BYTES, Lowered, lower, program_of
+from linkstep.lower._lower import MAX_BYTES, Lowered, lower
 from linkstep.lower._place import Options, chunk_grid, make_plan
-from linkstep.lower._program import Copy, Instruction, Message, Place, Plan, Program, Threadblock
+from linkstep.lower._program import Copy, Instruction, Message, Move, Place, Plan, Program, Threadblock
 from linkstep.lower._targets import TARGETS, Target
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Instruction",
     "Lowered",
     "Message",
+    "Move",
     "Options",
     "Place",
     "Plan",
@@ -25,5 +26,4 @@ __all__ = [
     "chunk_grid",
     "lower",
     "make_plan",
-    "program_of",
 ]

@@ -1,17 +1,15 @@
-"""From a plan to a program: a threadblock for each end of each channel, dependencies between them, nops.
+"""From a plan to a program: threadblocks for the ends of every connection, dependencies between them, nops.
 
-Every threadblock runs its part of one global order (step, link), in which a send stands right before its receive and
-every dependency points backwards. So a program never deadlocks, even if a connection holds one message only.
-
-Receiving and sending on are never one instruction (rcs, rrcs): that takes a threadblock that does both, one after the
-other, while these schedules keep every link busy both ways at once; and a chunk is mostly cut up before it goes on.
+Every threadblock runs its part of one order of all messages, in which every dependency points backwards. So a program
+never deadlocks, even if a connection holds one message only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from linkstep.lower._program import Instruction, Message, Place, Plan, Program, Threadblock
+from linkstep.lower._fuse import Connection, Fusion, fuse, unfused
+from linkstep.lower._program import Instruction, Message, Move, Place, Plan, Program, Threadblock, spread
 
 _At = tuple[int, int]  # (threadblock, logical position): before nops are counted
 
@@ -19,40 +17,49 @@ _At = tuple[int, int]  # (threadblock, logical position): before nops are counte
 class _Block:
     """A threadblock while it fills; ``awaited`` is how far it is known to be behind each other threadblock."""
 
-    def __init__(self, send: int, recv: int, channel: int, link: int) -> None:
-        self.send, self.recv, self.channel, self.link = send, recv, channel, link
+    def __init__(self, send: int, recv: int, channel: int) -> None:
+        self.send, self.recv, self.channel = send, recv, channel
         self.instructions: list[tuple[str, Place, Place, int, int]] = []
         self.depends: list[list[_At]] = []
         self.awaited: dict[int, int] = {}
 
 
 class _Rank:
-    """A rank while it fills: its threadblocks, and who wrote each chunk last."""
+    """A rank while it fills: its threadblocks, which of them serve which connections, who wrote each chunk last."""
 
     def __init__(self) -> None:
         self.blocks: list[_Block] = []
-        self.ids: dict[tuple[int, int, bool], int] = {}
+        self.senders: dict[Connection, int] = {}
+        self.receivers: dict[Connection, int] = {}
         self.writer: dict[Place, _At] = {}
+
+    def open(self, send: int, recv: int, channel: int) -> int:
+        self.blocks.append(_Block(send, recv, channel))
+        return len(self.blocks) - 1
 
     def add(
         self, tb: int, type: str, src: Place, dst: Place, count: int, step: int,
-        reads: Place | None = None, writes: Place | None = None,
+        reads: Sequence[Place] = (), writes: bool = False,
     ) -> None:  # fmt: skip
         """Append an instruction; it depends on whoever wrote the chunks it reads."""
         block = self.blocks[tb]
-        block.depends.append(self._dependencies(tb, reads, count))
+        block.depends.append(self._dependencies(tb, [p for place in reads for p in spread(place, count)]))
         at = (tb, len(block.instructions))
         block.instructions.append((type, src, dst, count, step))
-        if writes is not None:
-            for k in range(count):
-                self.writer[writes.after(k)] = at
+        if writes:
+            for place in spread(dst, count):
+                self.writer[place] = at
 
-    def _dependencies(self, tb: int, reads: Place | None, count: int) -> list[_At]:
+    def move(self, tb: int, move: Move, step: int) -> None:
+        """Append local work."""
+        reads = [move.src, move.dst] if move.type == "re" else [move.src]
+        self.add(tb, move.type, move.src, move.dst, move.count, step, reads, True)
+
+    def _dependencies(self, tb: int, reads: list[Place]) -> list[_At]:
         """Return the latest position to wait for in each other threadblock, if it was not waited for before."""
         latest: dict[int, int] = {}
-        for k in range(count if reads is not None else 0):
-            assert reads is not None
-            other, position = self.writer.get(reads.after(k), (tb, 0))
+        for place in reads:
+            other, position = self.writer.get(place, (tb, 0))
             latest[other] = max(latest.get(other, -1), position)
         latest.pop(tb, None)
         awaited = self.blocks[tb].awaited
@@ -61,49 +68,78 @@ class _Rank:
         return new
 
 
-def _open_blocks(plan: Plan) -> list[_Rank]:
-    """Make the threadblocks: on each rank receivers by (link, channel), then senders, then one for copies.
+def _open_blocks(plan: Plan, fusion: Fusion) -> list[_Rank]:
+    """Make the threadblocks of each rank: receivers, those that send on too among them, then senders, then copies.
 
     Receivers come first: dependencies point at them, and some runtimes number these with seven bits.
     """
     topology = plan.schedule.topology
+    tail, head = topology.tail.tolist(), topology.head.tolist()
     ranks = [_Rank() for _ in range(plan.num_ranks)]
-    used = sorted({(m.link, m.channel) for m in plan.messages})
-    for receives in (True, False):
-        for link, channel in used:
-            tail, head = int(topology.tail[link]), int(topology.head[link])
-            rank = ranks[head if receives else tail]
-            rank.ids[link, channel, receives] = len(rank.blocks)
-            send, recv = (-1, tail) if receives else (head, -1)
-            rank.blocks.append(_Block(send, recv, channel, link))
+    used = sorted({m.connection for m in plan.messages})
+    for connection in used:
+        rank, onward = ranks[head[connection[0]]], fusion.onward.get(connection)
+        send = -1 if onward is None else head[onward[0]]
+        rank.receivers[connection] = rank.open(send, tail[connection[0]], connection[1])
+        if onward is not None:
+            rank.senders[onward] = rank.receivers[connection]
+    for connection in used:
+        rank = ranks[tail[connection[0]]]
+        if connection not in rank.senders:
+            rank.senders[connection] = rank.open(head[connection[0]], -1, connection[1])
+    copying: dict[int, int] = {}
     for copy in plan.copies:
         rank = ranks[copy.rank]
-        if (-1, 0, False) not in rank.ids:
-            rank.ids[-1, 0, False] = len(rank.blocks)
-            rank.blocks.append(_Block(-1, -1, 0, -1))
-        rank.add(rank.ids[-1, 0, False], "cpy", copy.src, copy.dst, copy.count, 0)
+        tb = copying[copy.rank] if copy.rank in copying else rank.open(-1, -1, 0)
+        copying[copy.rank] = tb
+        rank.move(tb, Move("cpy", copy.src, copy.dst, copy.count), 0)
     return ranks
 
 
 def _send(rank: _Rank, m: Message) -> None:
-    rank.add(rank.ids[m.link, m.channel, False], "s", m.src, m.src, m.count, m.step, reads=m.src)
+    tb = rank.senders[m.connection]
+    for move in m.packs:
+        rank.move(tb, move, m.step)
+    rank.add(tb, "s", m.src, m.src, m.count, m.step, [m.src])
 
 
 def _receive(rank: _Rank, m: Message, splits: bool) -> None:
     """Receive, and reduce in the same instruction or in a second one."""
-    tb, base = rank.ids[m.link, m.channel, True], m.base
+    tb, base = rank.receivers[m.connection], m.base
     if base is None:
-        rank.add(tb, "r", m.dst, m.dst, m.count, m.step, writes=m.dst)
+        rank.add(tb, "r", m.dst, m.dst, m.count, m.step, writes=True)
     elif not splits:
-        rank.add(tb, "rrc", base, m.dst, m.count, m.step, reads=base, writes=m.dst)
+        rank.add(tb, "rrc", base, m.dst, m.count, m.step, [base], True)
     else:
         landing = m.landing
-        rank.add(tb, "r", landing, landing, m.count, m.step, writes=landing)
+        rank.add(tb, "r", landing, landing, m.count, m.step, writes=True)
         added = base if landing == m.dst else landing  # to the input it was received beside, or to the sum so far
-        rank.add(tb, "re", added, m.dst, m.count, m.step, reads=m.dst, writes=m.dst)
+        rank.add(tb, "re", added, m.dst, m.count, m.step, [m.dst], True)
+    for move in m.unpacks:
+        rank.move(tb, move, m.step)
 
 
-def _finish(rank: _Rank) -> tuple[Threadblock, ...]:
+def _send_on(rank: _Rank, m: Message, is_stored: bool) -> None:
+    """Receive a message and send what it makes on."""
+    tb = rank.receivers[m.connection]
+    if m.base is None:
+        rank.add(tb, "rcs", m.dst, m.dst, m.count, m.step, writes=True)
+    elif is_stored:
+        rank.add(tb, "rrcs", m.base, m.dst, m.count, m.step, [m.base], True)
+    else:
+        rank.add(tb, "rrs", m.base, m.base, m.count, m.step, [m.base])
+
+
+def _compact(rank: _Rank) -> dict[int, int]:
+    """Return a number for every chunk of scratch in use, in the same order, so that neighbours stay neighbours."""
+    used: set[int] = set()
+    for block in rank.blocks:
+        for _, src, dst, count, _ in block.instructions:
+            used.update(p.offset for place in (src, dst) if place.buffer == "s" for p in spread(place, count))
+    return {offset: k for k, offset in enumerate(sorted(used))}
+
+
+def _finish(rank: _Rank, scratch: dict[int, int]) -> tuple[Threadblock, ...]:
     """Write dependencies beyond the first as nops, number positions with these counted, mark who is waited for."""
     final: list[list[int]] = []
     for block in rank.blocks:
@@ -114,25 +150,36 @@ def _finish(rank: _Rank) -> tuple[Threadblock, ...]:
         final.append(positions)
     targets = {at for block in rank.blocks for depends in block.depends for at in depends}
     return tuple(
-        Threadblock(b.send, b.recv, b.channel, b.link, tuple(_instructions(tb, b, final, targets)))
+        Threadblock(b.send, b.recv, b.channel, tuple(_instructions(tb, b, final, targets, scratch)))
         for tb, b in enumerate(rank.blocks)
     )
 
 
-def _instructions(tb: int, block: _Block, final: list[list[int]], targets: set[_At]) -> Iterable[Instruction]:
+def _instructions(
+    tb: int, block: _Block, final: list[list[int]], targets: set[_At], scratch: dict[int, int]
+) -> Iterable[Instruction]:
+    def at(place: Place) -> Place:
+        return Place("s", scratch[place.offset]) if place.buffer == "s" else place
+
     for k, ((type, src, dst, count, step), depends) in enumerate(zip(block.instructions, block.depends, strict=True)):
         awaits = [(other, final[other][position]) for other, position in depends]
         for early in awaits[:-1]:
-            yield Instruction("nop", src, dst, count, early, False, step)
-        yield Instruction(type, src, dst, count, awaits[-1] if awaits else None, (tb, k) in targets, step)
+            yield Instruction("nop", at(src), at(dst), count, early, False, step)
+        yield Instruction(type, at(src), at(dst), count, awaits[-1] if awaits else None, (tb, k) in targets, step)
 
 
 def make_program(plan: Plan, *, splits: bool) -> Program:
-    """Return the program of a plan; with ``splits``, receiving and reducing are two instructions (r, re)."""
+    """Return the program of a plan; with ``splits``, receiving, reducing and sending on are two instructions each."""
     topology = plan.schedule.topology
     tail, head = topology.tail.tolist(), topology.head.tolist()
-    ranks = _open_blocks(plan)
-    for message in plan.messages:
-        _send(ranks[tail[message.link]], message)
-        _receive(ranks[head[message.link]], message, splits)
-    return Program(plan, tuple(_finish(rank) for rank in ranks))
+    fusion = unfused(plan) if splits else fuse(plan)
+    ranks = _open_blocks(plan, fusion)
+    for chain in fusion.chains:
+        messages = [plan.messages[k] for k in chain]
+        _send(ranks[tail[messages[0].link]], messages[0])
+        for k, m in zip(chain[:-1], messages[:-1], strict=True):
+            _send_on(ranks[head[m.link]], m, k not in fusion.passing)
+        _receive(ranks[head[messages[-1].link]], messages[-1], splits)
+    used = [_compact(rank) for rank in ranks]
+    sizes = tuple((i, o, len(scratch)) for (i, o, _), scratch in zip(plan.sizes, used, strict=True))
+    return Program(plan, tuple(_finish(rank, scratch) for rank, scratch in zip(ranks, used, strict=True)), sizes)

@@ -12,17 +12,15 @@ from xml.sax.saxutils import escape
 
 from linkstep._version import __version__
 from linkstep.cost import cost_of
-from linkstep.lower._program import Message, Place, Plan
+from linkstep.lower._program import Message, Move, Place, Plan, spread
 from linkstep.lower._xml import attributes
 
 
 class _Arrival(NamedTuple):
-    """A receive under way, and what to add where once it is complete (nothing where src is None)."""
+    """A receive under way, and what to do with it once it is complete."""
 
     position: int
-    src: Place | None
-    dst: Place
-    size: int
+    moves: tuple[Move, ...]
 
 
 class _Rank:
@@ -42,31 +40,38 @@ class _Rank:
         if positions:
             self.add("sync", {"ops": " ".join(str(p) for p in sorted(set(positions)))})
 
+    def over(self, place: Place, count: int) -> list[int]:
+        """Return the sends whose chunks are about to be written over."""
+        return [self.sending.pop(p) for p in spread(place, count) if p in self.sending]
+
     def receive(self, m: Message, peer: int) -> None:
         at = m.landing
-        over = [self.sending.pop(at.after(k)) for k in range(m.count) if at.after(k) in self.sending]
-        self.sync(over)
+        self.sync(self.over(at, m.count))
         place = {"dst": at.buffer, "dstoff": at.offset, "cnt": m.count}
         position = self.add("recv", {"peer": peer, "chan": m.channel, **place})
-        added = None if m.base is None else m.base if at == m.dst else at
-        self.arriving.append(_Arrival(position, added, m.dst, m.count))
+        moves = m.unpacks
+        if m.base is not None:
+            moves = (Move("re", m.base if at == m.dst else at, m.dst, m.count),)
+        self.arriving.append(_Arrival(position, moves))
 
     def finish(self, arrivals: list[_Arrival]) -> None:
-        """Wait for what the last step brought and add it up."""
-        self.sync([a.position for a in arrivals])
-        for a in arrivals:
-            if a.src is not None:
-                self.move("reduce", a.src, a.dst, a.size)
+        """Wait for what the last step brought, and add it up or bring it where it belongs."""
+        moves = [move for a in arrivals for move in a.moves]
+        over = [position for move in moves for position in self.over(move.dst, move.count)]
+        self.sync([a.position for a in arrivals] + over)
+        for move in moves:
+            self.move(move)
 
-    def move(self, element: str, src: Place, dst: Place, count: int) -> None:
-        where = {"src": src.buffer, "srcoff": src.offset, "dst": dst.buffer, "dstoff": dst.offset, "cnt": count}
-        self.add(element, where)
+    def move(self, move: Move) -> None:
+        where = {"src": move.src.buffer, "srcoff": move.src.offset, "dst": move.dst.buffer, "dstoff": move.dst.offset}
+        self.add("reduce" if move.type == "re" else "copy", {**where, "cnt": move.count})
 
     def send(self, m: Message, peer: int) -> None:
+        for move in m.packs:
+            self.move(move)
         place = {"src": m.src.buffer, "srcoff": m.src.offset, "cnt": m.count}
         position = self.add("send", {"peer": peer, "chan": m.channel, **place})
-        for k in range(m.count):
-            self.sending[m.src.after(k)] = position
+        self.sending.update((p, position) for p in spread(m.src, m.count))
 
 
 def _ranks(plan: Plan) -> list[_Rank]:
@@ -74,7 +79,7 @@ def _ranks(plan: Plan) -> list[_Rank]:
     tail, head = topology.tail.tolist(), topology.head.tolist()
     ranks = [_Rank() for _ in range(plan.num_ranks)]
     for copy in plan.copies:
-        ranks[copy.rank].move("copy", copy.src, copy.dst, copy.count)
+        ranks[copy.rank].move(Move("cpy", copy.src, copy.dst, copy.count))
     for _, group in groupby(plan.messages, key=lambda m: m.step):
         messages = list(group)
         before = [rank.arriving for rank in ranks]
@@ -95,7 +100,7 @@ def _quoted(text: str) -> str:
     return escape(text, {'"': "&quot;", "\n": " ", "\t": " ", "\r": " "})
 
 
-def cpu_xml(plan: Plan) -> str:
+def cpu_xml(plan: Plan, min_bytes: int, max_bytes: int) -> str:
     """Return CPU schedule XML of a plan that was made with slots."""
     head = {
         "format": "linkstep-cpu",
@@ -106,6 +111,8 @@ def cpu_xml(plan: Plan) -> str:
         "chunks": plan.num_chunks,
         "inplace": int(plan.inplace),
         "root": plan.root,
+        "minbytes": min_bytes,
+        "maxbytes": max_bytes,
         "linkstep": __version__,
         "cost": str(cost_of(plan.schedule)),
     }

@@ -8,7 +8,7 @@ from linkstep.errors import LinkstepError
 from linkstep.lower._blocks import make_program
 from linkstep.lower._cpu import cpu_xml
 from linkstep.lower._mscclpp import mscclpp_json
-from linkstep.lower._place import Options, make_plan, shard_chunks
+from linkstep.lower._place import Options, make_plan, num_chunks
 from linkstep.lower._program import Plan, Program
 from linkstep.lower._targets import MAX_CHUNKS, TARGETS, Excess, Target, check_asked, excesses, target_named
 from linkstep.lower._xml import msccl_xml
@@ -32,59 +32,77 @@ class Lowered:
     """Channels a link (and instance) has."""
 
 
-def program_of(schedule: Schedule, *, inplace: bool = False, channels: int = 1, instances: int = 1) -> Program:
-    """Return the program without any runtime's limits: what ``linkstep.simulate`` runs."""
-    return make_program(make_plan(schedule, Options(inplace, None, channels, instances)), splits=False)
+@dataclass(frozen=True)
+class _Asked:
+    """What is lowered to what, and how."""
+
+    schedule: Schedule
+    target: Target
+    options: Options
+    channels: int | None
+    """Channels a link; None for the fewest that fit."""
+    proto: str
+    window: tuple[int, int]
+    gather: int | None
+    """Bytes of the largest piece to gather; None for what pays."""
 
 
-def _print(
-    schedule: Schedule, target: Target, options: Options, proto: str, window: tuple[int, int]
-) -> tuple[Lowered, list[Excess]]:
-    plan = make_plan(schedule, options)
+def _print(asked: _Asked, options: Options) -> tuple[Lowered, list[Excess]]:
+    target = asked.target
+    if options.channels > 1 and not target.splits:
+        staying = make_program(make_plan(asked.schedule, replace(options, stay=True)), splits=False)
+        options = replace(options, stay=2 * staying.num_fused >= len(staying.plan.messages))
+    plan = make_plan(asked.schedule, options)
     if target.name == "cpu":
-        return Lowered(cpu_xml(plan), target, plan, None, options.channels), []
+        return Lowered(cpu_xml(plan, *asked.window), target, plan, None, options.channels), []
     if target.name == "mscclpp":
-        text, broken = mscclpp_json(plan, target, *window)
+        text, broken = mscclpp_json(plan, target, *asked.window)
         return Lowered(text, target, plan, None, options.channels), broken
     program = make_program(plan, splits=target.splits)
     broken = list(excesses(program, target))
-    text = "" if broken else msccl_xml(program, target, proto, *window)
+    text = "" if broken else msccl_xml(program, target, asked.proto, *asked.window)
     return Lowered(text, target, plan, program, options.channels), broken
 
 
-def _fit(
-    schedule: Schedule, target: Target, options: Options, channels: int | None, proto: str, window: tuple[int, int]
-) -> tuple[Lowered | None, list[Excess]]:
+def _fit(asked: _Asked) -> tuple[Lowered | None, list[Excess]]:
     """Lower with the channels given, or with the fewest that fit; the limits broken are those of the last attempt."""
+    target = asked.target
     options = replace(
-        options, channels=1 if channels is None else channels, max_count=target.max_count, slots=target.splits
+        asked.options,
+        channels=1 if asked.channels is None else asked.channels,
+        max_count=target.max_count,
+        slots=target.splits,
     )
-    chunks = shard_chunks(schedule, options) * schedule.topology.num_nodes
+    chunks = num_chunks(asked.schedule, options)
     if target.max_count is not None and chunks > MAX_CHUNKS:  # before long work
         return None, [Excess("chunks of data", MAX_CHUNKS, chunks)]
-    lowered, broken = _print(schedule, target, options, proto, window)
-    while channels is None and broken and all(b.more_channels for b in broken) and options.channels < _MOST_CHANNELS:
+    gather = target.gather_bytes if asked.gather is None else asked.gather
+    options = replace(options, gather=gather * chunks // asked.window[1])
+    lowered, broken = _print(asked, options)
+    while asked.channels is None and broken and all(b.more_channels for b in broken):
+        if options.channels == _MOST_CHANNELS:
+            break
         enough = -(-broken[0].found * options.channels // broken[0].limit)
-        more = min(max(options.channels + 1, enough), _MOST_CHANNELS)
-        options = replace(options, channels=more)
+        options = replace(options, channels=min(max(options.channels + 1, enough), _MOST_CHANNELS))
         before = broken
-        lowered, broken = _print(schedule, target, options, proto, window)
+        lowered, broken = _print(asked, options)
         if broken and not all(b.more_channels for b in broken):
             broken = [*broken, *before]
     return lowered, broken
 
 
-def _remedies(schedule: Schedule, target: Target, options: Options, channels: int | None) -> str:
-    """Return what would fit instead: fewer instances, channels to be chosen, another runtime."""
+def _remedies(asked: _Asked) -> str:
+    """Return what would fit instead: channels to be chosen, fewer instances, another runtime."""
     found = []
-    if channels is not None and not _fit(schedule, target, options, None, "Simple", (0, 1))[1]:
+    if asked.channels is not None and not _fit(replace(asked, channels=None))[1]:
         found.append("leave out --channels")
-    plain = replace(options, instances=1, chunks=None)
-    if plain != options and not _fit(schedule, target, plain, None, "Simple", (0, 1))[1]:
+    plain = replace(asked, options=replace(asked.options, instances=1, chunks=None), channels=None, gather=0)
+    if plain.options != asked.options and not _fit(plain)[1]:
         found.append("leave out --instances and --chunks")
-    others = [t for t in TARGETS.values() if t != target and schedule.collective in t.collectives]
-    fits = (t.name for t in others if not _fit(schedule, t, plain, None, "Simple", (0, 1))[1])
-    name = next(fits, None)
+    if asked.gather and not _fit(replace(asked, gather=0))[1]:
+        found.append("leave out --gather")
+    others = [t for t in TARGETS.values() if t != asked.target and asked.schedule.collective in t.collectives]
+    name = next((t.name for t in others if not _fit(replace(plain, target=t))[1]), None)
     return " or ".join([*found, f"lower it to {name}"] if name else found)
 
 
@@ -97,12 +115,14 @@ def lower(
     channels: int | None = None,
     instances: int = 1,
     chunks: int | None = None,
+    gather: int | None = None,
     min_bytes: int = 0,
     max_bytes: int = MAX_BYTES,
 ) -> Lowered:
     """Lower a valid schedule (``linkstep.check``) to a runtime of ``TARGETS``; LinkstepError if it does not fit.
 
-    ``channels`` a link are chosen if not given: the fewest that fit.
+    ``channels`` a link are chosen if not given: the fewest that fit. Pieces that are ``gather`` bytes or less when the
+    data is ``max_bytes`` are gathered in scratch; if not given, where that pays.
 
     >>> import linkstep
     >>> lowered = lower(linkstep.parse("K_{2,2}").build("allreduce"), "msccl")
@@ -113,10 +133,15 @@ def lower(
     check_asked(target, schedule.collective, proto)
     if not 0 <= min_bytes < max_bytes < 2**63:
         raise LinkstepError(f"the size window must be 0 <= min < max < 2^63 bytes, not {min_bytes} to {max_bytes}")
+    if gather is not None and gather < 0:
+        raise LinkstepError(f"gather must be 0 bytes or more, not {gather}")
+    if gather and not target.gathers:
+        raise LinkstepError(f"{to} puts several pieces in one operation and has nothing to gather")
     options = Options(inplace, chunks, 1, instances)
-    lowered, broken = _fit(schedule, target, options, channels, proto, (min_bytes, max_bytes))
+    asked = _Asked(schedule, target, options, channels, proto, (min_bytes, max_bytes), gather)
+    lowered, broken = _fit(asked)
     if lowered is None or broken:
-        remedy = _remedies(schedule, target, options, channels)
         why = "; ".join(str(b) for b in broken)
-        raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {remedy or 'no runtime here has room'}")
+        remedy = _remedies(asked) or "no runtime here has room"
+        raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {remedy}")
     return lowered

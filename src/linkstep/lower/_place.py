@@ -14,6 +14,7 @@ from math import gcd
 import numpy as np
 
 from linkstep.errors import LinkstepError
+from linkstep.lower._gather import gathered
 from linkstep.lower._program import Copy, Message, Place, Plan
 from linkstep.schedule import Schedule
 from linkstep.topology import Ints
@@ -33,8 +34,12 @@ class Options:
     """Channels a link: its messages take turns."""
     instances: int = 1
     """Cut every message into so many pieces, each on channels of its own."""
+    stay: bool = False
+    """Whether a piece stays on the channel it came on, for who receives it to send it on; else channels take turns."""
     max_count: int | None = None
     """The most chunks one instruction may move."""
+    gather: int = 0
+    """Pieces of so many chunks or fewer go together with others of their step and link."""
     slots: bool = False
     """Whether receiving and reducing are two instructions, with scratch between."""
 
@@ -59,6 +64,12 @@ def shard_chunks(schedule: Schedule, options: Options) -> int:
     if moves > MAX_MOVES:
         raise LinkstepError(f"{width} chunks a shard: {moves} moves of a chunk, linkstep lowers at most {MAX_MOVES}")
     return width
+
+
+def num_chunks(schedule: Schedule, options: Options) -> int:
+    """Return how many chunks the data M is cut into."""
+    shards = 1 if schedule.collective in ("broadcast", "reduce") else schedule.topology.num_nodes
+    return shards * shard_chunks(schedule, options)
 
 
 def _reducing(schedule: Schedule) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -201,19 +212,28 @@ def _parallel(schedule: Schedule) -> list[int]:
 
 
 def _on_channels(messages: Iterator[Message], schedule: Schedule, options: Options) -> Iterator[Message]:
-    """Cut messages into pieces and put each on the least busy of its link's channels; parallel links share none."""
+    """Cut messages into pieces and put each on the least used of its link's channels; parallel links share none.
+
+    Pieces that stay take the one they came on, if it is as little used; a rank's own begin by its number.
+    """
     parallel, width = _parallel(schedule), options.channels * options.instances
-    used = np.zeros((schedule.topology.num_links, width), np.int64)
+    tail, head = schedule.topology.tail.tolist(), schedule.topology.head.tolist()
+    used = [[0] * width for _ in parallel]
+    came: dict[tuple[int, Place], int] = {}
     for message in messages:
-        each = message.count // options.instances
+        each, link = message.count // options.instances, message.link
         for instance in range(options.instances):
             part = _piece(message, instance * each, each, 0)
+            first = instance * options.channels
             for start, count in _split(part, options.max_count):
-                busy = used[message.link, instance * options.channels : (instance + 1) * options.channels]
-                turn = int(busy.argmin())
-                busy[turn] += 1
-                channel = parallel[message.link] * width + instance * options.channels + turn
-                yield _piece(part, start, count, channel)
+                busy = used[link][first : first + options.channels]
+                turn = busy.index(min(busy))
+                if options.stay:
+                    before = came.get((tail[link], part.src.after(start)), tail[link] % options.channels)
+                    turn = before if busy[before] == busy[turn] else turn
+                    came[head[link], part.dst.after(start)] = turn
+                used[link][first + turn] += 1
+                yield _piece(part, start, count, parallel[link] * width + first + turn)
 
 
 def _with_slots(messages: Iterator[Message], schedule: Schedule, layout: _Layout) -> Iterator[Message]:
@@ -244,6 +264,8 @@ def make_plan(schedule: Schedule, options: Options) -> Plan:
     """Return the plan of a schedule, which must be valid (``linkstep.check``)."""
     layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
     messages = _on_channels(_merged(_single_chunks(schedule, layout)), schedule, options)
+    if options.gather:
+        messages = gathered(messages, schedule.topology, layout.scratch, options.gather, options.max_count)
     if options.slots:
         messages = _with_slots(messages, schedule, layout)
     done = tuple(messages)

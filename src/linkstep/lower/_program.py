@@ -6,6 +6,7 @@ printed from it. A ``Program`` has threadblocks and dependencies as MSCCL's inte
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +22,22 @@ class Place(NamedTuple):
     def after(self, count: int) -> Place:
         """Return the place ``count`` chunks on."""
         return Place(self.buffer, self.offset + count)
+
+
+def spread(place: Place, count: int) -> list[Place]:
+    """Return the places of ``count`` chunks from one on."""
+    buffer, offset = place
+    return [Place(buffer, x) for x in range(offset, offset + count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """``cpy``: dst = src, or ``re``: dst = dst + src, ``count`` chunks on one rank."""
+
+    type: str
+    src: Place
+    dst: Place
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +56,37 @@ class Message:
     dst: Place
     base: Place | None = None
     slot: Place | None = None
+    packs: tuple[Move, ...] = ()
+    """What the tail does before it sends, to gather scattered chunks."""
+    unpacks: tuple[Move, ...] = ()
+    """What the head does with what it received, to scatter them again."""
 
     @property
     def landing(self) -> Place:
         """Where the data arrives if receiving and reducing are two instructions."""
         return self.dst if self.slot is None else self.slot
+
+    @property
+    def connection(self) -> tuple[int, int]:
+        """(link, channel)."""
+        return self.link, self.channel
+
+    @property
+    def reads(self) -> list[Place]:
+        """The chunks that it needs on the tail."""
+        return [p for move in self.packs for p in spread(move.src, move.count)] or spread(self.src, self.count)
+
+    @property
+    def adds_to(self) -> list[Place]:
+        """The chunks that it needs on the head: what it is added to."""
+        if self.unpacks:
+            return [p for move in self.unpacks if move.type == "re" for p in spread(move.dst, move.count)]
+        return [] if self.base is None else spread(self.base, self.count)
+
+    @property
+    def writes(self) -> list[Place]:
+        """The chunks that the head has from it in the end."""
+        return [p for move in self.unpacks for p in spread(move.dst, move.count)] or spread(self.dst, self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +132,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One step of a threadblock: s, r, cpy, re, rrc or nop; ``depends`` is a (threadblock, position) to wait for."""
+    """One step of a threadblock; ``depends`` is a (threadblock, position) to wait for.
+
+    Its type is a word of MSCCL: s send, r receive, rrc receive and add, rcs, rrs and rrcs the same and send on (rrs
+    without storing it), cpy, re add, nop.
+    """
 
     type: str
     src: Place
@@ -108,8 +155,6 @@ class Threadblock:
     send: int
     recv: int
     channel: int
-    link: int
-    """The topology's link that it sends to or receives from, -1 for local work."""
     instructions: tuple[Instruction, ...]
 
 
@@ -119,6 +164,17 @@ class Program:
 
     plan: Plan
     ranks: tuple[tuple[Threadblock, ...], ...]
+    sizes: tuple[tuple[int, int, int], ...]
+    """Chunks of input, output and scratch for each rank: no scratch for what is sent on without storing it."""
+
+    @property
+    def num_fused(self) -> int:
+        """Instructions that receive and send on."""
+        return sum(i.type in ("rcs", "rrs", "rrcs") for i in self.instructions())
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Yield the instructions of all ranks, nops too."""
+        return (instruction for blocks in self.ranks for tb in blocks for instruction in tb.instructions)
 
     @property
     def num_instructions(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from linkstep.errors import LinkstepError
 from linkstep.lower._program import Program
+from linkstep.schedule import COLLECTIVES
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Target:
     name: str
     collectives: dict[str, str]
     splits: bool = False
-    """Whether receiving and reducing must be two instructions."""
+    """Whether receiving, reducing and sending on must be instructions of their own."""
     max_count: int | None = None
     max_steps: int | None = None
     """Instructions a threadblock."""
@@ -24,6 +25,10 @@ class Target:
     """Threadblocks a rank."""
     max_channels: int | None = None
     protocols: tuple[str, ...] = ("Simple",)
+    gathers: bool = True
+    """Whether scattered pieces can be gathered in scratch; not where one operation sends several anyway."""
+    gather_bytes: int = 0
+    """Pieces up to this many bytes are gathered, where a message costs more than two copies of them."""
 
 
 _XML = {"allgather": "allgather", "allreduce": "allreduce"}
@@ -41,8 +46,15 @@ TARGETS: dict[str, Target] = {
         Target("msccl", _XML | {"reduce-scatter": "reduce_scatter"}, False, 71, 256, 108, 32, _PROTOCOLS),
         Target("msccl-azure", _XML | {"reduce-scatter": "reducescatter"}, False, 71, 64, 1024, 32, _PROTOCOLS),
         Target("rccl", _XML | {"reduce-scatter": "reducescatter"}, True, 71, 64, 64, 128, _PROTOCOLS),
-        Target("mscclpp", _XML | {"reduce-scatter": "reducescatter", "broadcast": "broadcast"}, True, None, 64),
-        Target("cpu", {c: c for c in ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce")}, True),
+        Target(
+            "mscclpp",
+            _XML | {"reduce-scatter": "reducescatter", "broadcast": "broadcast"},
+            True,
+            None,
+            64,
+            gathers=False,
+        ),
+        Target("cpu", {c: c for c in COLLECTIVES}, True, gather_bytes=512),
     )
 }
 
@@ -89,7 +101,7 @@ def excesses(program: Program, target: Target) -> Iterator[Excess]:
     )
     fixed = [
         ("ranks", MAX_RANKS_XML, n),
-        ("chunks in a buffer", MAX_CHUNKS, max(max(plan.num_chunks, *sizes) for sizes in plan.sizes)),
+        ("chunks in a buffer", MAX_CHUNKS, max(max(plan.num_chunks, *sizes) for sizes in program.sizes)),
         ("XML elements a rank reads", MAX_NODES_XML, nodes),
         ("threadblocks a rank", target.max_blocks, blocks),
         ("channels", target.max_channels, plan.num_channels),

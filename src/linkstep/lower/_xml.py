@@ -30,9 +30,9 @@ def attributes(pairs: Mapping[str, object]) -> str:
     return " ".join(f'{key}="{value}"' for key, value in pairs.items())
 
 
-def _xml_sizes(plan: Plan, rank: int) -> tuple[int, int, int]:
+def _xml_sizes(program: Program, rank: int) -> tuple[int, int, int]:
     """Return a gpu's buffer sizes; 0 for the buffer that lies inside the other in place, as msccl wants it."""
-    i, o, s = plan.sizes[rank]
+    plan, (i, o, s) = program.plan, program.sizes[rank]
     if plan.inplace and plan.schedule.collective == "allgather":
         i = 0
     if plan.inplace and plan.schedule.collective == "reduce-scatter":
@@ -77,7 +77,7 @@ def msccl_xml(program: Program, target: Target, proto: str, min_bytes: int, max_
     }
     lines = [f"<algo {attributes(head)}>", f"<!-- {describe(plan)} -->"]
     for rank, blocks in enumerate(program.ranks):
-        i, o, s = _xml_sizes(plan, rank)
+        i, o, s = _xml_sizes(program, rank)
         lines.append(f"<gpu {attributes({'id': rank, 'i_chunks': i, 'o_chunks': o, 's_chunks': s})}>")
         for tb, block in enumerate(blocks):
             peers = {"id": tb, "send": block.send, "recv": block.recv, "chan": block.channel}
