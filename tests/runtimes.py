@@ -67,27 +67,31 @@ def plus(a, b):
 
 def check_result(memories, coll, inplace, root, shard):
     """Compare with the collective's definition (docs/cpu-xml.md)."""
-    ranks = len(memories)
     given = [m.given for m in memories]
-    total = [sum(column) for column in zip(*given, strict=True)]
     for r, memory in enumerate(memories):
-        if coll == "allgather":
-            expected = [x for g in given for x in g]
-        elif coll == "reduce-scatter":
-            expected = total[r * shard : (r + 1) * shard]
-        elif coll == "allreduce":
-            expected = total
-        elif coll == "broadcast":
-            expected = given[root]
-        else:
-            expected = total if r == root else None
-        if expected is not None:
-            assert memory.read("o", 0, len(expected)) == expected, f"rank {r} of {ranks} has a wrong {coll}"
-        if not inplace:
-            assert memory.store["i"] == memory.given, f"rank {r}: the input was changed"
-        elif coll == "reduce-scatter":
-            kept = [x for k, x in enumerate(memory.store["i"]) if not r * shard <= k < (r + 1) * shard]
-            assert kept == [x for k, x in enumerate(memory.given) if not r * shard <= k < (r + 1) * shard]
+        check_rank(memory, r, given, coll, inplace, root, shard)
+
+
+def check_rank(memory, r, given, coll, inplace, root, shard):
+    """Compare what a rank has with what all were given."""
+    total = [sum(column) for column in zip(*given, strict=True)]
+    if coll == "allgather":
+        expected = [x for g in given for x in g]
+    elif coll == "reduce-scatter":
+        expected = total[r * shard : (r + 1) * shard]
+    elif coll == "allreduce":
+        expected = total
+    elif coll == "broadcast":
+        expected = given[root]
+    else:
+        expected = total if r == root else None
+    if expected is not None:
+        assert memory.read("o", 0, len(expected)) == expected, f"rank {r} of {len(given)} has a wrong {coll}"
+    if not inplace:
+        assert memory.store["i"] == given[r], f"rank {r}: the input was changed"
+    elif coll == "reduce-scatter":
+        kept = [x for k, x in enumerate(memory.store["i"]) if not r * shard <= k < (r + 1) * shard]
+        assert kept == [x for k, x in enumerate(given[r]) if not r * shard <= k < (r + 1) * shard]
 
 
 def run_all(actors, rng):
@@ -129,7 +133,9 @@ def run_msccl(text, seed=0, capacity=1):
         if coll == "allgather":
             assert (i, o) == ((0 if inplace else shard), chunks)
         sizes.append((i or (shard if coll == "allgather" else chunks), o or shard, s))
-    memories = make_memories(ranks, coll, inplace, -1, sizes, seed)
+    root = 0 if coll in ("broadcast", "reduce") else -1
+    shard = chunks if root == 0 else shard
+    memories = make_memories(ranks, coll, inplace, root, sizes, seed)
     queues, done = defaultdict(deque), defaultdict(int)
 
     def threadblock(rank, tb):
@@ -169,7 +175,7 @@ def run_msccl(text, seed=0, capacity=1):
 
     run_all([threadblock(int(g.get("id")), tb) for g in algo for tb in g], random.Random(seed))
     assert not any(queues.values()), "sent and never received"
-    check_result(memories, coll, inplace, -1, shard)
+    check_result(memories, coll, inplace, root, shard)
 
 
 def run_cpu(text, seed=0):
@@ -232,17 +238,37 @@ def run_cpu(text, seed=0):
     check_result(memories, coll, inplace, root, chunks if root >= 0 else chunks // ranks)
 
 
-def run_mscclpp(text, seed=0):
-    """Run an MSCCL++ plan; puts and signals leave through a proxy, in order, some time later."""
+def run_mscclpp(text, seed=0, runs=1):
+    """Run an MSCCL++ plan; puts and signals leave through a proxy, in order, some time later; now and then one sleeps.
+
+    Of several runs each rank begins the next when it has ended one, whatever the others do: its caller looks at the
+    output, gives another input, and takes back what was in the output. Scratch and signals stay as they are.
+    """
     top = json.loads(text)
     gpus, inplace = top["gpus"], top["inplace"]
     coll = COLL.get(top["collective"], top["collective"])
     root = 0 if coll == "broadcast" else -1
     sizes = [(g["input_chunks"], g["output_chunks"], g["scratch_chunks"]) for g in gpus]
+    shard = sizes[0][1] if root >= 0 else min(sizes[0][:2])
+    calls = [make_memories(len(gpus), coll, inplace, root, sizes, f"{seed} {k}") for k in range(runs)]
     memories = make_memories(len(gpus), coll, inplace, root, sizes, seed)
+    begun, ended = [0] * len(gpus), defaultdict(int)
     peers = [[p for c in g["channels"] for p in c["connected_to"]] for g in gpus]
     signals, outbox, arrived = defaultdict(int), defaultdict(deque), defaultdict(int)
-    running = [0]
+    running, rng, asleep = [len(gpus)], random.Random(f"sleep {seed}"), set()
+
+    def sleep(who, chance):
+        if rng.random() < chance:
+            asleep.add(who)
+            yield True
+            for _ in range(rng.choice([5, 20, 80])):
+                yield False
+            asleep.remove(who)
+
+    def clock():
+        """Goes on while somebody sleeps, or all would seem stuck."""
+        while running[0]:
+            yield bool(asleep)
 
     def other_end(rank, channel):
         """The k-th channel to a peer meets the peer's k-th channel to us."""
@@ -260,6 +286,7 @@ def run_mscclpp(text, seed=0):
             if not queue:
                 yield False
                 continue
+            yield from sleep(("proxy", rank, channel), 0.02)
             job = queue[0]
             if job is None:
                 signals[peer, end] += 1
@@ -270,10 +297,32 @@ def run_mscclpp(text, seed=0):
             queue.popleft()
             yield True
 
+    def caller(rank):
+        memory = memories[rank]
+        for k, call in enumerate(calls):
+            yield from sleep(("caller", rank), 0.1)
+            for buffer in "io":
+                memory.store[buffer][:] = call[rank].store[buffer]
+            begun[rank] = k + 1
+            yield True
+            while ended[rank, k] < len(gpus[rank]["threadblocks"]):
+                yield False
+            check_rank(memory, rank, [m.given for m in call], coll, inplace, root, shard)
+        running[0] -= 1
+
     def threadblock(rank, tb):
+        for k in range(runs):
+            while begun[rank] <= k:
+                yield False
+            yield from one_run(rank, tb)
+            ended[rank, k] += 1
+            yield True
+
+    def one_run(rank, tb):
         ids = [c for entry in tb["channels"] for c in entry["channel_ids"]]
         refs = [gpus[rank]["remote_buffers"][b] for e in tb["remote_buffer_refs"] for b in e["remote_buffer_ids"]]
         for op in tb["ops"]:
+            yield from sleep((rank, tb["id"]), 0.02)
             name, chans = op["name"], [ids[c] for c in op.get("channel_ids", [])]
             if name == "put":
                 for src, dst, chan in zip(op["src_buff"], op["dst_buff"], chans, strict=True):
@@ -305,14 +354,12 @@ def run_mscclpp(text, seed=0):
             else:
                 assert name == "nop", name
             yield True
-        running[0] -= 1
 
-    blocks = [(g["id"], tb) for g in gpus for tb in g["threadblocks"]]
-    running[0] = len(blocks)
-    proxies = [proxy(r, c) for r in range(len(gpus)) for c in range(len(peers[r]))]
-    run_all([*(threadblock(r, tb) for r, tb in blocks), *proxies], random.Random(seed))
+    actors = [clock(), *(caller(r) for r in range(len(gpus)))]
+    actors += [threadblock(g["id"], tb) for g in gpus for tb in g["threadblocks"]]
+    actors += [proxy(r, c) for r in range(len(gpus)) for c in range(len(peers[r]))]
+    run_all(actors, random.Random(seed))
     assert not any(signals.values()), "a signal nobody waited for"
-    check_result(memories, coll, inplace, root, sizes[0][1] if root >= 0 else min(sizes[0][:2]))
 
 
 def run(text, to, seed=0):

@@ -12,14 +12,16 @@ from linkstep.lower import TARGETS, chunk_grid, lower
 from linkstep.verify import verify_text
 
 SMALL, LARGE = 9, 64
+RINGS = {"UniRing": 1, "BiRing": 2, "ShiftedRing": 2}  # these have many steps
 CASES = [(to, collective) for to, target in TARGETS.items() for collective in target.collectives]
 EXPANSIONS = {
     "line graph": ["L(K_3)", "L(K_{2,2})", "L(K_{4,4})", "L(DBJMod(4,2))", "L^2(K_4)", "L^3(K_{2,2})", "L(Diamond)"],
-    "degree": ["K_3*2", "K_{2,2}*2", "Diamond*4", "DBJMod(2,4)*4", "C(7,{2,3})*9"],
-    "power": ["K_3^2", "UniRing(1,3)^2", "Diamond^2", "DBJMod(2,3)^2", "K_4^3", "K_{2,2}^3"],
-    "product": ["K_3 x K_2", "K_2 x UniRing(1,4)", "K_4 x C(7,{2,3})", "Diamond x Paley(7)", "K_{4,4} x K_8"],
+    "degree": ["K_3*2", "K_{2,2}*2", "Diamond*4", "DBJMod(2,4)*4"],
+    "power": ["K_3^2", "UniRing(1,3)^2", "UniRing(1,4)^3", "Diamond^2"],
+    "product": ["K_3 x K_2", "K_2 x UniRing(1,4)", "K_4 x C(7,{2,3})", "Diamond x Paley(7)"],
     "several": ["L(K_3*2)", "L(K_3)^2", "L(K_3^2)", "L(UniRing(1,4) x K_2)"],
 }
+MANY_PORTS = ["Q(6)", "K_{6,6}", "K_12", "J(6,2)", "Paley(13)", "TwistedTorus(3,3,6)", "Torus(3,4,5)"]
 NOT_LISTED = [  # of families that have too many members to list them by N and d
     "Cayley(Z4:Z2[3],{(1,0),(0,1)})",
     "Cayley(Z16:Z2[9],{(15,1),(5,0),(5,1),(4,0)})",
@@ -29,20 +31,25 @@ NOT_LISTED = [  # of families that have too many members to list them by N and d
 ]
 
 
+def largest(family, most: int, degree: int) -> list[str]:
+    members = [args for n in range(2, most + 1) for args in family.members(n, degree)]
+    return [family.format(*args) for args in members[-1:]]
+
+
 def listed() -> list[str]:
-    """The largest member of each family of at most 9 and of at most 64 nodes, with one to four ports."""
+    """The largest members of each family: of at most 9 nodes with one to four ports, of at most 64 with up to four."""
     found = []
     for family in FAMILIES:
         for degree in (1, 2, 3, 4):
-            for most in (SMALL, LARGE):
-                members = [args for n in range(2, most + 1) for args in family.members(n, degree)]
-                found += [family.format(*args) for args in members[-1:]]
+            found += largest(family, SMALL, degree)
+        ports = range(RINGS.get(family.name, 4), 0, -1)
+        found += next((several for d in ports if (several := largest(family, LARGE, d))), [])
     return found
 
 
 def cases() -> list:
     expanded = [recipe for several in EXPANSIONS.values() for recipe in several]
-    recipes = {r: linkstep.parse(r).num_nodes for r in [*listed(), *NOT_LISTED, *expanded]}
+    recipes = {r: linkstep.parse(r).num_nodes for r in [*listed(), *MANY_PORTS, *NOT_LISTED, *expanded]}
     return [pytest.param(r, marks=[pytest.mark.slow] * (n > SMALL), id=r) for r, n in recipes.items()]
 
 

@@ -119,7 +119,7 @@ def cut(path, size):
         (["K_4", "--size", "1"], "size '1' has no known unit: write it like 1MB or 1MiB"),
         (["K_4", "--alpha", "-1us"], ""),
         (["K_4", "--bandwidth", "0Gbps"], "bandwidth must be positive, not 0Gbps"),
-        (["K_4", "--collective", "reduce"], "msccl has no reduce: lower it to cpu"),
+        (["K_4", "--collective", "reduce", "--to", "mscclpp"], "mscclpp has no reduce: lower it to msccl or "),
         (["K_4", "--to", "nccl"], "argument --to: invalid choice"),
         (["K_4", "--on", "K_4"], "--on is for runtime files: a schedule runs on its own topology"),
         (["K_4", "--timeline", "a.pdf"], "a.pdf: the name of a plot must end in .svg or .png"),

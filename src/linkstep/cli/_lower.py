@@ -7,6 +7,7 @@ from typing import Any
 
 from linkstep.check import check
 from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
+from linkstep.cli._progress import progress_bar
 from linkstep.cli._schedule import Wanted, make_schedule
 from linkstep.cost import cost_of
 from linkstep.errors import LinkstepError
@@ -54,7 +55,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gather",
         metavar="BYTES",
         help="send pieces of BYTES or less, when the data is --max-bytes, together with others of their step and link; "
-        "default: what pays, 512B for cpu, else 0B",
+        "default: what pays, four or more of 512B for cpu, else none",
     )
     parser.add_argument("--min-bytes", default="0B", metavar="BYTES", help="smallest data to use it for; default: 0B")
     parser.add_argument("--max-bytes", metavar="BYTES", help="largest data to use it for; default: 1TiB")
@@ -77,7 +78,7 @@ def _verify(lowered: Lowered) -> None:
         raise LinkstepError(f"not written, the verifier refutes it ({errors[0]}): please report this")
 
 
-def _facts(lowered: Lowered, args: argparse.Namespace, window: tuple[int, int]) -> dict[str, Any]:
+def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
     plan, program = lowered.plan, lowered.program
     topology = plan.schedule.topology
     folder = args.output.rpartition("/")[0] or "."
@@ -98,8 +99,8 @@ def _facts(lowered: Lowered, args: argparse.Namespace, window: tuple[int, int]) 
         "fused": None if program is None else program.num_fused,
         "scratch_chunks": max(s for _, _, s in (plan.sizes if program is None else program.sizes)),
         "cost": str(cost_of(plan.schedule)),
-        "min_bytes": window[0],
-        "max_bytes": window[1],
+        "min_bytes": lowered.window[0],
+        "max_bytes": lowered.window[1],
         "environment": None if environment is None else environment.format(file=args.output, folder=folder),
         "divisible_by": plan.num_chunks * (16 if args.to == "mscclpp" else 1),
     }
@@ -111,14 +112,17 @@ def _run(args: argparse.Namespace) -> int:
         MAX_BYTES if args.max_bytes is None else _bytes(args.max_bytes, "--max-bytes"),
     )
     schedule = schedule_of(read(args.topology), args.collective, args.root)
-    lowered = lower(
-        schedule, args.to, inplace=args.inplace, proto=args.proto, channels=args.channels, instances=args.instances,
-        chunks=args.chunks, gather=None if args.gather is None else _bytes(args.gather, "--gather"),
-        min_bytes=window[0], max_bytes=window[1],
-    )  # fmt: skip
-    _verify(lowered)
+    gather = None if args.gather is None else _bytes(args.gather, "--gather")
+    with progress_bar("lower and verify", " passes") as bar:
+        bar(0, 2)
+        lowered = lower(
+            schedule, args.to, inplace=args.inplace, proto=args.proto, channels=args.channels, instances=args.instances,
+            chunks=args.chunks, gather=gather, min_bytes=window[0], max_bytes=window[1],
+        )  # fmt: skip
+        bar(1, 2)
+        _verify(lowered)
     write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
-    facts = _facts(lowered, args, window)
+    facts = _facts(lowered, args)
     if args.json:
         print_json(facts)
     else:
@@ -149,7 +153,8 @@ def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
     unit = "bytes" if facts["to"] == "mscclpp" else "elements"
     found = [("ranks", str(facts["ranks"]))]
     if facts["root"] is not None:
-        found.append(("root", str(facts["root"])))
+        blind = "" if facts["to"] == "cpu" else ", which it does not look at: let no other call be"
+        found.append(("root", f"{facts['root']}{blind}"))
     if facts["environment"] is not None:
         found.append(("environment", facts["environment"]))
     if facts["to"] == "mscclpp":

@@ -14,13 +14,13 @@ from linkstep.files import SUFFIXES
 from linkstep.lower import TARGETS
 from linkstep.schedule import COLLECTIVES, Schedule
 from linkstep.simulate import Simulation, bound_time, draw_timeline, simulate, simulate_schedule, used_links
-from linkstep.units import format_time, parse_time
+from linkstep.units import format_time, parse_size, parse_time
 from linkstep.verify import events_of
 
 TALLEST = 40
 MAX_BYTES = 2**29
 _SAME = 5e-4
-_OF_SCHEDULES = ("to", "collective", "channels", "instances")
+_OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
 """Options that a runtime file has settled already."""
 
 
@@ -43,6 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instruction", default="0s", metavar="TIME", help="overhead an instruction; default: none")
     parser.add_argument("--channels", type=int, metavar="C", help="channels a link; default: the fewest that fit")
     parser.add_argument("--instances", type=int, metavar="I", help="cut messages into I; default: 1")
+    parser.add_argument("--gather", metavar="BYTES", help="as for linkstep lower, at this size")
     parser.add_argument("--timeline", metavar="FILE", help="draw when each link is busy, to a .svg or .png file")
     add_json(parser)
 
@@ -92,6 +93,7 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
     instances = 1 if args.instances is None else args.instances
     done = simulate_schedule(
         schedule, args.to or "msccl", fabric, args.size, channels=args.channels, instances=instances,
+        gather=None if args.gather is None else int(parse_size(args.gather)),
         instruction_time=parse_time(args.instruction),
     )  # fmt: skip
     return done, fabric

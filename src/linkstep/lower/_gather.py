@@ -1,7 +1,7 @@
 """Send scattered small pieces as one message: the tail copies them together in scratch, the head copies them apart.
 
-Two copies a piece for one message less: this pays where a message costs more than two copies, so for small pieces, and
-only in runtimes whose messages cost more than their copies. What is neighbours on one side already is not copied there.
+Two copies a piece for one message less: this pays for several small pieces, in runtimes whose messages cost more than
+their copies. What is neighbours on one side already is not copied there.
 """
 
 from __future__ import annotations
@@ -62,11 +62,12 @@ def _together(batch: list[Message], tail: int, head: int, scratch: list[int]) ->
 
 
 def gathered(
-    messages: Iterator[Message], topology: Topology, scratch: list[int], largest: int, limit: int | None
+    messages: Iterator[Message], topology: Topology, scratch: list[int], largest: int, fewest: int, limit: int | None
 ) -> Iterator[Message]:
-    """Yield messages of which those of one step and connection, ``largest`` chunks or fewer each, are together.
+    """Yield messages of which those of one step and connection, ``largest`` chunks or less each, are together.
 
-    ``scratch`` is what each rank uses of it so far and is added to; ``limit`` is the most chunks of a message.
+    Unless they are fewer than ``fewest``. ``scratch`` is what each rank uses of it so far and is added to; ``limit`` is
+    the most chunks of a message.
     """
     tail, head = topology.tail.tolist(), topology.head.tolist()
     for _, group in groupby(messages, key=lambda m: (m.step, m.link)):
@@ -74,4 +75,7 @@ def gathered(
         for (_, alone), some in groupby(several, key=lambda m: (m.channel, m.count > largest)):
             for batch in [[m] for m in some] if alone else _batches(list(some), limit):
                 link = batch[0].link
-                yield _together(batch, tail[link], head[link], scratch) if len(batch) > 1 else batch[0]
+                if len(batch) < fewest:
+                    yield from batch
+                else:
+                    yield _together(batch, tail[link], head[link], scratch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from linkstep.errors import LinkstepError
 from linkstep.lower._blocks import make_program
 from linkstep.lower._cpu import cpu_xml
-from linkstep.lower._mscclpp import mscclpp_json
+from linkstep.lower._mscclpp import largest_message, mscclpp_json
 from linkstep.lower._place import Options, make_plan, num_chunks
 from linkstep.lower._program import Plan, Program
 from linkstep.lower._targets import MAX_CHUNKS, TARGETS, Excess, Target, check_asked, excesses, target_named
@@ -17,6 +17,8 @@ from linkstep.schedule import Schedule
 MAX_BYTES = 2**40
 """The default upper end of the size window: msccl never selects a file that says 0."""
 _MOST_CHANNELS = 32
+_FEWEST_GATHERED = 4
+"""Pieces for which gathering pays (python -m benchmarks.gather), unless it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Lowered:
     """Threadblocks, for the XML dialects."""
     channels: int
     """Channels a link (and instance) has."""
+    window: tuple[int, int]
+    """Bytes of data for which the runtime selects the file, from and to."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,22 @@ class _Asked:
 
 def _print(asked: _Asked, options: Options) -> tuple[Lowered, list[Excess]]:
     target = asked.target
-    if options.channels > 1 and not target.splits:
-        staying = make_program(make_plan(asked.schedule, replace(options, stay=True)), splits=False)
-        options = replace(options, stay=2 * staying.num_fused >= len(staying.plan.messages))
     plan = make_plan(asked.schedule, options)
     if target.name == "cpu":
-        return Lowered(cpu_xml(plan, *asked.window), target, plan, None, options.channels), []
+        return Lowered(cpu_xml(plan, *asked.window), target, plan, None, options.channels, asked.window), []
     if target.name == "mscclpp":
-        text, broken = mscclpp_json(plan, target, *asked.window)
-        return Lowered(text, target, plan, None, options.channels), broken
+        text, plan, broken = mscclpp_json(plan, target, *asked.window)
+        window = (asked.window[0], min(asked.window[1], largest_message(plan)))
+        return Lowered(text, target, plan, None, options.channels, window), broken
     program = make_program(plan, splits=target.splits)
     broken = list(excesses(program, target))
     text = "" if broken else msccl_xml(program, target, asked.proto, *asked.window)
-    return Lowered(text, target, plan, program, options.channels), broken
+    return Lowered(text, target, plan, program, options.channels, asked.window), broken
+
+
+def _goes_straight(program: Program | None) -> bool:
+    """Whether most messages are sent on by who receives them: with more channels they should stay on theirs."""
+    return program is not None and 2 * program.num_fused >= len(program.plan.messages)
 
 
 def _fit(asked: _Asked) -> tuple[Lowered | None, list[Excess]]:
@@ -77,13 +84,18 @@ def _fit(asked: _Asked) -> tuple[Lowered | None, list[Excess]]:
     if target.max_count is not None and chunks > MAX_CHUNKS:  # before long work
         return None, [Excess("chunks of data", MAX_CHUNKS, chunks)]
     gather = target.gather_bytes if asked.gather is None else asked.gather
-    options = replace(options, gather=gather * chunks // asked.window[1])
+    fewest = _FEWEST_GATHERED if asked.gather is None else 2
+    options = replace(options, gather=gather * chunks // asked.window[1], gather_fewest=fewest)
+    if options.channels > 1 and not target.splits:
+        plan = make_plan(asked.schedule, replace(options, channels=1))
+        options = replace(options, stay=_goes_straight(make_program(plan, splits=False)))
     lowered, broken = _print(asked, options)
     while asked.channels is None and broken and all(b.more_channels for b in broken):
         if options.channels == _MOST_CHANNELS:
             break
         enough = -(-broken[0].found * options.channels // broken[0].limit)
-        options = replace(options, channels=min(max(options.channels + 1, enough), _MOST_CHANNELS))
+        more = min(max(options.channels + 1, enough), _MOST_CHANNELS)
+        options = replace(options, channels=more, stay=options.stay or _goes_straight(lowered.program))
         before = broken
         lowered, broken = _print(asked, options)
         if broken and not all(b.more_channels for b in broken):
@@ -96,13 +108,14 @@ def _remedies(asked: _Asked) -> str:
     found = []
     if asked.channels is not None and not _fit(replace(asked, channels=None))[1]:
         found.append("leave out --channels")
-    plain = replace(asked, options=replace(asked.options, instances=1, chunks=None), channels=None, gather=0)
-    if plain.options != asked.options and not _fit(plain)[1]:
+    plain = replace(asked.options, instances=1, chunks=None)
+    if plain != asked.options and not _fit(replace(asked, options=plain, channels=None))[1]:
         found.append("leave out --instances and --chunks")
     if asked.gather and not _fit(replace(asked, gather=0))[1]:
         found.append("leave out --gather")
     others = [t for t in TARGETS.values() if t != asked.target and asked.schedule.collective in t.collectives]
-    name = next((t.name for t in others if not _fit(replace(plain, target=t))[1]), None)
+    elsewhere = (t.name for t in others if not _fit(replace(asked, target=t, channels=None, gather=0))[1])
+    name = next(elsewhere, None)
     return " or ".join([*found, f"lower it to {name}"] if name else found)
 
 

@@ -2,13 +2,19 @@
 
 A rank has a threadblock for each channel to each peer. At every step a threadblock puts its messages and signals, waits
 for its peer's signal, and meets the rank's other threadblocks at a barrier; then they share the reductions, and meet
-again. All start by telling those who will write to them that their buffers are theirs to write.
+again.
+
+Buffers may be written from outside once their owner's caller has given them, so who will be written to says hello when
+it starts, and is waited for. The first step would lose a latency by that, so what it brings lands in scratch, which no
+caller gives: there it stays in use until it is taken, and who put it waits for that at its end, for the sake of the
+next run. Any other signal that comes in time does for a hello, and any later one of that channel says that it is taken.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -25,7 +31,7 @@ _NOP = '{"name": "nop"}'
 
 
 class _Sum(NamedTuple):
-    """dst = the sum of sources, ``size`` chunks."""
+    """dst = the sum of sources, ``size`` chunks; a copy if there is one source."""
 
     dst: Place
     sources: tuple[Place, ...]
@@ -48,7 +54,11 @@ class _Block:
         self.ops: list[str] = []
         """As JSON, since most are written more than once."""
         self.buffers: list[int] = []
-        self.sends = self.receives = False
+        self.sends = False
+        self.asks = -1
+        """The step before which it waits for the peer's hello; -1 for none."""
+        self.takes = self.is_taken = False
+        """Whether it tells the peer that what the first step brought is taken, and whether the peer tells it so."""
 
     def remote(self, buffer: int) -> int:
         """Return the number this threadblock knows a remote buffer of its rank by."""
@@ -73,33 +83,65 @@ class _Gpu:
             self.remote.append((peer, buffer))
         return self.remote.index((peer, buffer))
 
-    def meet(self) -> None:
-        """Let all threadblocks of the rank wait for each other."""
+    @property
+    def meeting(self) -> str:
+        """The operation that lets all threadblocks of the rank wait for each other."""
         barrier = f'{{"name": "barrier", "barrier_id": 0, "num_threadblocks": {len(self.blocks)}}}'
+        return _NOP if len(self.blocks) == 1 else barrier
+
+    def meet(self) -> None:
         for block in self.blocks:
-            block.ops.append(_NOP if len(self.blocks) == 1 else barrier)
+            block.ops.append(self.meeting)
+
+    def end(self) -> None:
+        """Leave out a last meeting, after which nobody does anything."""
+        if all(block.ops and block.ops[-1] == self.meeting for block in self.blocks):
+            for block in self.blocks:
+                block.ops.pop()
 
 
-def _open(plan: Plan) -> list[_Gpu]:
-    """Make the threadblocks, the copies and the first handshake."""
+def _landed(plan: Plan) -> Plan:
+    """Give all that the first step brings a place in scratch, in the order of where it belongs."""
+    head = plan.schedule.topology.head.tolist()
+    size = [s for _, _, s in plan.sizes]
+    messages = list(plan.messages)
+    first = [k for k, m in enumerate(messages) if m.step == messages[0].step and m.slot is None]
+    for k in sorted(first, key=lambda k: messages[k].dst):
+        m, rank = messages[k], head[messages[k].link]
+        messages[k] = replace(m, slot=Place("s", size[rank]))
+        size[rank] += m.count
+    sizes = tuple((i, o, s) for (i, o, _), s in zip(plan.sizes, size, strict=True))
+    return replace(plan, sizes=sizes, messages=tuple(messages))
+
+
+def _open(plan: Plan, lands: bool) -> list[_Gpu]:
+    """Make the threadblocks, the copies and the hellos."""
     topology = plan.schedule.topology
     tail, head = topology.tail.tolist(), topology.head.tolist()
     gpus = [_Gpu() for _ in range(plan.num_ranks)]
-    used = sorted({(tail[m.link], head[m.link], m.channel) for m in plan.messages})
+    used: dict[tuple[int, int, int], set[int]] = {}
+    for m in plan.messages:
+        used.setdefault((tail[m.link], head[m.link], m.channel), set()).add(m.step)
     for a, b, channel in sorted({(*pair, c) for u, w, c in used for pair in ((u, w), (w, u))}):
         gpus[a].peers.append((b, channel))  # both ends list it: their k-th channels to each other are one
         gpus[a].blocks.append(_Block(len(gpus[a].blocks)))
-    for u, w, channel in used:
-        gpus[u].block(w, channel).sends = True
-        gpus[w].block(u, channel).receives = True
     for gpu in gpus:
         if not gpu.blocks:
             gpu.blocks.append(_Block(-1))
     for copy in plan.copies:
-        src, dst = _local(copy.src, copy.count), _local(copy.dst, copy.count)
-        gpus[copy.rank].blocks[0].ops.append(f'{{"name": "copy", "src_buff": [{src}], "dst_buff": [{dst}]}}')
-    for block in (block for gpu in gpus for block in gpu.blocks):
-        block.ops += [_on_channel("signal")] * block.receives + [_on_channel("wait"), _NOP] * block.sends
+        gpus[copy.rank].blocks[0].ops += _reductions(_Sum(copy.dst, (copy.src,), copy.count))
+    first = plan.messages[0].step if plan.messages else 0
+    for u, w, channel in sorted(used):
+        sender, receiver = gpus[u].block(w, channel), gpus[w].block(u, channel)
+        steps, back = used[u, w, channel], used.get((w, u, channel), set())
+        sender.sends = True
+        asks = min(steps - {first} if lands else steps, default=-1)
+        if asks >= 0 and min(back, default=asks) >= asks:
+            sender.asks = asks
+            receiver.ops.append(_on_channel("signal"))
+        # What an allreduce brings at first is in the sums that come back in the end.
+        if lands and first in steps and not back - {first} and plan.schedule.collective != "allreduce":
+            sender.is_taken = receiver.takes = True
     return gpus
 
 
@@ -118,34 +160,40 @@ def _puts(gpu: _Gpu, block: _Block, peer: int, messages: list[Message]) -> Itera
 
 
 def _sums(messages: list[Message]) -> list[_Sum]:
-    """Return what a rank has to add up of what a step brought, neighbouring chunks together."""
+    """Return what a rank has to do with what a step brought: copies as they came, sums of neighbours together."""
+    sums = [_Sum(m.dst, (m.slot,), m.count) for m in messages if m.base is None and m.slot is not None]
     cells: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for m in messages:
         if m.base is None:
             continue
-        (to, at), (buffer, offset) = m.dst, m.base if m.landing == m.dst else m.landing
+        (own, start), (buffer, offset) = (m.dst, m.base) if m.slot is None else (m.base, m.slot)
         for k in range(m.count):
-            cells.setdefault((to, at + k), [(to, at + k)]).append((buffer, offset + k))
-    sums: list[_Sum] = []
+            to = (m.dst.buffer, m.dst.offset + k)
+            cells.setdefault(to, [(own, start + k)]).append((buffer, offset + k))
+    last: tuple[str, int] | None = None
     following: list[tuple[str, int]] = []
     for dst, sources in sorted(cells.items()):
-        if sources == following:
+        if dst == last and sources == following:
             sums[-1] = sums[-1]._replace(size=sums[-1].size + 1)
         else:
             sums.append(_Sum(Place(*dst), tuple(Place(*p) for p in sources), 1))
-        following = [(buffer, offset + 1) for buffer, offset in sources]
+        last, following = (dst[0], dst[1] + 1), [(buffer, offset + 1) for buffer, offset in sources]
     return sums
 
 
 def _reductions(one: _Sum) -> list[str]:
     """Return the operations of one sum: as many as its sources need."""
+    dst = _local(one.dst, one.size)
+    if len(one.sources) == 1:
+        return [f'{{"name": "copy", "src_buff": [{_local(one.sources[0], one.size)}], "dst_buff": [{dst}]}}']
     ops: list[str] = []
-    rest = list(one.sources[1:])
+    so_far, *rest = one.sources
     while rest:
         some, rest = rest[: _SOURCES - 1], rest[_SOURCES - 1 :]
         ops += [_NOP] * bool(ops)
-        src, dst = ", ".join(_local(p, one.size) for p in (one.dst, *some)), _local(one.dst, one.size)
+        src = ", ".join(_local(p, one.size) for p in (so_far, *some))
         ops.append(f'{{"name": "re", "src_buff": [{src}], "dst_buff": [{dst}], "reduce_op": "sum"}}')
+        so_far = one.dst
     return ops
 
 
@@ -159,6 +207,7 @@ def _step(gpus: list[_Gpu], plan: Plan, messages: list[Message]) -> None:
         arrived[head[m.link]].append(m)
     for (u, w, channel), some in by_channel.items():
         block = gpus[u].block(w, channel)
+        block.ops += [_on_channel("wait"), _NOP] * (block.asks == some[0].step)
         block.ops += [*_puts(gpus[u], block, w, some), _NOP, _on_channel("signal")]
     for u, w, channel in by_channel:
         block = gpus[w].block(u, channel)
@@ -174,11 +223,17 @@ def _step(gpus: list[_Gpu], plan: Plan, messages: list[Message]) -> None:
             gpu.meet()
 
 
-def _gpus(plan: Plan) -> list[_Gpu]:
-    gpus = _open(plan)
-    for _, group in groupby(plan.messages, key=lambda m: m.step):
+def _gpus(plan: Plan, lands: bool) -> list[_Gpu]:
+    gpus = _open(plan, lands)
+    blocks = [block for gpu in gpus for block in gpu.blocks]
+    for step, group in groupby(plan.messages, key=lambda m: m.step):
         _step(gpus, plan, list(group))
-    for block in (block for gpu in gpus for block in gpu.blocks if block.sends):
+        for block in blocks:
+            block.ops += [_on_channel("signal")] * (block.takes and step == plan.messages[0].step)
+    for gpu in gpus:
+        gpu.end()
+    for block in (block for block in blocks if block.sends):
+        block.ops += [_on_channel("wait")] * block.is_taken
         # Or the input could be changed while a put still reads it. The executor flushes as many channels as the
         # operation has outputs (handleFlush of execution_kernel.hpp), so it gets one, which nothing touches.
         block.ops.append(_on_channel("flush")[:-1] + f', "dst_buff": [{_local(Place("o", 0), 1)}]}}')
@@ -205,25 +260,36 @@ def _gpu_text(rank: int, gpu: _Gpu, sizes: tuple[int, int, int]) -> str:
     )
 
 
-def _largest_message(plan: Plan) -> int:
+def largest_message(plan: Plan) -> int:
     """Return the bytes of input (of output in an allgather: what the executor compares) whose offsets all fit."""
     chunks = plan.sizes[0][1 if plan.schedule.collective == "allgather" else 0]
     return _OFFSETS * chunks // max(max(sizes) for sizes in plan.sizes)
 
 
-def mscclpp_json(plan: Plan, target: Target, min_bytes: int, max_bytes: int) -> tuple[str, list[Excess]]:
-    """Return the execution plan of a plan that was made with slots, or the limits that it breaks."""
-    gpus = _gpus(plan)
-    largest = _largest_message(plan)
+def _broken(plan: Plan, gpus: list[_Gpu], target: Target, min_bytes: int) -> list[Excess]:
     limits = [
         ("channels a rank", _PORTS, max(len(gpu.peers) for gpu in gpus), False),
         ("remote buffers a rank", _BUFFERS, max(len(gpu.remote) for gpu in gpus), False),
-        ("bytes of the smallest message", largest, min_bytes, False),
+        ("bytes of the smallest message", largest_message(plan), min_bytes, False),
         ("operations a threadblock", target.max_steps, max(len(b.ops) for gpu in gpus for b in gpu.blocks), True),
     ]
-    broken = [Excess(what, limit, found, more) for what, limit, found, more in limits if limit and found > limit]
+    return [Excess(what, limit, found, more) for what, limit, found, more in limits if limit and found > limit]
+
+
+def mscclpp_json(plan: Plan, target: Target, min_bytes: int, max_bytes: int) -> tuple[str, Plan, list[Excess]]:
+    """Return the execution plan of a plan that was made with slots, that plan as printed, and the limits it breaks.
+
+    With one step there is no later one by which a hello could have come, and nothing to gain by landing in scratch.
+    """
+    lands = len({m.step for m in plan.messages}) > 1
+    made = _landed(plan) if lands else plan
+    gpus = _gpus(made, lands)
+    broken = _broken(made, gpus, target, min_bytes)
+    if lands and broken:
+        made, gpus = plan, _gpus(plan, False)
+        broken = _broken(made, gpus, target, min_bytes)
     if broken:
-        return "", broken
+        return "", made, broken
     head = {
         "name": plan_name(plan),
         "linkstep": describe(plan),
@@ -235,7 +301,7 @@ def mscclpp_json(plan: Plan, target: Target, min_bytes: int, max_bytes: int) -> 
         "use_double_scratch_buffer": False,
         "buffer_alignment": 16,
         "min_message_size": min_bytes,
-        "max_message_size": min(max_bytes, largest),
+        "max_message_size": min(max_bytes, largest_message(made)),
     }
-    ranks = ",\n".join(_gpu_text(r, gpu, sizes) for r, (gpu, sizes) in enumerate(zip(gpus, plan.sizes, strict=True)))
-    return json.dumps(head)[:-1] + f', "gpus": [\n{ranks}\n]}}\n', broken
+    ranks = ",\n".join(_gpu_text(r, gpu, sizes) for r, (gpu, sizes) in enumerate(zip(gpus, made.sizes, strict=True)))
+    return json.dumps(head)[:-1] + f', "gpus": [\n{ranks}\n]}}\n', made, broken

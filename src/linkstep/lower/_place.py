@@ -39,7 +39,9 @@ class Options:
     max_count: int | None = None
     """The most chunks one instruction may move."""
     gather: int = 0
-    """Pieces of so many chunks or fewer go together with others of their step and link."""
+    """Pieces of so many chunks or less go together with others of their step and link ..."""
+    gather_fewest: int = 2
+    """... if there are at least so many of them."""
     slots: bool = False
     """Whether receiving and reducing are two instructions, with scratch between."""
 
@@ -112,7 +114,7 @@ class _Layout:
 
     def reserve_sum(self, rank: int, source: int, chunk: int) -> None:
         """Give the sum a rank will send a place in scratch, unless it has one in the output."""
-        if self.collective == "reduce-scatter" or (self.collective == "reduce" and not self.inplace):
+        if self.collective in ("reduce-scatter", "reduce"):  # a caller of reduce has an output at the root only
             self.sums[rank, source * self.width + chunk] = Place("s", self.scratch[rank])
             self.scratch[rank] += 1
 
@@ -176,6 +178,10 @@ def _follows(first: Message, count: int, message: Message) -> bool:
     return same_kind and message.base == first.base.after(count)
 
 
+def _joined(first: Message, count: int) -> Message:
+    return Message(first.step, first.link, first.channel, count, first.src, first.dst, first.base)
+
+
 def _merged(messages: Iterator[Message]) -> Iterator[Message]:
     """Join messages of one chunk each, of one link and step, whose chunks are neighbours."""
     first, count = next(messages, None), 1
@@ -184,13 +190,15 @@ def _merged(messages: Iterator[Message]) -> Iterator[Message]:
         if _follows(first, count, message):
             count += 1
         else:
-            yield replace(first, count=count)
+            yield _joined(first, count)
             first, count = message, 1
     if first is not None:
-        yield replace(first, count=count)
+        yield _joined(first, count)
 
 
 def _piece(message: Message, start: int, count: int, channel: int) -> Message:
+    if (start, count, channel) == (0, message.count, message.channel):
+        return message
     base = None if message.base is None else message.base.after(start)
     return Message(message.step, message.link, channel, count, message.src.after(start), message.dst.after(start), base)
 
@@ -265,7 +273,9 @@ def make_plan(schedule: Schedule, options: Options) -> Plan:
     layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
     messages = _on_channels(_merged(_single_chunks(schedule, layout)), schedule, options)
     if options.gather:
-        messages = gathered(messages, schedule.topology, layout.scratch, options.gather, options.max_count)
+        messages = gathered(
+            messages, schedule.topology, layout.scratch, options.gather, options.gather_fewest, options.max_count
+        )
     if options.slots:
         messages = _with_slots(messages, schedule, layout)
     done = tuple(messages)

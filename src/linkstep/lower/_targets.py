@@ -31,7 +31,8 @@ class Target:
     """Pieces up to this many bytes are gathered, where a message costs more than two copies of them."""
 
 
-_XML = {"allgather": "allgather", "allreduce": "allreduce"}
+_XML = {c: c for c in ("allgather", "allreduce", "broadcast", "reduce")}
+_PLUS = {c: c for c in ("allgather", "allreduce", "broadcast")} | {"reduce-scatter": "reducescatter"}
 _PROTOCOLS = ("Simple", "LL", "LL128")
 MAX_CHUNKS = 32767  # offsets are int16
 MAX_NODES_XML = 4095
@@ -46,14 +47,7 @@ TARGETS: dict[str, Target] = {
         Target("msccl", _XML | {"reduce-scatter": "reduce_scatter"}, False, 71, 256, 108, 32, _PROTOCOLS),
         Target("msccl-azure", _XML | {"reduce-scatter": "reducescatter"}, False, 71, 64, 1024, 32, _PROTOCOLS),
         Target("rccl", _XML | {"reduce-scatter": "reducescatter"}, True, 71, 64, 64, 128, _PROTOCOLS),
-        Target(
-            "mscclpp",
-            _XML | {"reduce-scatter": "reducescatter", "broadcast": "broadcast"},
-            True,
-            None,
-            64,
-            gathers=False,
-        ),
+        Target("mscclpp", _PLUS, True, None, 64, gathers=False),
         Target("cpu", {c: c for c in COLLECTIVES}, True, gather_bytes=512),
     )
 }

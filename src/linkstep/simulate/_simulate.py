@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,10 +291,11 @@ def simulate_schedule(
     channels: int | None = None,
     instances: int = 1,
     inplace: bool = False,
+    gather: int | None = None,
     instruction_time: Number = 0,
     tight: bool = False,
 ) -> Simulation:
-    """Lower a schedule to a runtime (``linkstep.lower``) and run the text on the schedule's topology.
+    """Lower a schedule to a runtime (``linkstep.lower``), for this size, and run the text on the schedule's topology.
 
     >>> import linkstep
     >>> schedule = linkstep.parse("K_{4,4}").build("allreduce")
@@ -301,7 +303,10 @@ def simulate_schedule(
     >>> f"{done.time * 1e6:.0f} of {done.predicted * 1e6:.0f} us"
     '180 of 180 us'
     """
-    lowered = lower(schedule, to, channels=channels, instances=instances, inplace=inplace)
+    most = max(ceil(parse_size(size)), 1)
+    lowered = lower(
+        schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most
+    )
     return simulate(
         events_of(lowered.text, to), schedule.topology, fabric, size,
         instruction_time=instruction_time, tight=tight, predicted=predicted_time(schedule, fabric, size),

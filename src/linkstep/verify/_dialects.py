@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkstep.verify._collectives import is_divided, sizes
+from linkstep.verify._collectives import ROOTED, is_divided, sizes
 from linkstep.verify._msccl import (
     GPU_I,
     GPU_ID,
@@ -185,6 +185,10 @@ def _check_selection(file: MscclFile, dialect: Dialect, findings: Findings) -> N
         findings.warn("window", f"neither inplace nor outofplace is 1: {name} never selects this file")
     if not dialect.needs and algo["inplace"] == "1" and algo.get("outofplace") == "1":
         findings.warn("window", f"{name} ignores outofplace: with inplace=1 it skips calls out of place")
+    if collective_of(file) in ROOTED:
+        findings.warn(
+            "root", f"{name} selects this file whatever the root of a call is, and the result is for one root"
+        )
     if file.nchunks > 0 and file.nchunks & (file.nchunks - 1):
         times = f", times {file.ngpus} ranks," if is_divided(collective_of(file) or "") else ""
         findings.warn(
