@@ -167,10 +167,17 @@ def test_small_data_needs_fewer_slots():
 
 def test_slots_are_smaller_in_one_runtime():
     """A slot of LL has 32 KiB of data, in RCCL 16; there is a second opinion on Simple only, these are large."""
-    for program, size in ((foreign.halving_doubling(32), 2**14 * 32), (foreign.allpairs_allreduce(9), 2**13 * 81)):
+    allpairs = foreign.allpairs_allreduce(9)
+    for program, dialect, size in (
+        (foreign.halving_doubling(32), "msccl-azure", 2**14 * 32),
+        (allpairs, "msccl-azure", 2**14 * 81),
+        (allpairs, "rccl", 2**13 * 81),
+    ):
         for most in (0, size, size + 1):
-            found = verify_text(program.text("LL", **IN | {"maxBytes": most}), "msccl-azure").errors
+            found = verify_text(program.text("LL", **IN | {"maxBytes": most}), dialect).errors
             assert [f.message.split()[-1] for f in found] == ([] if most == size else [str(size)])
+    between = allpairs.text("LL", **IN | {"maxBytes": 2**14 * 81})
+    assert verify_text(between).dialects == ("msccl", "msccl-azure")
 
 
 @pytest.mark.parametrize(("proto", "slots"), [("Simple", 2), ("LL", 8)])

@@ -30,13 +30,11 @@ def need(condition, what):
 class Program:
     """The program of an XML text, its numbers as integers."""
 
-    def __init__(self, text):
+    def __init__(self, text, rccl):
         algo = ET.fromstring(text)
         self.n, self.chunks = int(algo.get("ngpus")), int(algo.get("nchunksperloop"))
         self.channels, self.coll = int(algo.get("nchannels")), algo.get("coll").replace("_", "")
-        fits = {x.get("type") for x in algo.iter("step")} <= {"s", "r", "cpy", "re", "nop"}
-        fits = fits and {"outofplace", "minBytes", "maxBytes"} <= set(algo.keys())
-        self.slots, room = (RCCL_SLOTS if fits else SLOTS)[algo.get("proto")]
+        self.slots, room = (RCCL_SLOTS if rccl else SLOTS)[algo.get("proto")]
         most = int(algo.get("maxBytes", 134217728))
         self.at_once = max(1, min(71, room // -(-most // self.chunks))) if most else 1
         self.flags = (algo.get("inplace") == "1", algo.get("outofplace", "0") == "1")
@@ -207,10 +205,10 @@ class Program:
         return Counter((q, x) for q in range(self.n))
 
 
-def is_harmful(text, strict=True):
+def is_harmful(text, strict=True, rccl=False):
     """Return what is wrong with a program, or None; if strict, it must end where connections hold one message."""
     try:
-        program = Program(text)
+        program = Program(text, rccl)
         program.check()
         need(not strict or program.ends_at_one(), "hangs")
         for inplace in [f for f, on in zip((True, False), program.flags, strict=True) if on] or [False]:

@@ -14,6 +14,7 @@ from linkstep.verify._cpu import verify_cpu
 from linkstep.verify._dialects import DIALECTS as _MSCCL
 from linkstep.verify._dialects import check_dialect, collective_of, modes_of
 from linkstep.verify._engine import Task, check_plan
+from linkstep.verify._flow import Room, room_in
 from linkstep.verify._lift import lift, scratch_sizes
 from linkstep.verify._msccl import MscclFile, read_msccl
 from linkstep.verify._mscclpp import verify_mscclpp
@@ -71,22 +72,24 @@ def _guess(text: str) -> str:
 
 
 def _verify_msccl(file: MscclFile, dialect: str | None, strict: bool) -> Report:
-    """Rules and plan are the same for all runtimes, limits and modes are not."""
+    """Rules are the same for all runtimes; limits, modes and the room of connections are not."""
     common = Findings()
     check_rules(file, common)
-    plan = None if common.num_errors() else lift(file, strict, common)
     results: dict[str, Findings] = {}
-    proven: dict[tuple[bool, ...], Findings] = {}
+    proven: dict[tuple[Room, bool, bool], Findings] = {}
     for name in [dialect] if dialect else list(_MSCCL):
         findings = Findings()
         check_dialect(file, _MSCCL[name], findings)
         findings.extend(common)
-        if plan is not None:
-            modes = modes_of(file, _MSCCL[name])
-            if tuple(modes) not in proven:
-                proven[tuple(modes)] = Findings()
-                check_plan(_task(file), plan, modes, proven[tuple(modes)])
-            findings.extend(proven[tuple(modes)])
+        if not common.num_errors():
+            room, modes = room_in(name, file), modes_of(file, _MSCCL[name])
+            key = (room, True in modes, False in modes)
+            if key not in proven:
+                proven[key] = Findings()
+                plan = lift(file, room, strict, proven[key])
+                if plan is not None:
+                    check_plan(_task(file), plan, modes, proven[key])
+            findings.extend(proven[key])
         results[name] = findings
     accepted = tuple(name for name, findings in results.items() if not findings.num_errors())
     chosen = accepted[0] if accepted else min(results, key=lambda name: results[name].num_errors())

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkstep._kernels.flow import _run_flow
-from linkstep.verify._dialects import DEFAULT_MAX_BYTES, DIALECTS
+from linkstep.verify._dialects import DEFAULT_MAX_BYTES
 from linkstep.verify._msccl import (
     CNT,
     DEPID,
@@ -35,7 +35,6 @@ from linkstep.verify._msccl import (
     TB_ID,
     TB_STEPS,
     TYPE,
-    TYPES,
     WRITES_DST,
     Columns,
     MscclFile,
@@ -62,21 +61,9 @@ _ROOM = {"Simple": Room(2, 2**21), "LL": Room(8, 2**15), "LL128": Room(8, 576000
 _RCCL_ROOM = {"Simple": Room(2, 2**21), "LL": Room(8, 2**14), "LL128": Room(8, 50176)}
 
 
-def room_of(file: MscclFile) -> Room:
-    """Return the room of the file's protocol in the least of the runtimes that may take the file."""
-    rccl = DIALECTS["rccl"]
-    refused = [k for k, name in enumerate(TYPES) if name in rccl.refused_types]
-    fits = all(a in file.algo for a in rccl.needs) and not np.isin(file.steps[:, TYPE], refused).any()
-    return (_RCCL_ROOM if fits else _ROOM)[file.algo["proto"]]
-
-
-def chunks_per_slot(file: MscclFile) -> int:
-    """Return how many chunks of a step are sent at once in the largest call the file is selected for."""
-    largest = long_integer(file.algo, "maxBytes") if "maxBytes" in file.algo else DEFAULT_MAX_BYTES
-    if largest <= 0:
-        return 1
-    chunk = -(-largest // file.nchunks)
-    return min(max(room_of(file).slot_bytes // chunk, 1), MAX_COUNT)
+def room_in(dialect: str, file: MscclFile) -> Room:
+    """Return the room that a runtime gives to the file's protocol."""
+    return (_RCCL_ROOM if dialect == "rccl" else _ROOM)[file.algo["proto"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +73,22 @@ class Flow:
     """
 
     file: MscclFile
+    room: Room
     out: Ints
     into: Ints
     connection: Ints
     rows: Ints
     targets: Ints
+
+    @property
+    def at_once(self) -> int:
+        """How many chunks of a step are sent at once in the largest call the file is selected for."""
+        algo = self.file.algo
+        largest = long_integer(algo, "maxBytes") if "maxBytes" in algo else DEFAULT_MAX_BYTES
+        if largest <= 0:
+            return 1
+        chunk = -(-largest // self.file.nchunks)
+        return min(max(self.room.slot_bytes // chunk, 1), MAX_COUNT)
 
     def transfers(self, at_once: int) -> Ints:
         """Return the transfers of each step; one for a step that neither sends nor receives."""
@@ -102,8 +100,8 @@ class Flow:
         """Return the pairs (receive, send) of which the send cannot end before the receive has."""
         if not self.out.size:
             return np.zeros((0, 2), np.int64)
-        ends = np.cumsum(self.transfers(chunks_per_slot(self.file))[self.out])
-        before = np.searchsorted(ends, ends - room_of(self.file).slots, side="right") - 1
+        ends = np.cumsum(self.transfers(self.at_once)[self.out])
+        before = np.searchsorted(ends, ends - self.room.slots, side="right") - 1
         held = np.flatnonzero((before >= 0) & (self.connection[before] == self.connection))
         return np.stack([self.into[before[held]], self.out[held]], axis=1)
 
@@ -129,7 +127,7 @@ class Flow:
         target[self.rows] = self.targets
         comes[self.into], goes[self.out] = self.connection, self.connection
         first, length = (np.ascontiguousarray(file.tbs[:, column]) for column in (TB_FIRST, TB_STEPS))
-        return self._run(first, length, self.transfers(at_once), target, comes, goes, room_of(file).slots)
+        return self._run(first, length, self.transfers(at_once), target, comes, goes, self.room.slots)
 
     def cycle_at_one(self) -> list[int]:
         """Return steps that wait for each other in a circle where a connection holds one message, none if all ends.
@@ -187,7 +185,7 @@ def check_flow(flow: Flow, strict: bool, findings: Findings) -> bool:
     Unless ``strict``, room for one message is not asked to be enough.
     """
     file = flow.file
-    now = chunks_per_slot(file)
+    now = flow.at_once
     circle = flow.cycle(now)
     hint = ""
     if circle:
@@ -196,10 +194,10 @@ def check_flow(flow: Flow, strict: bool, findings: Findings) -> bool:
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (middle, high) if flow.cycle(middle) else (low, middle)
-            hint = f"; it ends if maxBytes is at most {room_of(file).slot_bytes // high * file.nchunks}"
+            hint = f"; it ends if maxBytes is at most {flow.room.slot_bytes // high * file.nchunks}"
     elif strict:
         circle = flow.cycle_at_one()
-        has = f"{file.algo['proto']} has room for {room_of(file).slots} and ends"
+        has = f"{file.algo['proto']} has room for {flow.room.slots} and ends"
         hint = f", if a connection has room for one message ({has}: verify it with capacity runtime to allow that)"
     if circle:
         findings.error("deadlock", f"waits for {_names(file, circle)}{hint}", *file.place(circle[0]))

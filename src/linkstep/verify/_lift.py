@@ -9,7 +9,7 @@ import numpy as np
 
 from linkstep.verify._collectives import memory
 from linkstep.verify._dialects import collective_of
-from linkstep.verify._flow import Flow, check_flow, check_streams, room_of
+from linkstep.verify._flow import Flow, Room, check_flow, check_streams
 from linkstep.verify._msccl import (
     CNT,
     DEPID,
@@ -102,10 +102,10 @@ def _targets(file: MscclFile) -> tuple[Ints, Ints]:
     return rows, file.tbs[np.array(tbs, np.int64), TB_FIRST] + steps[rows, DEPS]
 
 
-def lift(file: MscclFile, strict: bool, findings: Findings) -> Plan | None:
+def lift(file: MscclFile, room: Room, strict: bool, findings: Findings) -> Plan | None:
     """Return the plan, or None if a send or a receive has no partner or if the program may never end.
 
-    If ``strict`` it must end where connections have room for one message, else with the room of the runtime.
+    It must end with the room that connections have in the runtime and, if ``strict``, with room for one message.
     """
     steps, n = file.steps, len(file.steps)
     out, key, into, into_key = _ends(file)
@@ -114,14 +114,14 @@ def lift(file: MscclFile, strict: bool, findings: Findings) -> Plan | None:
         return None
     rows, targets = _targets(file)
     connection = np.unique(key, return_inverse=True)[1].astype(np.int64)
-    flow = Flow(file, out, into, connection, rows, targets)
+    flow = Flow(file, room, out, into, connection, rows, targets)
     if not check_flow(flow, strict, findings):
         return None
     _check_streams(flow, findings)
     after = np.flatnonzero(steps[:, POS] > 0)
     edges = np.concatenate([_pairs(after - 1, after), _pairs(targets, rows), _pairs(out, into)])
     received, sent = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    sent[out], num_slots = _slots(steps[out, CNT], connection, room_of(file).slots)
+    sent[out], num_slots = _slots(steps[out, CNT], connection, room.slots)
     received[into] = sent[out]
     stamps = _pairs(steps[:, TB], steps[:, POS] + 1)
     return Plan(

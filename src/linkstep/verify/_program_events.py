@@ -15,6 +15,7 @@ from linkstep.errors import FileError
 from linkstep.verify import _cpu, _mscclpp
 from linkstep.verify._dialects import DIALECTS, check_dialect, collective_of
 from linkstep.verify._engine import Task, find_order
+from linkstep.verify._flow import room_in
 from linkstep.verify._lift import lift, scratch_sizes
 from linkstep.verify._msccl import MscclFile, read_msccl
 from linkstep.verify._plan import Ints, Plan
@@ -74,12 +75,13 @@ def _closest_dialect(file: MscclFile) -> str:
 def _msccl_events(text: str, dialect: str | None) -> tuple[Events, Task]:
     file, findings = read_msccl(text), Findings()
     check_rules(file, findings)
-    plan = None if findings.num_errors() else lift(file, False, findings)
+    name = dialect or _closest_dialect(file)
+    plan = None if findings.num_errors() else lift(file, room_in(name, file), False, findings)
     _refuse(findings)
     assert plan is not None
     task = Task(collective_of(file) or "", file.ngpus, file.nchunks, scratch_sizes(file))
     events = Events(
-        dialect or _closest_dialect(file), task.collective, task.num_ranks, task.chunks, plan, plan.edges, plan.waits,
+        name, task.collective, task.num_ranks, task.chunks, plan, plan.edges, plan.waits,
         np.ones(plan.num_events, np.bool_),
     )  # fmt: skip
     return events, task
