@@ -17,7 +17,7 @@ CASES = [(to, collective) for to, target in TARGETS.items() for collective in ta
 EXPANSIONS = {
     "line graph": ["L(K_3)", "L(K_{2,2})", "L(K_{4,4})", "L(DBJMod(4,2))", "L^2(K_4)", "L^3(K_{2,2})", "L(Diamond)"],
     "degree": ["K_3*2", "K_{2,2}*2", "Diamond*4", "DBJMod(2,4)*4"],
-    "power": ["K_3^2", "UniRing(1,3)^2", "UniRing(1,4)^3", "Diamond^2"],
+    "power": ["K_3^2", "UniRing(1,3)^2", "UniRing(1,3)^3", "Diamond^2"],
     "product": ["K_3 x K_2", "K_2 x UniRing(1,4)", "K_4 x C(7,{2,3})", "Diamond x Paley(7)"],
     "several": ["L(K_3*2)", "L(K_3)^2", "L(K_3^2)", "L(UniRing(1,4) x K_2)"],
 }

@@ -100,7 +100,7 @@ def test_a_signal_that_comes_anyway_is_enough():
     st.sampled_from([*RECIPES, "K_4", "C(8,{1,3})", "Torus(3,3)", "Pi_{2,6}", "L(K_3)"]),
     st.sampled_from(COLLECTIVES), st.booleans(), st.integers(1, 3), st.integers(1, 2), st.integers(),
 )  # fmt: skip
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_property_runs_in_a_row(recipe, collective, inplace, channels, instances, seed):
     text = plus(recipe, collective, inplace=inplace, channels=channels, instances=instances).text
     runtimes.run_mscclpp(text, seed, runs=3)
