@@ -311,7 +311,7 @@ def test_command(capsys, tmp_path):
     facts = json.loads(out)
     assert code == 1 and not facts["verified"] and facts["dialect"] == "msccl"
     assert facts["findings"][0]["severity"] == "error" and facts["findings"][0]["rule"] == "result"
-    with pytest.raises(FileError, match="No such file"):
+    with pytest.raises(FileError, match="no such file"):
         run(capsys, tmp_path / "none.xml")
 
 

@@ -15,10 +15,9 @@ from linkstep.lower import TARGETS
 from linkstep.schedule import COLLECTIVES, Schedule
 from linkstep.simulate import Simulation, bound_time, draw_timeline, simulate, simulate_schedule, used_links
 from linkstep.units import format_time, parse_size, parse_time
-from linkstep.verify import events_of
+from linkstep.verify import events_of, read_text
 
 TALLEST = 40
-MAX_BYTES = 2**29
 _SAME = 5e-4
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
 """Options that a runtime file has settled already."""
@@ -54,19 +53,8 @@ def _runtime_text(name: str) -> str | None:
     suffix = path.suffix.lower()
     if suffix != ".xml" and ((suffix in SUFFIXES and suffix != ".json") or not path.is_file()):
         return None
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise FileError(f"{name}: {(error.strerror or str(error)).lower()}") from None
-    if len(data) > MAX_BYTES:
-        raise FileError(f"{name}: more than {MAX_BYTES} bytes")
-    if suffix == ".json" and b'"gpus"' not in data:
-        return None
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FileError(f"{name}: not a text file: byte {error.start} is no UTF-8") from None
+    text = read_text(name)
+    return None if suffix == ".json" and '"gpus"' not in text else text
 
 
 def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:

@@ -22,7 +22,17 @@ from linkstep.verify._program_events import Events, events_of
 from linkstep.verify._report import Finding, Findings, Report
 from linkstep.verify._rules import check_rules
 
-__all__ = ["CAPACITIES", "DIALECTS", "Events", "Finding", "Report", "events_of", "verify_file", "verify_text"]
+__all__ = [
+    "CAPACITIES",
+    "DIALECTS",
+    "Events",
+    "Finding",
+    "Report",
+    "events_of",
+    "read_text",
+    "verify_file",
+    "verify_text",
+]
 
 DIALECTS = (*_MSCCL, "mscclpp", "cpu")
 CAPACITIES = ("1", "runtime")
@@ -31,19 +41,26 @@ MAX_BYTES = 2**29
 
 def verify_file(path: str | PathLike[str], dialect: str | None = None, capacity: str = "1") -> Report:
     """Verify a file; see ``verify_text``. Raises FileError if it cannot be read."""
+    text = read_text(path)
+    try:
+        return verify_text(text, dialect, capacity)
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from None
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """Return a file's text, or raise FileError if there is none or too much of it."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from None
+        raise FileError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     if len(data) > MAX_BYTES:
         raise FileError(f"{path}: more than {MAX_BYTES} bytes")
     try:
-        return verify_text(data.decode("utf-8"), dialect, capacity)
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not a text file: byte {error.start} is no UTF-8") from None
-    except FileError as error:
-        raise FileError(f"{path}: {error}") from None
 
 
 def verify_text(text: str, dialect: str | None = None, capacity: str = "1") -> Report:
