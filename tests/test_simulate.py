@@ -62,6 +62,14 @@ def test_lowering_loses_little(recipe, to):
             assert done.time < predicted_time(schedule, fabric, size) * 1.05, (collective, size)
 
 
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
+def test_one_step_of_mscclpp_loses_one_latency(collective):
+    """The first put must wait until its target has started, and there is no later step to hide that in."""
+    for size in ("1MB", "100MB"):
+        done = run("K_5", collective, size, "mscclpp")
+        assert done.time - done.predicted == pytest.approx(ALPHA)
+
+
 @pytest.mark.parametrize("recipe", PAPER)
 def test_instances_lose_little(recipe):
     """Where a link has several channels, a message may have to wait for one of a later step that came first."""
