@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+import time
 from fractions import Fraction
 from importlib.util import find_spec
 from itertools import product
@@ -337,11 +338,20 @@ def test_time_runs_out():
 
 @needs_solver
 def test_interrupt_stops_the_solver():
-    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    """The interrupt comes while the answer is waited for; before that, compiled code may swallow it."""
+
+    def interrupt():
+        waited = 0
+        while waited < 50:
+            time.sleep(0.01)
+            waited = waited + 1 if WORKER._lock.locked() else 0
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
         synthesize(recipe("Pi_{2,12}"), 4, 4, bandwidth=Fraction(23, 24), time_limit=60)
-    timer.join()
+    thread.join()
 
 
 # --- the stored bases (table:toposummary) ---
