@@ -27,7 +27,7 @@ import numpy as np
 
 import linkstep
 from benchmarks.lp_baseline import solve_nodes
-from linkstep.bfb import bfb_allgather, bfb_cost
+from linkstep.methods.bfb import bfb_allgather, bfb_cost
 
 CASES = (
     *(f"Q({n})" for n in range(6, 11)),

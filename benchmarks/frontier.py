@@ -19,11 +19,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from linkstep.cost import Fabric, bandwidth_bound, lower_bound
-from linkstep.plot import save_figure
+from linkstep.costs import Fabric, bandwidth_bound, lower_bound
+from linkstep.pictures.frontier import save_figure
 from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, parse
-from linkstep.search._bases import Candidate
-from linkstep.search._find import finder
+from linkstep.search.answer import finder
+from linkstep.search.bases import Candidate
 
 FABRIC = Fabric.of("10us", "100Gbps", 4)
 SIZES = ("1MB", "100MB")

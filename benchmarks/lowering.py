@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import linkstep
-from linkstep.errors import LinkstepError
-from linkstep.lower import TARGETS, lower
-from linkstep.schedule import Schedule
-from linkstep.verify import verify_text
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.lowering import TARGETS, lower
+from linkstep.verification import verify_text
 
 RECIPES = ("Pi_{4,16}", "Pi_{4,32}", "Pi_{4,64}", "Pi_{4,128}", "Pi_{4,256}", "Torus(4,4)", "Torus(8,8)", "Q(6)")
 Row = dict[str, Any]

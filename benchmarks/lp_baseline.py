@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import highspy
 import numpy as np
 
-from linkstep.topology import Topology, distances_from, distances_to
+from linkstep.core.topology import Topology, distances_from, distances_to
 
 
 def all_distances(topology: Topology) -> np.ndarray:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import linkstep
-from linkstep.cost import bandwidth_bound, cost_of
-from linkstep.synthesize import Synthesis, synthesize
+from linkstep.costs import bandwidth_bound, cost_of
+from linkstep.methods.synthesis import Synthesis, synthesize
 
 CASES: tuple[tuple[str, int, int, str, str], ...] = (
     ("Q(3)", 3, 3, "optimal", "2.6 s"),

@@ -19,9 +19,9 @@ from math import gcd
 
 from tqdm import tqdm
 
-from linkstep.bfb import bfb_cost
-from linkstep.cost import Cost, bandwidth_bound
+from linkstep.costs import Cost, bandwidth_bound
 from linkstep.families.circulant import best_two_jumps
+from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
 
 LIMIT = 10_000

@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 import linkstep
-from linkstep.bases import stored_schedule
-from linkstep.cost import Cost, bandwidth_bound, cost_of
-from linkstep.synthesize import synthesize
+from linkstep.costs import Cost, bandwidth_bound, cost_of
+from linkstep.methods.stored import stored_schedule
+from linkstep.methods.synthesis import synthesize
 
 FOLDER = Path(__file__).parents[1] / "src" / "linkstep" / "data" / "bases"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from linkstep.bfb import bfb_cost
+from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
 
 FILE = Path(__file__).parent.parent / "src" / "linkstep" / "data" / "genkautz.csv"

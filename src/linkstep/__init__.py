@@ -6,16 +6,16 @@
 (1024, 4)
 """
 
-from linkstep import symmetry
 from linkstep._version import __version__
-from linkstep.bfb import bfb_allgather, bfb_certificate, bfb_cost
-from linkstep.check import check, check_allgather, check_allreduce, check_reduce_scatter
-from linkstep.cost import Cost, Fabric, cost_of
-from linkstep.errors import FileError, LinkstepError, RecipeError, ScheduleError, TopologyError, UnitError
+from linkstep.core import symmetry
+from linkstep.core.errors import FileError, LinkstepError, RecipeError, ScheduleError, TopologyError, UnitError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
+from linkstep.correctness import check, check_allgather, check_allreduce, check_reduce_scatter
+from linkstep.costs import Cost, Fabric, cost_of
 from linkstep.files import load, save
+from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost
 from linkstep.recipe import Recipe, parse
-from linkstep.schedule import Schedule
-from linkstep.topology import Topology
 
 __all__ = [
     "Cost",

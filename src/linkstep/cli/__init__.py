@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from linkstep._version import __version__
 from linkstep.cli._common import Command
-from linkstep.errors import LinkstepError
+from linkstep.core.errors import LinkstepError
 
 NAMES = (
     "find",

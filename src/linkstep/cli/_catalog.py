@@ -10,11 +10,11 @@ from pathlib import Path
 
 from linkstep.cli._common import Command, add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
-from linkstep.errors import LinkstepError
+from linkstep.core.errors import LinkstepError
 from linkstep.search import Unit, build, load_catalog
-from linkstep.search._build import EXECUTORS
-from linkstep.search._unit import METHODS
 from linkstep.search.catalog import DATA, merge, stats, verify
+from linkstep.search.sweep.job import METHODS
+from linkstep.search.sweep.jobs import EXECUTORS
 
 
 def _numbers(text: str, what: str) -> list[int]:

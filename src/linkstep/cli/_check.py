@@ -6,10 +6,10 @@ import argparse
 import sys
 from typing import Any
 
-from linkstep.check import CHECKS
 from linkstep.cli._common import Command, add_json, print_json
-from linkstep.cost import cost_of, is_bandwidth_optimal
-from linkstep.errors import ScheduleError
+from linkstep.core.errors import ScheduleError
+from linkstep.correctness import CHECKS
+from linkstep.costs import cost_of, is_bandwidth_optimal
 from linkstep.files import load_schedule
 
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
 from linkstep.files import SUFFIXES, load
 from linkstep.recipe import Recipe, parse
-from linkstep.schedule import Schedule
-from linkstep.topology import Topology
 
 
 @dataclass(frozen=True)

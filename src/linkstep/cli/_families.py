@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from linkstep.cli._common import Command, add_json, print_json, print_table
-from linkstep.errors import LinkstepError
+from linkstep.core.errors import LinkstepError
 from linkstep.families import FAMILIES
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.cli._common import Command, add_json, print_json, print_table
-from linkstep.cost import Cost, Fabric
-from linkstep.errors import FileError, LinkstepError
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.units import format_time, parse_size
+from linkstep.costs import Cost, Fabric
 from linkstep.recipe import parse
+from linkstep.recipe.explanation import explain
 from linkstep.search import Answer, Found, Workload, find, pick
-from linkstep.search.explain import explain
-from linkstep.units import format_time, parse_size
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,7 +132,7 @@ def _run(args: argparse.Namespace) -> int:
     )
     best = pick(answer, fabric, workload)
     if args.plot:
-        from linkstep.plot import plot_frontier
+        from linkstep.pictures.frontier import plot_frontier
 
         plot_frontier(answer, args.plot)
     if args.json:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from linkstep.check import check
 from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
 from linkstep.cli._progress import progress_bar
 from linkstep.cli._schedule import Wanted, make_schedule
-from linkstep.cost import cost_of
-from linkstep.errors import LinkstepError
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.units import parse_size
+from linkstep.correctness import check
+from linkstep.costs import cost_of
 from linkstep.files import write_atomically
-from linkstep.lower import MAX_BYTES, TARGETS, Lowered, lower
-from linkstep.schedule import COLLECTIVES, Schedule
-from linkstep.units import parse_size
+from linkstep.lowering import MAX_BYTES, TARGETS, Lowered, lower
 
 _ENVIRONMENT = {
     "msccl": "MSCCL_XML_FILES={file} NCCL_ALGO=MSCCL,RING,TREE",
@@ -71,7 +71,7 @@ def _bytes(text: str, option: str) -> int:
 
 def _verify(lowered: Lowered) -> None:
     """Raise if the verifier, which knows nothing of how the file was made, refutes it."""
-    from linkstep.verify import verify_text
+    from linkstep.verification import verify_text
 
     errors = verify_text(lowered.text, lowered.target.name).errors
     if errors:  # a bug of ours: better no file than a wrong one

@@ -6,16 +6,16 @@ import argparse
 from dataclasses import dataclass, replace
 from typing import Any
 
-from linkstep.bfb import Certificate, bfb_allgather, bfb_certificate
-from linkstep.check import check
 from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
 from linkstep.cli._progress import progress_bar
-from linkstep.collective import allreduce, from_root, reverse
-from linkstep.cost import Cost, bandwidth_bound, cost_of, moore_steps
-from linkstep.errors import LinkstepError
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.topology import Topology
+from linkstep.correctness import check
+from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps
 from linkstep.files import check_savable, save
-from linkstep.schedule import COLLECTIVES, Schedule
-from linkstep.topology import Topology
+from linkstep.methods.bfb import Certificate, bfb_allgather, bfb_certificate
+from linkstep.methods.transform import allreduce, from_root, reverse
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

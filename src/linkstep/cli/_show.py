@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from linkstep.bfb import MAX_DEGREE, bfb_allgather, bfb_certificate
 from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
-from linkstep.cost import all_to_all_bound, bandwidth_bound, moore_steps
-from linkstep.errors import LinkstepError
-from linkstep.topology import Topology, check_connected, distance_profiles
+from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology, check_connected, distance_profiles
+from linkstep.costs import all_to_all_bound, bandwidth_bound, moore_steps
+from linkstep.methods.bfb import MAX_DEGREE, bfb_allgather, bfb_certificate
 
 LARGE = 20_000
 """Above this many nodes a search for symmetries takes long: only what the recipe knows is shown."""
@@ -39,7 +39,7 @@ def _representatives(topology: Topology, transitive: bool | None) -> tuple[np.nd
         return np.zeros(1, np.int64), np.array([topology.num_nodes])
     if topology.num_nodes > LARGE:
         return np.arange(topology.num_nodes), np.ones(topology.num_nodes, np.int64)
-    from linkstep.symmetry import node_orbits
+    from linkstep.core.symmetry import node_orbits
 
     return np.unique(node_orbits(topology), return_counts=True)
 
@@ -101,7 +101,7 @@ def _reverse_symmetric(given: Given) -> bool | None:
         return True
     if given.topology.num_nodes > LARGE:
         return None
-    from linkstep.symmetry import is_reverse_symmetric
+    from linkstep.core.symmetry import is_reverse_symmetric
 
     return is_reverse_symmetric(given.topology)
 
@@ -182,7 +182,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.broadcast is not None and not args.draw:
         raise LinkstepError("--broadcast labels a picture: give --draw too")
     if args.draw:
-        from linkstep.draw import draw_topology
+        from linkstep.pictures.topology import draw_topology
 
         labels = None if args.broadcast is None else _labels(given, args.broadcast)
         draw_topology(given.topology, args.draw, labels, args.broadcast)

@@ -8,14 +8,14 @@ from typing import Any
 
 from linkstep.cli._common import Command, add_json, print_fields, print_json, read
 from linkstep.cli._lower import schedule_of
-from linkstep.cost import Fabric, cost_of
-from linkstep.errors import FileError, LinkstepError
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.units import format_time, parse_size, parse_time
+from linkstep.costs import Fabric, cost_of
 from linkstep.files import SUFFIXES
-from linkstep.lower import TARGETS
-from linkstep.schedule import COLLECTIVES, Schedule
-from linkstep.simulate import Simulation, bound_time, draw_timeline, simulate, simulate_schedule, used_links
-from linkstep.units import format_time, parse_size, parse_time
-from linkstep.verify import events_of, read_text
+from linkstep.lowering import TARGETS
+from linkstep.simulation import Simulation, bound_time, simulate, simulate_schedule, used_links
+from linkstep.verification import events_of, read_text
 
 TALLEST = 40
 _SAME = 5e-4
@@ -139,7 +139,8 @@ def _run(args: argparse.Namespace) -> int:
     facts = _facts(done, schedule, fabric, args)
     name = args.topology if schedule is None else facts["recipe"] or args.topology
     if args.timeline:
-        from linkstep.plot import save_figure
+        from linkstep.pictures.frontier import save_figure
+        from linkstep.pictures.timeline import draw_timeline
 
         height = min(max(3.0, 1.8 + done.topology.num_links / 6), TALLEST)
         save_figure(lambda axes: draw_timeline(done, axes, Path(name).name), args.timeline, (9, height))

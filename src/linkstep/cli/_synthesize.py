@@ -7,15 +7,15 @@ import sys
 from fractions import Fraction
 from typing import Any
 
-from linkstep.check import check
 from linkstep.cli._common import Command, add_json, print_fields, print_json, print_table, read
-from linkstep.cost import bandwidth_bound, cost_of, is_bandwidth_optimal
-from linkstep.errors import LinkstepError
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
+from linkstep.core.units import parse_time
+from linkstep.correctness import check
+from linkstep.costs import bandwidth_bound, cost_of, is_bandwidth_optimal
 from linkstep.files import check_savable, save
-from linkstep.schedule import Schedule
-from linkstep.synthesize import ParetoPoint, Synthesis, pareto, synthesize
-from linkstep.topology import Topology
-from linkstep.units import parse_time
+from linkstep.methods.synthesis import ParetoPoint, Synthesis, pareto, synthesize
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

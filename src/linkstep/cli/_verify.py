@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 
 from linkstep.cli._common import Command, add_json, print_json
-from linkstep.verify import CAPACITIES, DIALECTS, verify_file
+from linkstep.verification import CAPACITIES, DIALECTS, verify_file
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 from typing import BinaryIO
 
+from linkstep.cabling import Plan, plan_cables
 from linkstep.cli._common import Command, add_json, print_json, print_table, read
-from linkstep.errors import FileError
+from linkstep.core.errors import FileError
 from linkstep.files import SUFFIXES, load_node_names, write_atomically
-from linkstep.wire import Plan, plan_cables
 
 HEAD = ("cable", "from", "port", "to", "port", "kind", "panel", "panel")
 

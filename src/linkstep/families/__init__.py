@@ -16,7 +16,6 @@ from linkstep.families import rings as _rings
 from linkstep.families import subsets as _subsets
 from linkstep.families import torus as _torus
 from linkstep.families._family import Family, format_argument
-from linkstep.families._groups import Group, parse_group
 
 FAMILIES: tuple[Family, ...] = (
     *_complete.FAMILIES,
@@ -33,4 +32,4 @@ FAMILIES: tuple[Family, ...] = (
     *_lift.FAMILIES,
 )
 
-__all__ = ["FAMILIES", "Family", "Group", "format_argument", "parse_group"]
+__all__ = ["FAMILIES", "Family", "format_argument"]

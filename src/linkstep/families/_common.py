@@ -7,8 +7,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkstep.errors import RecipeError
-from linkstep.topology import Topology
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Topology
 
 MAX_LINKS = 2**27
 """The most links we build: their columns then take 1 GiB."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from linkstep.topology import Topology
+from linkstep.core.topology import Topology
 
 Args = tuple[Any, ...]
 

@@ -11,8 +11,8 @@ from math import isqrt
 
 import numpy as np
 
-from linkstep.errors import RecipeError
-from linkstep.topology import Ids, Ints
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Ids, Ints
 
 MAX_ORDER = 1024
 """Tables have q^2 entries; this many elements are plenty for graphs of any degree we build."""

@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Ids, Topology
 from linkstep.families._common import buildable, out_links
 from linkstep.families._family import Family, always
-from linkstep.families._groups import Element, Group
-from linkstep.topology import Ids, Topology
+from linkstep.groups.named import Element, Group
 
 MAX_ELEMENTS = 10**6
 """The largest permutation group we list."""
@@ -29,7 +29,7 @@ def cayley(group: Group, generators: Sequence[int | Element]) -> Topology:
     A generator is a tuple of coordinates, or an integer in a cyclic group; given twice, it makes parallel
     links. Node numbers are the elements' coordinates in mixed radix.
 
-    >>> from linkstep.families._groups import parse_group
+    >>> from linkstep.groups.named import parse_group
     >>> cayley(parse_group("Z8:Z2[7]"), [(0, 1), (1, 0), (6, 0), (3, 1)])
     <Topology N=16 d=4 links=64>
     """

@@ -8,10 +8,10 @@ from math import gcd, isqrt
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Topology
 from linkstep.families._common import buildable, out_links
 from linkstep.families._family import Args, Family, always
-from linkstep.topology import Topology
 
 
 def _jumps(size: int, jumps: tuple[int, ...]) -> list[int]:

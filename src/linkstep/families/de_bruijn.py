@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Topology
 from linkstep.families._common import buildable, check_at_least, exact_log, out_links, power
 from linkstep.families._family import Args, Family, always
-from linkstep.topology import Topology
 
 # The paper draws DBJMod(2,3) only (fig:modifieddbjg) and says that the freed ports form one cycle; which cycle is
 # our choice, made so that reverse symmetry, diameters and all-to-all flows are as table:toposummary and

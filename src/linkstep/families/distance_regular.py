@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Topology, distances_from
 from linkstep.families._common import both_ways, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families.complete import complete_bipartite
@@ -20,7 +21,6 @@ from linkstep.families.polygons import (
     projective_plane,
 )
 from linkstep.families.subsets import doubled_odd, johnson, odd_graph
-from linkstep.topology import Topology, distances_from
 
 DEGREE = 4
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Ints, Topology
 from linkstep.families._common import buildable, check_at_least, out_links
 from linkstep.families._family import Family
-from linkstep.families._groups import Element
-from linkstep.topology import Ints, Topology
+from linkstep.groups.named import Element
 
 _NOTATION = "Lift(m,{(j,a,...),...})"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Topology
 from linkstep.families._common import buildable, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families._field import MAX_ORDER, check_prime_power, finite_field, prime_power
-from linkstep.topology import Topology
 
 
 def paley(order: int) -> Topology:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Ids, Topology
 from linkstep.families._common import both_ways, buildable, check_equal
 from linkstep.families._family import Args, Family, always
 from linkstep.families._field import MAX_ORDER, Field, check_prime_power, finite_field, prime_power
-from linkstep.topology import Ids, Topology
 
 
 def _incidence(num_points: int, lines: Ids) -> Topology:

@@ -7,11 +7,11 @@ from math import gcd
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Topology
 from linkstep.families._common import buildable, check_at_least, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families.circulant import circulant
-from linkstep.topology import Topology
 
 MAX_SHIFTED_DEGREE = 1024
 """The most ports of a shifted ring: choosing its jumps takes powers of N up to half this."""

@@ -11,10 +11,10 @@ from math import comb, isqrt
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Ints, Topology
 from linkstep.families._common import binomial, both_ways, buildable, check_at_least, out_links
 from linkstep.families._family import Args, Family, always
-from linkstep.topology import Ints, Topology
 
 
 def _subsets(n: int, k: int) -> tuple[Ints, Ints]:

@@ -7,10 +7,10 @@ from math import isqrt, prod
 
 import numpy as np
 
-from linkstep.errors import RecipeError
+from linkstep.core.errors import RecipeError
+from linkstep.core.topology import Topology
 from linkstep.families._common import buildable, check_at_least, out_links
 from linkstep.families._family import Args, Family, always
-from linkstep.topology import Topology
 
 
 def torus(*dims: int) -> Topology:

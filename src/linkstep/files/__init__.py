@@ -1,17 +1,17 @@
 """Load and save topologies and schedules: ``.npz``, ``.json``, and wiring as ``.csv`` or ``.graphml``.
 
-Loading checks the form of a file, not what a schedule does (``linkstep.check`` decides that). Saving replaces
+Loading checks the form of a file, not what a schedule does (``linkstep.correctness`` decides that). Saving replaces
 a file whole or not at all. The formats are described in docs/data-model.md.
 """
 
 from __future__ import annotations
 
-from linkstep.errors import FileError, ScheduleError, TopologyError
-from linkstep.files._disk import AnyPath, open_to_read, to_path, write_atomically
-from linkstep.files._own import FORMAT_VERSION, read_json, read_npz, write_json, write_npz
-from linkstep.files._wiring import read_csv, read_graphml, write_csv, write_graphml
-from linkstep.schedule import Schedule
-from linkstep.topology import Topology
+from linkstep.core.errors import FileError, ScheduleError, TopologyError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
+from linkstep.files.disk import AnyPath, open_to_read, to_path, write_atomically
+from linkstep.files.own import FORMAT_VERSION, read_json, read_npz, write_json, write_npz
+from linkstep.files.wiring import read_csv, read_graphml, write_csv, write_graphml
 
 __all__ = [
     "FORMAT_VERSION",

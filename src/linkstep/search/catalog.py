@@ -14,11 +14,11 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from linkstep.bfb import bfb_cost
-from linkstep.cost import bandwidth_bound, moore_steps
-from linkstep.errors import FileError, LinkstepError
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.topology import distance_profiles
+from linkstep.costs import bandwidth_bound, moore_steps
+from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
-from linkstep.topology import distance_profiles
 
 DATA = Path(__file__).parent.parent / "data" / "catalog"
 HEADER = "nodes,degree,kind,steps,bandwidth,reduce_scatter,distance_sum,recipe"

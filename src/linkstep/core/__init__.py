@@ -1,0 +1,1 @@
+"""The values everything speaks: errors, units, topologies, schedules, collectives, symmetries."""

@@ -1,0 +1,133 @@
+"""Schedules: what each link carries at which step, as columns.
+
+A row is the paper's tuple ((v, C), (u, w), t): source v's chunk C = [lo, hi) / unit goes over the link
+from u to w at step t. A schedule says nothing of whether it is right; ``linkstep.correctness`` decides that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkstep._kernels.rows import _first_misplaced
+from linkstep.core.errors import ScheduleError, TopologyError
+from linkstep.core.topology import Ids, Ints, Topology, frozen
+
+Steps = NDArray[np.int16]
+
+COLLECTIVES = ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce")
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Rows of (source, [lo, hi) / unit, link, step), sorted by (step, link, source, lo); steps count from 1.
+
+    ``collective`` is what the rows are meant to do; ``linkstep.correctness`` proves or refutes it.
+
+    >>> ring = Topology.from_links(2, [0, 1], [1, 0])
+    >>> s = Schedule.from_columns(ring, 1, source=[1, 0], lo=[0, 0], hi=[1, 1], link=[1, 0], step=[1, 1])
+    >>> s.source.tolist(), s.num_steps
+    ([0, 1], 1)
+    """
+
+    topology: Topology
+    unit: int
+    source: Ids
+    lo: Ints
+    hi: Ints
+    link: Ids
+    step: Steps
+    collective: str = "allgather"
+
+    def __post_init__(self) -> None:
+        sizes = {what: int(getattr(self, what).size) for what in ROW_COLUMNS}
+        if len(set(sizes.values())) != 1:  # a kernel would read past the end of the shorter ones
+            raise ScheduleError(f"columns must be equally long, not {sizes}")
+        if not self.num_rows:
+            return
+        if self.unit * self.num_rows >= 2**63:
+            raise ScheduleError(f"unit {self.unit} is too fine for {self.num_rows} rows: loads must stay below 2^63")
+        row, rule = _first_misplaced(
+            self.topology.num_nodes, self.topology.num_links, self.unit,
+            self.source, self.lo, self.hi, self.link, self.step,
+        )  # fmt: skip
+        if row >= 0:
+            raise ScheduleError(f"row {row}: {self._broken_rule(row, rule)}", row)
+
+    def _broken_rule(self, row: int, rule: int) -> str:
+        return (
+            f"source must be a node in [0, {self.topology.num_nodes}), not {self.source[row]}",
+            f"link must lie in [0, {self.topology.num_links}), not {self.link[row]}",
+            f"step must be at least 1, not {self.step[row]}",
+            f"chunk must be inside the shard and not empty: [{self.lo[row]}, {self.hi[row]}) of unit {self.unit}",
+            "rows must be sorted by (step, link, source, lo)",
+        )[rule]
+
+    @classmethod
+    def from_columns(
+        cls,
+        topology: Topology,
+        unit: int,
+        source: ArrayLike,
+        lo: ArrayLike,
+        hi: ArrayLike,
+        link: ArrayLike,
+        step: ArrayLike,
+        collective: str = "allgather",
+    ) -> Schedule:
+        """Check, sort and freeze rows in any order; the only way in from outside."""
+        if collective not in COLLECTIVES:
+            raise ScheduleError(f"collective must be one of {', '.join(COLLECTIVES)}, not {collective!r}")
+        if isinstance(unit, bool) or not isinstance(unit, (int, np.integer)) or not 1 <= unit < 2**62:
+            raise ScheduleError(f"unit must be an integer in [1, 2^62), not {unit!r}")
+        try:
+            columns = {
+                "source": frozen(source, np.int32, "source"),
+                "lo": frozen(lo, np.int64, "lo"),
+                "hi": frozen(hi, np.int64, "hi"),
+                "link": frozen(link, np.int32, "link"),
+                "step": frozen(step, np.int16, "step"),
+            }
+        except TopologyError as error:
+            raise ScheduleError(str(error)) from None
+        sizes = {what: column.size for what, column in columns.items()}
+        if len(set(sizes.values())) != 1:
+            raise ScheduleError(f"columns must be equally long, not {sizes}")
+        order = np.lexsort((columns["lo"], columns["source"], columns["link"], columns["step"]))
+        for what in columns:
+            columns[what] = columns[what][order]
+            columns[what].flags.writeable = False
+        return cls(topology, int(unit), **columns, collective=collective)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return int(self.source.size)
+
+    @property
+    def num_steps(self) -> int:
+        """The last step that carries anything (rows are sorted by step first)."""
+        return int(self.step[-1]) if self.num_rows else 0
+
+    def __eq__(self, other: object) -> bool:
+        """Compare everything: topology, unit, rows and collective."""
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        return (
+            (self.unit, self.collective, self.topology) == (other.unit, other.collective, other.topology)
+            and all(np.array_equal(getattr(self, c), getattr(other, c)) for c in ROW_COLUMNS)
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((self.topology, self.unit, self.collective, self.source.tobytes(), self.link.tobytes()))
+
+    def __repr__(self) -> str:
+        where = self.topology.name or f"N={self.topology.num_nodes}"
+        return (
+            f"<Schedule {self.collective} on {where}: {self.num_rows} rows, {self.num_steps} steps, unit {self.unit}>"
+        )
+
+
+ROW_COLUMNS = ("source", "lo", "hi", "link", "step")

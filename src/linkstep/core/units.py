@@ -1,0 +1,79 @@
+"""Quantities as people write them, exactly: ``10us``, ``100Gbps``, ``1MB`` (10^6), ``1MiB`` (2^20).
+
+Everything inside linkstep is a Fraction of a second, of a bit per second, or of a byte; these functions
+stand at the border. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes).
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from linkstep.core.errors import UnitError
+
+_DECIMAL = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
+_PREFIX = {p: Fraction(10**e) for p, e in _DECIMAL.items()} | {p: Fraction(2**e) for p, e in _BINARY.items()}
+
+_TIME = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6)}
+_TIME |= {"ns": Fraction(1, 10**9), "ps": Fraction(1, 10**12)}
+_SIZE = {f"{p}B": f for p, f in _PREFIX.items()}
+_RATE = {f"{p}{u}": f for p, f in _PREFIX.items() for u in ("bps", "b/s", "bit/s")}
+_RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
+
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
+
+Number = int | Fraction | str
+
+
+def _parse(text: Number, units: dict[str, Fraction], what: str, example: str) -> Fraction:
+    if isinstance(text, (int, Fraction)):
+        if text < 0:
+            raise UnitError(f"{what} must be at least 0, not {text}")
+        return Fraction(text)
+    match = _QUANTITY.fullmatch(text)
+    if match is None or len(match[1]) > 40 or abs(int(match[1].partition("e")[2] or 0)) > 40:
+        raise UnitError(f"{what} must be a number with a unit, such as {example}, not {text!r}")
+    if match[2] not in units:
+        raise UnitError(f"{what} {text!r} has no known unit: write it like {example}")
+    return Fraction(match[1]) * units[match[2]]
+
+
+def parse_time(text: Number) -> Fraction:
+    """Return seconds.
+
+    >>> parse_time("10us")
+    Fraction(1, 100000)
+    """
+    return _parse(text, _TIME, "time", "10us")
+
+
+def parse_size(text: Number) -> Fraction:
+    """Return bytes.
+
+    >>> parse_size("1MB"), parse_size("1MiB")
+    (Fraction(1000000, 1), Fraction(1048576, 1))
+    """
+    return _parse(text, _SIZE, "size", "1MB or 1MiB")
+
+
+def parse_bandwidth(text: Number) -> Fraction:
+    """Return bits per second.
+
+    >>> parse_bandwidth("100Gbps") == parse_bandwidth("12.5GB/s") == 10**11
+    True
+    """
+    return _parse(text, _RATE, "bandwidth", "100Gbps or 12.5GB/s")
+
+
+def format_time(seconds: Fraction | float) -> str:
+    """Return seconds with four significant digits in the largest unit that keeps them above one.
+
+    >>> format_time(Fraction(3235, 10_000_000)), format_time(0)
+    ('323.5us', '0s')
+    """
+    value = float(seconds)
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
+        if value >= scale:
+            return f"{value / scale:.4g}{unit}"
+    return f"{value / 1e-9:.4g}ns" if value else "0s"

@@ -1,0 +1,148 @@
+"""The definition of correctness: is this schedule an allgather, a reduce-scatter, an allreduce?
+
+Decides sec:reducescatterallgather exactly, on chunk intervals, and shows a witness on failure. Knows only the
+definitions and imports nothing that makes schedules. The rules are written out in docs/data-model.md.
+
+A reduce-scatter is an allgather run backwards: a chunk of u's contribution is "delivered" from step t on if it is
+passed along rows of later and later steps that end at its destination. Reading rows from the last step to the first
+with heads and tails exchanged, delivered sets grow exactly as held sets do in an allgather (thm:scheduleswitch), and
+a contribution counts twice exactly when a delivered chunk is delivered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from linkstep._kernels.spread import _first_own_step, _rows_by_source, _spread
+from linkstep.core.errors import ScheduleError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Ints
+
+_END = 2**15  # past any int16 step
+
+
+def _run(schedule: Schedule, first: Ints, last: Ints, *, gather: bool, only: int = -1) -> tuple[int, ...]:
+    """Follow rows with first[v] <= step < last[v], of one source if ``only``; return the kernel's witness."""
+    topology = schedule.topology
+    ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, schedule.step, first, last)
+    giver, taker = (topology.tail, topology.head) if gather else (topology.head, topology.tail)
+    witness = _spread(
+        topology.num_nodes, schedule.unit, giver, taker,
+        schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, not gather, not gather, only,
+    )  # fmt: skip
+    return tuple(int(x) for x in witness)
+
+
+def _describe_row(schedule: Schedule, row: int) -> str:
+    e = schedule.link[row]
+    tail, head = schedule.topology.tail[e], schedule.topology.head[e]
+    chunk = f"[{schedule.lo[row]}, {schedule.hi[row]})/{schedule.unit} of shard {schedule.source[row]}"
+    return f"row {row}: step {schedule.step[row]}, link {e} ({tail} -> {head}) carries {chunk}"
+
+
+def _refuse_gather(schedule: Schedule, witness: tuple[int, ...]) -> None:
+    kind, row, source, node, a, b = witness
+    piece = f"[{a}, {b})/{schedule.unit}"
+    if kind == 1:
+        raise ScheduleError(f"{_describe_row(schedule, row)}, but the link is a self-loop", row)
+    if kind == 2:
+        raise ScheduleError(f"{_describe_row(schedule, row)}, but node {node} does not hold {piece} yet", row)
+    if kind == 4:
+        raise ScheduleError(f"{piece} of shard {source} never arrives at node {node}")
+
+
+def _refuse_reduce(schedule: Schedule, witness: tuple[int, ...]) -> None:
+    kind, row, source, node, a, b = witness
+    piece = f"[{a}, {b})/{schedule.unit}"
+    if kind == 1:
+        raise ScheduleError(f"{_describe_row(schedule, row)}, but the link is a self-loop", row)
+    if kind == 2:
+        raise ScheduleError(
+            f"{_describe_row(schedule, row)}, but node {node} does not pass {piece} on at a later step: "
+            f"the reduction misses it",
+            row,
+        )
+    if kind == 3:
+        raise ScheduleError(
+            f"{_describe_row(schedule, row)}, but node {node}'s part of {piece} is counted "
+            f"{'already' if node == source else 'by a later row too'}: it is reduced twice",
+            row,
+        )
+    if kind == 4:
+        raise ScheduleError(f"node {node}'s part of {piece} of shard {source} never reaches node {source}")
+
+
+def check_allgather(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless every node ends with every other node's whole shard (def:allgather).
+
+    Every row must send what its sender holds before that step. Receiving a chunk again is allowed: it wastes
+    bandwidth and harms nothing.
+    """
+    n = schedule.topology.num_nodes
+    _refuse_gather(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True))
+
+
+def check_reduce_scatter(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless every node v ends with the sum of all nodes' parts of shard v.
+
+    A row sends the sender's sum so far and the receiver adds it to its own; each node's part must reach v exactly
+    once, and every row must help (a sum that is never passed on is refused).
+    """
+    n = schedule.topology.num_nodes
+    _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False))
+
+
+def check_allreduce(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless each shard is reduced to its node and then gathered from it.
+
+    A shard's rows before its node first sends it are the reduction, the rest the gathering: no valid reduction has a
+    node send its own shard, and every gathering starts with one. The split is found for each shard by itself, so the
+    two phases of different shards may overlap in time.
+    """
+    topology = schedule.topology
+    n = topology.num_nodes
+    first = _first_own_step(n, topology.tail, schedule.source, schedule.link, schedule.step, _END)
+    _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), first, gather=False))
+    _refuse_gather(schedule, _run(schedule, first, np.full(n, _END), gather=True))
+
+
+def _root(schedule: Schedule) -> int:
+    """Return the one source of a broadcast's or a reduce's rows."""
+    if not schedule.num_rows:
+        if schedule.topology.num_nodes == 1:
+            return 0
+        raise ScheduleError(f"a {schedule.collective} has rows for its root, this one has none")
+    root = int(schedule.source[0])
+    other = np.flatnonzero(schedule.source != root)
+    if other.size:
+        row = int(other[0])
+        raise ScheduleError(f"{_describe_row(schedule, row)}, but the root is node {root}: row 0 is of its shard", row)
+    return root
+
+
+def check_broadcast(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless all rows are of one root's shard and bring it to every other node."""
+    n, root = schedule.topology.num_nodes, _root(schedule)
+    _refuse_gather(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True, only=root))
+
+
+def check_reduce(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless every node's part of one root's shard reaches the root once."""
+    n, root = schedule.topology.num_nodes, _root(schedule)
+    _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False, only=root))
+
+
+CHECKS: dict[str, Callable[[Schedule], None]] = {
+    "allgather": check_allgather,
+    "reduce-scatter": check_reduce_scatter,
+    "allreduce": check_allreduce,
+    "broadcast": check_broadcast,
+    "reduce": check_reduce,
+}
+
+
+def check(schedule: Schedule) -> None:
+    """Check a schedule as the collective it says it is."""
+    CHECKS[schedule.collective](schedule)

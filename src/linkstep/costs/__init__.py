@@ -1,0 +1,27 @@
+"""Exact costs, the bounds that none of them beats, and what they are worth in seconds on a fabric."""
+
+from linkstep.costs.bounds import (
+    all_to_all_bound,
+    bandwidth_bound,
+    is_bandwidth_optimal,
+    is_moore_optimal,
+    lower_bound,
+    moore_levels,
+    moore_steps,
+)
+from linkstep.costs.cost import Cost, cost_of, time_of
+from linkstep.costs.fabric import Fabric
+
+__all__ = [
+    "Cost",
+    "Fabric",
+    "all_to_all_bound",
+    "bandwidth_bound",
+    "cost_of",
+    "is_bandwidth_optimal",
+    "is_moore_optimal",
+    "lower_bound",
+    "moore_levels",
+    "moore_steps",
+    "time_of",
+]

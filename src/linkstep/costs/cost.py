@@ -1,0 +1,100 @@
+"""What a schedule costs, exactly.
+
+A cost is (steps, bandwidth): ``steps`` times alpha plus ``bandwidth`` times M/B seconds (sec:costmodelmain).
+Both are exact; only ``Fabric`` knows seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from linkstep._kernels.rows import _step_loads
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.units import Number, parse_size
+
+
+@dataclass(frozen=True)
+class Cost:
+    """T_L in units of alpha and T_B in units of M/B.
+
+    >>> Cost(2, Fraction(3, 4)).dominates(Cost(2, Fraction(1)))
+    True
+    """
+
+    steps: int
+    bandwidth: Fraction
+
+    def __add__(self, other: Cost) -> Cost:
+        """One after the other."""
+        return Cost(self.steps + other.steps, self.bandwidth + other.bandwidth)
+
+    def dominates(self, other: Cost) -> bool:
+        """Whether this is no worse in either part and better in one."""
+        return self != other and self.steps <= other.steps and self.bandwidth <= other.bandwidth
+
+    def __str__(self) -> str:
+        return f"{self.steps} alpha + {self.bandwidth} M/B"
+
+
+def cost_of(schedule: Schedule) -> Cost:
+    """Return T_L and T_B of a schedule exactly.
+
+    M is N shards (one, of a broadcast or a reduce) and every link has bandwidth B/d, so T_B is d/N times the sum over
+    steps of the busiest link's load in shards. With a ``bandwidth`` column, B/d is the fastest link's and a load counts
+    in proportion to how much slower its link is.
+    """
+    topology = schedule.topology
+    if topology.bandwidth is None:
+        rates, link_class = np.ones(1, np.int64), np.zeros(topology.num_links, np.int64)
+    else:
+        rates, link_class = np.unique(topology.bandwidth, return_inverse=True)
+    loads = _step_loads(
+        schedule.num_steps, rates.size, link_class, schedule.lo, schedule.hi, schedule.link, schedule.step
+    )
+    fastest = int(rates.max()) if rates.size else 1
+    slowdown = [Fraction(fastest, int(rate)) for rate in rates]
+    if len(slowdown) == 1:
+        total = Fraction(int(loads.sum()))
+    else:
+        total = sum(
+            (max(load * s for load, s in zip(row, slowdown, strict=True)) for row in loads.tolist()), Fraction(0)
+        )
+    return Cost(schedule.num_steps, total * topology.degree / (_num_shards(schedule) * schedule.unit))
+
+
+def _num_shards(schedule: Schedule) -> int:
+    """Return how many shards the data M is: N, but one where a root has it all."""
+    return 1 if schedule.collective in ("broadcast", "reduce") else schedule.topology.num_nodes
+
+
+def time_of(schedule: Schedule, size: Number) -> Fraction:
+    """Return seconds for ``size`` bytes in all where links have columns: steps wait for their slowest used link.
+
+    A step takes max over the links it uses of alpha + load / bandwidth (sec:heterogeneous).
+    """
+    topology = schedule.topology
+    if topology.alpha is None or topology.bandwidth is None:
+        raise LinkstepError("times need both link columns: alpha (ns) and bandwidth (bit/s)")
+    kinds, link_class = np.unique(np.stack([topology.alpha, topology.bandwidth]), axis=1, return_inverse=True)
+    loads = _step_loads(
+        schedule.num_steps,
+        kinds.shape[1],
+        link_class.reshape(-1),
+        schedule.lo,
+        schedule.hi,
+        schedule.link,
+        schedule.step,
+    )
+    bits = 8 * parse_size(size) / (_num_shards(schedule) * schedule.unit)
+    kind = [(Fraction(a, 10**9), b) for a, b in kinds.T.tolist()]
+    return sum(
+        (
+            max((a + load * bits / b for load, (a, b) in zip(row, kind, strict=True) if load), default=Fraction(0))
+            for row in loads.tolist()
+        ),
+        Fraction(0),
+    )

@@ -1,0 +1,31 @@
+"""Expansions: larger topologies, and allgather schedules on them, from smaller ones (sec:expansion). Pure functions."""
+
+from linkstep.expansions.schedules import (
+    cartesian_power_schedule,
+    degree_expand_schedule,
+    line_graph_schedule,
+    to_bidirectional_schedule,
+)
+from linkstep.expansions.topologies import (
+    MAX_PROOF_NODES,
+    cartesian_power,
+    cartesian_product,
+    degree_expand,
+    line_graph,
+    line_graph_keeps_bfb,
+    to_bidirectional,
+)
+
+__all__ = [
+    "MAX_PROOF_NODES",
+    "cartesian_power",
+    "cartesian_power_schedule",
+    "cartesian_product",
+    "degree_expand",
+    "degree_expand_schedule",
+    "line_graph",
+    "line_graph_keeps_bfb",
+    "line_graph_schedule",
+    "to_bidirectional",
+    "to_bidirectional_schedule",
+]

@@ -1,0 +1,286 @@
+"""linkstep's own two formats: ``.npz`` for size, ``.json`` for eyes. The same members in both.
+
+A file is a head (a JSON object: what this is, who wrote it, N, unit, collective) and columns, listed in
+docs/data-model.md. Nothing is ever unpickled, and no array is read before its header has been believed.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkstep._version import __version__
+from linkstep.core.errors import FileError
+from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
+from linkstep.core.topology import Ints, Topology, frozen
+
+FORMAT_VERSION = 1
+LINK_COLUMNS = ("tail", "head", "bandwidth", "alpha")
+MAX_HEAD_BYTES = 2**20
+MAX_BYTES = 2**33  # of all columns together, at 8 bytes a value: 200 million rows
+MAX_IDLE_NODES = 2**24  # nodes beyond the number of links: a few bytes must not ask for gigabytes
+
+_ROW_TYPES = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, "step": np.int16}
+
+# All that zipfile and its decompressors raise on bytes they did not write (unknown compression and encryption
+# are RuntimeErrors; Unicode errors and ours on array headers are ValueErrors).
+_GARBLED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+    EOFError, OSError, LookupError, RuntimeError, TypeError, ValueError, OverflowError,
+)  # fmt: skip
+_NPY_HEADER = re.compile(
+    r"\{'descr': '([^']*)', 'fortran_order': (?:True|False), 'shape': \(([0-9, ]{0,60})\), \}\s*", re.ASCII
+)
+
+Columns = dict[str, NDArray[Any]]
+
+
+def check_idle_nodes(num_nodes: int, num_links: int) -> None:
+    """Refuse a count of nodes far beyond what the links could reach."""
+    if num_nodes > num_links + MAX_IDLE_NODES:
+        raise FileError(f"has {num_nodes} nodes for {num_links} links; number nodes from 0 without gaps")
+
+
+def _shown(value: object) -> str:
+    """Return a value from outside, short enough for a message, at most one level deep."""
+    if isinstance(value, list):
+        return f"[{', '.join('[...]' if isinstance(x, list) else _shown(x) for x in value[:6])}]"
+    plain = value is None or isinstance(value, (str, int, float))
+    return f"{value!r:.40}" if plain else f"a {type(value).__name__}"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:120] or type(error).__name__
+
+
+def _head_of(thing: Topology | Schedule) -> dict[str, Any]:
+    topology = thing.topology if isinstance(thing, Schedule) else thing
+    head: dict[str, Any] = {
+        "format": "linkstep",
+        "kind": "schedule" if isinstance(thing, Schedule) else "topology",
+        "format_version": FORMAT_VERSION,
+        "linkstep_version": __version__,
+        "recipe": str(topology.name),
+        "num_nodes": topology.num_nodes,
+    }
+    if isinstance(thing, Schedule):
+        head |= {"collective": thing.collective, "unit": int(thing.unit)}
+    return head
+
+
+def _link_columns(thing: Topology | Schedule) -> Columns:
+    topology = thing.topology if isinstance(thing, Schedule) else thing
+    columns = {what: getattr(topology, what) for what in LINK_COLUMNS}
+    return {what: column for what, column in columns.items() if column is not None}
+
+
+def _row_columns(thing: Topology | Schedule) -> Columns:
+    return {what: getattr(thing, what) for what in ROW_COLUMNS} if isinstance(thing, Schedule) else {}
+
+
+def _check_head(head: object) -> dict[str, Any]:
+    """Return the head if this version can read what it announces."""
+    if not isinstance(head, dict) or head.get("format") != "linkstep":
+        raise FileError("is not a linkstep file")
+    number = head.get("format_version")
+    if type(number) is not int or number < 1:
+        raise FileError(f"format_version must be a positive integer, not {_shown(number)}")
+    if number > FORMAT_VERSION:
+        raise FileError(f"written by a newer linkstep (format {_shown(number)}); upgrade linkstep to read it")
+    if head.get("kind") not in ("topology", "schedule"):
+        raise FileError(f"kind must be topology or schedule, not {_shown(head.get('kind'))}")
+    if not isinstance(head.get("recipe"), str):
+        raise FileError(f"recipe must be text, not {_shown(head.get('recipe'))}")
+    if type(head.get("num_nodes")) is not int:
+        raise FileError(f"num_nodes must be an integer, not {_shown(head.get('num_nodes'))}")
+    if head["kind"] == "schedule":
+        unit, collective = head.get("unit"), head.get("collective")
+        if type(unit) is not int or not 1 <= unit < 2**62:
+            raise FileError(f"unit must be an integer in [1, 2^62), not {_shown(unit)}")
+        if collective not in COLLECTIVES:
+            raise FileError(f"collective must be one of {', '.join(COLLECTIVES)}, not {_shown(collective)}")
+    return head
+
+
+def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns) -> Topology | Schedule:
+    """Make the object; Topology, Schedule and File errors tell what is wrong with the columns."""
+    check_idle_nodes(head["num_nodes"], links["tail"].size)
+    topology = Topology.from_links(
+        head["num_nodes"], links["tail"], links["head"], head["recipe"],
+        bandwidth=links.get("bandwidth"), alpha=links.get("alpha"),
+    )  # fmt: skip
+    if head["kind"] == "topology":
+        return topology
+    if not all(np.array_equal(getattr(topology, what), column) for what, column in links.items()):
+        raise FileError("a schedule's links must be sorted by (tail, head, alpha, bandwidth): rows number them")
+    columns = {what: frozen(rows[what], _ROW_TYPES[what], what) for what in ROW_COLUMNS}
+    return Schedule(topology, head["unit"], **columns, collective=head["collective"])
+
+
+# --- npz ---
+
+
+def _narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the column in the smallest signed type that holds it: a third of the bytes, less to deflate."""
+    least, most = (int(column.min()), int(column.max())) if column.size else (0, 0)
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    return column.astype(next(k for k in kinds if np.iinfo(k).min <= least and most <= np.iinfo(k).max))
+
+
+def write_npz(thing: Topology | Schedule, file: BinaryIO) -> None:
+    """Write arrays as ``numpy.savez`` does, narrowed, at deflate level 1.
+
+    Of 5 million rows that makes 10 MB in 0.5 s; ``savez`` makes 130 MB in 0.5 s, ``savez_compressed`` 12 MB
+    in 4 s.
+    """
+    columns = {"linkstep": np.frombuffer(json.dumps(_head_of(thing)).encode(), np.uint8)}
+    columns |= _link_columns(thing) | _row_columns(thing)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for what, column in columns.items():
+            array = column if what == "linkstep" else _narrow(column)
+            with archive.open(f"{what}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _read_array_header(member: IO[bytes]) -> tuple[str, tuple[int, ...], int]:
+    """Return type, shape and where the values begin, of an array in npy format 1.0.
+
+    As numpy writes it, and no other way: numpy's own reader would evaluate the text as Python.
+    """
+    start = member.read(10)
+    text = member.read(int.from_bytes(start[8:10], "little")).decode("latin-1")
+    match = _NPY_HEADER.fullmatch(text)
+    if start[:8] != b"\x93NUMPY\x01\x00" or match is None:
+        raise ValueError("an array has a strange header")
+    return match[1], tuple(int(size) for size in match[2].split(",") if size.strip()), 10 + len(text)
+
+
+def _check_size(what: str, num_values: int) -> None:
+    if 8 * num_values > MAX_BYTES:
+        raise FileError(f"{what} claims {num_values} values: more than the {MAX_BYTES // 8} linkstep loads")
+
+
+def _array_header(archive: zipfile.ZipFile, what: str) -> tuple[np.dtype[Any], int]:
+    """Return type and length of a member, believed only if they account for its every byte."""
+    try:
+        info = archive.getinfo(f"{what}.npy")
+    except KeyError:
+        raise FileError(f"has no column {what!r}") from None
+    with archive.open(info) as member:
+        kind, shape, begin = _read_array_header(member)
+    if kind == "|O":
+        raise FileError(f"column {what!r} holds pickled objects, which are never loaded")
+    if len(shape) != 1:
+        raise FileError(f"column {what!r} must be one-dimensional, not of shape {shape}")
+    if not re.fullmatch("[<>|][iu][1248]", kind):
+        raise FileError(f"column {what!r} must hold integers, not {_shown(kind)}")
+    dtype = np.dtype(kind)
+    _check_size(f"column {what!r}", shape[0])
+    if info.file_size != begin + shape[0] * dtype.itemsize:
+        raise FileError(f"column {what!r} claims {shape[0]} values but has {info.file_size - begin} bytes")
+    return dtype, shape[0]
+
+
+def _read_array(archive: zipfile.ZipFile, what: str, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
+    with archive.open(f"{what}.npy") as member:
+        _read_array_header(member)
+        return np.frombuffer(member.read(), dtype, length)
+
+
+def _read_members(archive: zipfile.ZipFile) -> tuple[dict[str, Any], Columns]:
+    """Return head and columns; all array headers are checked before any array is read."""
+    present = {name.removesuffix(".npy") for name in archive.namelist()}
+    if "linkstep" not in present:
+        raise FileError("is not a linkstep file")
+    dtype, length = _array_header(archive, "linkstep")
+    if dtype != np.uint8 or length > MAX_HEAD_BYTES:
+        raise FileError("is not a linkstep file")
+    head = _check_head(_loads(_read_array(archive, "linkstep", dtype, length).tobytes()))
+    wanted = [what for what in LINK_COLUMNS if what in present or what in ("tail", "head")]
+    wanted += ROW_COLUMNS if head["kind"] == "schedule" else ()
+    headers = {what: _array_header(archive, what) for what in wanted}
+    _check_size("in all, it", sum(length for _, length in headers.values()))
+    return head, {what: _read_array(archive, what, *headers[what]) for what in wanted}
+
+
+def read_npz(file: BinaryIO) -> Topology | Schedule:
+    """Read what ``write_npz`` wrote; FileError on anything else."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            head, columns = _read_members(archive)
+    except FileError:
+        raise
+    except _GARBLED as error:
+        raise FileError(f"is truncated, damaged or not an .npz file; write it anew ({_one_line(error)})") from None
+    links = {what: column for what, column in columns.items() if what in LINK_COLUMNS}
+    return _rebuild(head, links, {what: columns[what] for what in columns if what in ROW_COLUMNS})
+
+
+# --- json ---
+
+
+def write_json(thing: Topology | Schedule, file: BinaryIO) -> None:
+    """Write the head, then one link and one row a line."""
+    parts = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in _head_of(thing).items()]
+    file.write(("{\n" + ",\n".join(parts)).encode())
+    for what, columns in (("link", _link_columns(thing)), ("row", _row_columns(thing))):
+        if columns:
+            lines = zip(*(column.tolist() for column in columns.values()), strict=True)
+            body = ",\n".join(f"    {list(line)}" for line in lines)
+            body = f"[\n{body}\n  ]" if body else "[]"
+            file.write(f',\n  "{what}_columns": {json.dumps(list(columns))},\n  "{what}s": {body}'.encode())
+    file.write(b"\n}\n")
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
+def _loads(data: bytes) -> object:
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise FileError(f"is not UTF-8 text (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise FileError(f"line {error.lineno}: is truncated or not JSON: {error.msg.lower()}") from None
+    except RecursionError:
+        raise FileError("is nested too deeply to be a linkstep file") from None
+    except ValueError as error:  # NaN, or an integer of thousands of digits
+        raise FileError(f"holds what no linkstep file does: {_one_line(error)}") from None
+
+
+def _table(head: Mapping[str, Any], what: str, needed: Iterable[str], known: tuple[str, ...]) -> Columns:
+    """Return the lines under ``links`` or ``rows`` as columns."""
+    names, lines = head.get(f"{what}_columns"), head.get(f"{what}s")
+    if not isinstance(names, list) or not all(name in known and names.count(name) == 1 for name in names):
+        raise FileError(f"{what}_columns must list some of {', '.join(known)}, not {_shown(names)}")
+    for name in needed:
+        if name not in names:
+            raise FileError(f"{what}_columns must have {name!r}")
+    if not isinstance(lines, list):
+        raise FileError(f"{what}s must be a list, not {_shown(lines)}")
+    for i, line in enumerate(lines):
+        if not isinstance(line, list) or len(line) != len(names) or any(type(x) is not int for x in line):
+            raise FileError(f"{what} {i}: must be integers [{', '.join(names)}], not {_shown(line)}")
+    try:
+        table: Ints = np.array(lines, np.int64).reshape(len(lines), len(names))
+    except OverflowError:
+        raise FileError(f"{what}s: holds an integer beyond 64 bits") from None
+    return {name: table[:, i] for i, name in enumerate(names)}
+
+
+def read_json(file: BinaryIO) -> Topology | Schedule:
+    """Read what ``write_json`` wrote, or a topology written by hand in the same form."""
+    head = _check_head(_loads(file.read()))
+    links = _table(head, "link", ("tail", "head"), LINK_COLUMNS)
+    rows = _table(head, "row", ROW_COLUMNS, ROW_COLUMNS) if head["kind"] == "schedule" else {}
+    return _rebuild(head, links, rows)

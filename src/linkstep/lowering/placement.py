@@ -1,0 +1,283 @@
+"""From a schedule to a plan: cut shards into chunks, give every chunk a place, make messages of neighbouring chunks.
+
+Every output chunk is received once (what a rank already has is not received again) and every partial sum has a place of
+its own, so the only hazard left is reading before writing: the one that dependencies prevent. A sum's place in an
+allreduce is the output, which the gathering overwrites only with sums that this rank's part went into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import gcd
+
+import numpy as np
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Ints
+from linkstep.lowering.gathering import gathered
+from linkstep.lowering.values import Copy, Message, Place, Plan
+
+MAX_MOVES = 50_000_000
+"""Chunks times links they cross: ten million take minutes and gigabytes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be chosen when lowering; the defaults suit every runtime."""
+
+    inplace: bool = False
+    chunks: int | None = None
+    """Chunks a shard, a multiple of the fewest that will do; None for the fewest."""
+    channels: int = 1
+    """Channels a link: its messages take turns."""
+    instances: int = 1
+    """Cut every message into so many pieces, each on channels of its own."""
+    stay: bool = False
+    """Whether a piece stays on the channel it came on, for who receives it to send it on; else channels take turns."""
+    max_count: int | None = None
+    """The most chunks one instruction may move."""
+    gather: int = 0
+    """Pieces of so many chunks or less go together with others of their step and link ..."""
+    gather_fewest: int = 2
+    """... if there are at least so many of them."""
+    slots: bool = False
+    """Whether receiving and reducing are two instructions, with scratch between."""
+
+
+def chunk_grid(schedule: Schedule) -> int:
+    """Return the fewest equal chunks a shard can be cut into so that every row carries whole ones."""
+    ends = np.gcd.reduce(np.concatenate([schedule.lo, schedule.hi])) if schedule.num_rows else schedule.unit
+    return schedule.unit // gcd(int(ends), schedule.unit)
+
+
+def shard_chunks(schedule: Schedule, options: Options) -> int:
+    """Return P, chunks a shard; LinkstepError if the options ask for what cannot be or is too much work."""
+    for what in ("channels", "instances"):
+        if getattr(options, what) < 1:
+            raise LinkstepError(f"{what} must be at least 1, not {getattr(options, what)}")
+    fewest = chunk_grid(schedule)
+    wanted = fewest if options.chunks is None else options.chunks
+    if wanted < 1 or wanted % fewest:
+        raise LinkstepError(f"chunks must be a multiple of {fewest}, what this schedule cuts shards into, not {wanted}")
+    width = wanted * options.instances
+    moves = int((schedule.hi - schedule.lo).sum()) * width // schedule.unit
+    if moves > MAX_MOVES:
+        raise LinkstepError(f"{width} chunks a shard: {moves} moves of a chunk, linkstep lowers at most {MAX_MOVES}")
+    return width
+
+
+def num_chunks(schedule: Schedule, options: Options) -> int:
+    """Return how many chunks the data M is cut into."""
+    shards = 1 if schedule.collective in ("broadcast", "reduce") else schedule.topology.num_nodes
+    return shards * shard_chunks(schedule, options)
+
+
+def _reducing(schedule: Schedule) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which rows reduce; of an allreduce, those before the shard's node first sends it (as in ``check``)."""
+    if schedule.collective != "allreduce":
+        return np.full(schedule.num_rows, schedule.collective in ("reduce-scatter", "reduce"))
+    first = np.full(schedule.topology.num_nodes, 2**15, np.int64)
+    own = schedule.topology.tail[schedule.link] == schedule.source
+    np.minimum.at(first, schedule.source[own], schedule.step[own])
+    reducing: np.ndarray[tuple[int], np.dtype[np.bool_]] = schedule.step < first[schedule.source]
+    return reducing
+
+
+class _Layout:
+    """Where a rank keeps chunk c of shard v: as it was given, as it was gathered, as a sum so far."""
+
+    def __init__(self, schedule: Schedule, inplace: bool, shard_chunks: int) -> None:
+        self.collective, self.inplace, self.width = schedule.collective, inplace, shard_chunks
+        n = schedule.topology.num_nodes
+        rooted = self.collective in ("broadcast", "reduce")
+        self.root = (int(schedule.source[0]) if schedule.num_rows else 0) if rooted else -1
+        whole, part = (shard_chunks if rooted else n * shard_chunks), shard_chunks
+        self.input = part if self.collective == "allgather" else whole
+        self.output = part if self.collective == "reduce-scatter" else whole
+        self.scratch = [0] * n
+        self.sums: dict[tuple[int, int], Place] = {}
+
+    def _in_whole(self, source: int, chunk: int) -> int:
+        return chunk if self.root >= 0 else source * self.width + chunk
+
+    def given(self, source: int, chunk: int) -> Place:
+        """What a rank starts with: of an allgather or a broadcast, the source only."""
+        at = self._in_whole(source, chunk)
+        if self.collective == "allgather":
+            return Place("o", at) if self.inplace else Place("i", chunk)
+        return Place("o" if self.inplace and self.collective != "reduce-scatter" else "i", at)
+
+    def gathered(self, source: int, chunk: int) -> Place:
+        return Place("o", self._in_whole(source, chunk))
+
+    def reserve_sum(self, rank: int, source: int, chunk: int) -> None:
+        """Give the sum a rank will send a place in scratch, unless it has one in the output."""
+        if self.collective in ("reduce-scatter", "reduce"):  # a caller of reduce has an output at the root only
+            self.sums[rank, source * self.width + chunk] = Place("s", self.scratch[rank])
+            self.scratch[rank] += 1
+
+    def summed(self, rank: int, source: int, chunk: int) -> Place:
+        if self.collective == "reduce-scatter" and rank == source:
+            return Place("i", source * self.width + chunk) if self.inplace else Place("o", chunk)
+        return self.sums.get((rank, source * self.width + chunk)) or self.gathered(source, chunk)
+
+    def sizes(self) -> tuple[tuple[int, int, int], ...]:
+        return tuple((self.input, self.output, scratch) for scratch in self.scratch)
+
+
+def _cells(schedule: Schedule, width: int) -> tuple[list[int], list[int], list[int]]:
+    """Return (row, source, chunk) for every chunk of every row, in order."""
+    unit = schedule.unit
+    starts: Ints = np.array([int(x) * width // unit for x in schedule.lo.tolist()], np.int64)
+    stops: Ints = np.array([int(x) * width // unit for x in schedule.hi.tolist()], np.int64)
+    counts = stops - starts
+    row = np.repeat(np.arange(schedule.num_rows), counts)
+    chunk = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
+    return row.tolist(), schedule.source[row].tolist(), chunk.tolist()
+
+
+def _single_chunks(schedule: Schedule, layout: _Layout) -> Iterator[Message]:
+    """Yield a message for each chunk that helps, in the order of the schedule."""
+    topology, width = schedule.topology, layout.width
+    rows, sources, chunks = _cells(schedule, width)
+    reduces = _reducing(schedule).tolist()
+    tail, head = topology.tail[schedule.link].tolist(), topology.head[schedule.link].tolist()
+    step, link = schedule.step.tolist(), schedule.link.tolist()
+    has = np.zeros((topology.num_nodes, topology.num_nodes * width), np.bool_)  # a sum, then the gathered chunk
+    received_sum = {(head[r], v * width + c) for r, v, c in zip(rows, sources, chunks, strict=True) if reduces[r]}
+    for r, v, c in zip(rows, sources, chunks, strict=True):
+        if reduces[r] and (tail[r], v * width + c) in received_sum:
+            layout.reserve_sum(tail[r], v, c)
+    gathered = np.zeros_like(has)
+    for r, v, c in zip(rows, sources, chunks, strict=True):
+        u, w, at = tail[r], head[r], v * width + c
+        if reduces[r]:
+            src = layout.summed(u, v, c) if has[u, at] else layout.given(v, c)
+            dst = layout.summed(w, v, c)
+            base = dst if has[w, at] else layout.given(v, c)
+            has[w, at] = True
+            yield Message(step[r], link[r], 0, 1, src, dst, base)
+        elif w != v and not gathered[w, at]:
+            gathered[w, at] = True
+            own = layout.summed(v, v, c) if schedule.collective == "allreduce" else layout.given(v, c)
+            src = own if u == v else layout.gathered(v, c)
+            yield Message(step[r], link[r], 0, 1, src, layout.gathered(v, c))
+
+
+def _follows(first: Message, count: int, message: Message) -> bool:
+    """Whether a message's chunks come right after the ``count`` from another's start on, in every buffer."""
+    if (first.step, first.link) != (message.step, message.link) or message.src != first.src.after(count):
+        return False
+    if message.dst != first.dst.after(count) or (first.base is None) != (message.base is None):
+        return False
+    if first.base is None:
+        return True
+    same_kind = (first.base == first.dst) == (message.base == message.dst)  # both input, or both the sum so far
+    return same_kind and message.base == first.base.after(count)
+
+
+def _joined(first: Message, count: int) -> Message:
+    return Message(first.step, first.link, first.channel, count, first.src, first.dst, first.base)
+
+
+def _merged(messages: Iterator[Message]) -> Iterator[Message]:
+    """Join messages of one chunk each, of one link and step, whose chunks are neighbours."""
+    first, count = next(messages, None), 1
+    for message in messages:
+        assert first is not None
+        if _follows(first, count, message):
+            count += 1
+        else:
+            yield _joined(first, count)
+            first, count = message, 1
+    if first is not None:
+        yield _joined(first, count)
+
+
+def _piece(message: Message, start: int, count: int, channel: int) -> Message:
+    if (start, count, channel) == (0, message.count, message.channel):
+        return message
+    base = None if message.base is None else message.base.after(start)
+    return Message(message.step, message.link, channel, count, message.src.after(start), message.dst.after(start), base)
+
+
+def _split(message: Message, limit: int | None) -> Iterator[tuple[int, int]]:
+    size = message.count if limit is None else limit
+    for start in range(0, message.count, size):
+        yield start, min(size, message.count - start)
+
+
+def _parallel(schedule: Schedule) -> list[int]:
+    """Return each link's number among the links between its two nodes."""
+    seen: dict[tuple[int, int], int] = {}
+    numbers = []
+    for pair in zip(schedule.topology.tail.tolist(), schedule.topology.head.tolist(), strict=True):
+        numbers.append(seen.get(pair, 0))
+        seen[pair] = numbers[-1] + 1
+    return numbers
+
+
+def _on_channels(messages: Iterator[Message], schedule: Schedule, options: Options) -> Iterator[Message]:
+    """Cut messages into pieces and put each on the least used of its link's channels; parallel links share none.
+
+    Pieces that stay take the one they came on, if it is as little used; a rank's own begin by its number.
+    """
+    parallel, width = _parallel(schedule), options.channels * options.instances
+    tail, head = schedule.topology.tail.tolist(), schedule.topology.head.tolist()
+    used = [[0] * width for _ in parallel]
+    came: dict[tuple[int, Place], int] = {}
+    for message in messages:
+        each, link = message.count // options.instances, message.link
+        for instance in range(options.instances):
+            part = _piece(message, instance * each, each, 0)
+            first = instance * options.channels
+            for start, count in _split(part, options.max_count):
+                busy = used[link][first : first + options.channels]
+                turn = busy.index(min(busy))
+                if options.stay:
+                    before = came.get((tail[link], part.src.after(start)), tail[link] % options.channels)
+                    turn = before if busy[before] == busy[turn] else turn
+                    came[head[link], part.dst.after(start)] = turn
+                used[link][first + turn] += 1
+                yield _piece(part, start, count, parallel[link] * width + first + turn)
+
+
+def _with_slots(messages: Iterator[Message], schedule: Schedule, layout: _Layout) -> Iterator[Message]:
+    """Give what is added to a sum a place in scratch to arrive at."""
+    head = schedule.topology.head.tolist()
+    for message in messages:
+        if message.base is None or message.base != message.dst:
+            yield message
+        else:
+            rank = head[message.link]
+            yield replace(message, slot=Place("s", layout.scratch[rank]))
+            layout.scratch[rank] += message.count
+
+
+def _copies(schedule: Schedule, layout: _Layout, limit: int | None) -> Iterator[Copy]:
+    """Copy what needs no link from the input to the output: a rank's own shard; everything if it is alone."""
+    n, width = schedule.topology.num_nodes, layout.width
+    gathers = schedule.collective in ("allgather", "broadcast")
+    if layout.inplace or (n > 1 and not gathers):
+        return
+    for rank in range(n) if schedule.collective == "allgather" or n == 1 else [layout.root]:
+        src, dst = layout.given(rank, 0), layout.summed(rank, rank, 0)
+        for start, count in _split(Message(0, -1, 0, width, src, dst), limit):
+            yield Copy(rank, src.after(start), dst.after(start), count)
+
+
+def make_plan(schedule: Schedule, options: Options) -> Plan:
+    """Return the plan of a schedule, which must be valid (``linkstep.correctness``)."""
+    layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
+    messages = _on_channels(_merged(_single_chunks(schedule, layout)), schedule, options)
+    if options.gather:
+        messages = gathered(
+            messages, schedule.topology, layout.scratch, options.gather, options.gather_fewest, options.max_count
+        )
+    if options.slots:
+        messages = _with_slots(messages, schedule, layout)
+    done = tuple(messages)
+    copies = tuple(_copies(schedule, layout, options.max_count))
+    return Plan(schedule, options.inplace, layout.root, layout.width, layout.sizes(), done, copies)

@@ -1,0 +1,32 @@
+"""Schedules of small bases that BFB does not reach (table:toposummary): found by search, stored, checked on load.
+
+The files are made by scripts/make_bases.py; each holds an allgather on a base, or on its transpose (``T(...)``), from
+which the reduce-scatter comes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from linkstep.core.schedule import Schedule
+from linkstep.correctness import check_allgather
+from linkstep.files import load_schedule
+
+_FOLDER = Path(__file__).parent.parent / "data" / "bases"
+
+
+@cache
+def stored_schedule(recipe: str, transposed: bool = False) -> Schedule | None:
+    """Return the allgather stored for a base, or for its transpose, or None if BFB is as good.
+
+    >>> stored_schedule("K_5") is None
+    True
+    """
+    name = f"T({recipe})" if transposed else recipe
+    file = _FOLDER / f"{name}.json"
+    if not file.is_file():
+        return None
+    schedule = load_schedule(file)
+    check_allgather(schedule)
+    return schedule

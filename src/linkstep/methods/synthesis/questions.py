@@ -1,0 +1,230 @@
+"""The order in which models are tried: under symmetry first, then without, then all again with more effort.
+
+Effort counts the solver's work, not time: with the same seed and the same OR-tools the answer is the same on any
+machine, unless its time runs out.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
+from linkstep.correctness import check_allgather
+from linkstep.costs import cost_of
+from linkstep.methods.synthesis.case import Case
+from linkstep.methods.synthesis.groups import Group, find_groups, trivial_group
+from linkstep.methods.synthesis.model import MAX_SENDS, Status, num_sends, solve
+from linkstep.methods.synthesis.worker import WORKER
+
+FIRST_EFFORT = 0.5
+GROWTH = 4
+"""Each round gives every attempt this many times the effort of the round before."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What a search found out.
+
+    ``status`` is "found", "impossible" (proven) or "unknown" (time ran out); ``reason`` says more in words. No
+    schedule with these steps and chunks has T_B below ``bound``: proven.
+    """
+
+    status: Status
+    schedule: Schedule | None
+    bound: Fraction
+    seconds: float
+    reason: str
+
+    @property
+    def is_best(self) -> bool:
+        """Whether it is proven that no schedule with these steps and chunks has a lower T_B."""
+        return self.schedule is not None and cost_of(self.schedule).bandwidth == self.bound
+
+
+@dataclass
+class Search:
+    """One search: its models, its deadline, and what it has excluded."""
+
+    case: Case
+    groups: list[Group]
+    seed: int
+    deadline: float
+    loads: Sequence[int] | None = None
+    barren: dict[int, int] = field(default_factory=dict)
+    """For groups by position: a load up to which no schedule is invariant under the group."""
+    runs: int = 0
+
+    @classmethod
+    def of(cls, case: Case, seconds: float, seed: int, symmetric: bool, loads: Sequence[int] | None = None) -> Search:
+        """Choose the groups whose models are small enough; the trivial one comes last."""
+        WORKER.start()
+        groups = find_groups(case.topology, case.chunks, seed) if symmetric else []
+        groups.append(trivial_group(case.topology))
+        sizes = [num_sends(case, group) for group in groups]
+        fitting = [group for group, size in zip(groups, sizes, strict=True) if size <= MAX_SENDS]
+        if not fitting:
+            raise LinkstepError(
+                f"too large to synthesize: {min(sizes)} possible sends where {MAX_SENDS} is the most; "
+                f"ask for fewer steps or chunks, or use `linkstep schedule`"
+            )
+        WORKER.check_ready()
+        return cls(case, fitting, seed, time.monotonic() + seconds, loads)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the deadline."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def efforts(self) -> Iterator[float]:
+        """Yield growing efforts while there is time and something left to run."""
+        effort, before = FIRST_EFFORT, -1
+        while self.seconds_left > 0 and self.runs > before:
+            before = self.runs
+            yield effort
+            effort *= GROWTH
+
+    def attempt(self, most: int, effort: float) -> tuple[Status, Schedule | None]:
+        """Look for a schedule of load at most ``most``, once under each group."""
+        for position, group in enumerate(self.groups):
+            if self.barren.get(position, -1) >= most or self.seconds_left <= 0:
+                continue
+            alone = group.order == 1
+            # Without the linear relaxation schedules are found several times faster; many proofs need it.
+            runs = [(effort, False), (effort, True)] if alone else [(effort / 2, False)]
+            self.runs += 1
+            status, schedule = solve(self.case, group, most, self.loads, runs, self.seconds_left, self.seed)
+            if status == "impossible":
+                self.barren[position] = most
+            if status == "found" or (status == "impossible" and alone):
+                return status, schedule
+        return "unknown", None
+
+    def decide(self, most: int) -> tuple[Status, Schedule | None]:
+        """Find a schedule of load at most ``most`` or prove there is none."""
+        for effort in self.efforts():
+            status, schedule = self.attempt(most, effort)
+            if status != "unknown":
+                return status, schedule
+        return "unknown", None
+
+    def minimise(self, below: int) -> tuple[Schedule | None, int]:
+        """Return the best schedule found of load under ``below``, and a load that none is under."""
+        best, low, high = None, self.case.least_load, below
+        for effort in self.efforts():
+            tried, stride = low - 1, 1  # up to this load, all is excluded or tried at this effort
+            while tried + 1 < high and self.seconds_left > 0:
+                # The least load is the likeliest. Then gallop up to one that works, and halve what is between.
+                load = min(tried + stride, high - 1) if best is None else (tried + high) // 2
+                status, schedule = self.attempt(load, effort)
+                stride *= 2
+                if schedule is not None:
+                    best, high = schedule, total_load(schedule)
+                else:
+                    tried = load
+                if status == "impossible":
+                    low = load + 1
+            if low >= high:
+                break
+        return best, min(low, high)
+
+
+def total_load(schedule: Schedule) -> int:
+    """Return the sum over steps of the busiest link's chunks."""
+    topology = schedule.topology
+    return int(cost_of(schedule).bandwidth * topology.num_nodes * schedule.unit / topology.degree)
+
+
+def check_limits(time_limit: float, seed: int) -> None:
+    """Refuse times and seeds that mean nothing."""
+    if not isinstance(time_limit, (int, float)) or not 0 < time_limit < math.inf:
+        raise LinkstepError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**31:
+        raise LinkstepError(f"seed must be an integer in [0, 2^31), not {seed!r}")
+
+
+def _most_load(case: Case, bandwidth: Fraction | None, loads: Sequence[int] | None) -> int | None:
+    """Return the load that was asked for, or None if the least is wanted."""
+    if bandwidth is not None and loads is not None:
+        raise LinkstepError("give bandwidth or loads, not both")
+    if bandwidth is not None:
+        if type(bandwidth) not in (int, Fraction):
+            raise LinkstepError(f"bandwidth must be a Fraction, not {bandwidth!r}")
+        return case.load_within(Fraction(bandwidth))
+    if loads is None:
+        return None
+    if len(loads) != case.steps or any(type(load) is not int or load < 0 for load in loads):
+        raise LinkstepError(f"loads must be {case.steps} counts of chunks, one a step, not {loads!r}")
+    return sum(loads)
+
+
+def synthesize(
+    topology: Topology,
+    steps: int,
+    chunks: int,
+    *,
+    bandwidth: Fraction | None = None,
+    loads: Sequence[int] | None = None,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    symmetric: bool = True,
+) -> Synthesis:
+    """Find an allgather in at most ``steps`` steps with ``chunks`` equal chunks a shard, or prove there is none.
+
+    It has T_B at most ``bandwidth``, or at step t at most ``loads[t - 1]`` chunks on any link; without either, the
+    least T_B that is found in ``time_limit`` seconds. ``symmetric=False`` skips the search for schedules that are
+    invariant under automorphisms.
+
+    >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0])
+    >>> synthesize(ring, steps=1, chunks=1).reason
+    'needs at least 2 steps, the diameter'
+    """
+    start = time.monotonic()
+    check_limits(time_limit, seed)
+    case = Case.of(topology, steps, chunks)
+    if topology.num_nodes == 1:
+        empty = Schedule.from_columns(topology, case.chunks, [], [], [], [], [])
+        return Synthesis("found", empty, Fraction(0), 0.0, "one node has nothing to gather")
+    most = _most_load(case, bandwidth, loads)
+    status, schedule, low, reason = _answer(case, most, loads, time_limit, seed, symmetric)
+    if schedule is not None:
+        check_allgather(schedule)
+        assert cost_of(schedule).steps <= steps and (most is None or total_load(schedule) <= most)
+    return Synthesis(status, schedule, case.bandwidth(low), time.monotonic() - start, reason)
+
+
+def _answer(
+    case: Case, most: int | None, loads: Sequence[int] | None, seconds: float, seed: int, symmetric: bool
+) -> tuple[Status, Schedule | None, int, str]:
+    """Return status, schedule, the load that none is under, and the reason."""
+    low = case.least_load
+    if case.steps < case.diameter:
+        return "impossible", None, low, f"needs at least {case.diameter} steps, the diameter"
+    if most is not None and most < low:
+        return "impossible", None, low, f"T_B is at least {case.bandwidth(low)} with {case.chunks} chunks a shard"
+    search = Search.of(case, seconds, seed, symmetric, loads)
+    if most is None:
+        schedule, low = search.minimise(case.sure_load + 1)
+        status: Status = "unknown" if schedule is None else "found"
+    else:
+        status, schedule = search.decide(most)
+        if status == "impossible" and loads is None:
+            low = most + 1
+    return status, schedule, low, _explain(search, status, schedule, low)
+
+
+def _explain(search: Search, status: Status, schedule: Schedule | None, low: int) -> str:
+    if schedule is not None:
+        best = total_load(schedule) == low
+        bound = f"T_B below {search.case.bandwidth(low)} is impossible with these steps and chunks"
+        return f"the best: {bound}" if best else bound
+    if status == "impossible":
+        return "all possibilities are excluded"
+    if search.seconds_left <= 0:
+        return "time ran out"
+    return "no schedule is invariant under the groups tried, and without a group the model is too large"

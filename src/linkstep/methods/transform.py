@@ -1,0 +1,97 @@
+"""Every collective from one allgather (sec:reducescatterallgather): reverse, relabel, concatenate, pick a root.
+
+Pure functions of schedules. Reversing turns an allgather on G into a reduce-scatter on the transpose of G; where G
+looks like its own transpose, renaming nodes brings that back to G.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkstep.core.errors import ScheduleError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Ids, Ints, Topology
+
+_REVERSED = {
+    "allgather": "reduce-scatter",
+    "reduce-scatter": "allgather",
+    "allreduce": "allreduce",
+    "broadcast": "reduce",
+    "reduce": "broadcast",
+}
+
+
+def _link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
+    """Return the number that each of these links, given in the order of ``topology``, has once they are sorted.
+
+    Parallel links sort by their columns and then as given, just as ``Topology.from_links`` does.
+    """
+    keys: list[NDArray[Any]] = [c for c in (topology.bandwidth, topology.alpha) if c is not None]
+    number = np.empty(tail.size, np.int64)
+    number[np.lexsort([*keys, head, tail])] = np.arange(tail.size)
+    return number
+
+
+def reverse(schedule: Schedule) -> Schedule:
+    """Return the schedule run backwards on the transpose: allgather and reduce-scatter change places.
+
+    Same T_L, same T_B (thm:scheduleswitch).
+    """
+    topology = schedule.topology
+    link = _link_numbers(topology, topology.head, topology.tail)[schedule.link]
+    step = schedule.num_steps + 1 - schedule.step.astype(np.int64)
+    return Schedule.from_columns(
+        topology.transpose(), schedule.unit, schedule.source, schedule.lo, schedule.hi, link, step,
+        _REVERSED[schedule.collective],
+    )  # fmt: skip
+
+
+def relabel(schedule: Schedule, new: Ids) -> Schedule:
+    """Return f(A) (def:scheduleisomorphism): node u renamed ``new[u]`` in the topology and in every row."""
+    topology = schedule.topology
+    link = _link_numbers(topology, new[topology.tail], new[topology.head])[schedule.link]
+    return Schedule.from_columns(
+        topology.relabel(new), schedule.unit, new[schedule.source], schedule.lo, schedule.hi, link, schedule.step,
+        schedule.collective,
+    )  # fmt: skip
+
+
+def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
+    """Return the reduce-scatter followed by the allgather, on one grid of chunks (sec:allreduceopt)."""
+    if (reduce_scatter.collective, allgather.collective) != ("reduce-scatter", "allgather"):
+        raise ScheduleError(
+            f"allreduce takes a reduce-scatter and an allgather, not {reduce_scatter!r} and {allgather!r}"
+        )
+    if reduce_scatter.topology != allgather.topology:
+        raise ScheduleError("allreduce needs both schedules on the same topology")
+    unit = int(np.lcm(reduce_scatter.unit, allgather.unit))
+    parts = (reduce_scatter, allgather)
+    scale = [unit // part.unit for part in parts]
+    shift = (0, reduce_scatter.num_steps)
+    return Schedule.from_columns(
+        allgather.topology,
+        unit,
+        np.concatenate([part.source for part in parts]),
+        np.concatenate([part.lo * s for part, s in zip(parts, scale, strict=True)]),
+        np.concatenate([part.hi * s for part, s in zip(parts, scale, strict=True)]),
+        np.concatenate([part.link for part in parts]),
+        np.concatenate([part.step.astype(np.int64) + s for part, s in zip(parts, shift, strict=True)]),
+        "allreduce",
+    )
+
+
+def from_root(schedule: Schedule, root: int) -> Schedule:
+    """Return one root's rows: of an allgather a broadcast from it, of a reduce-scatter a reduction to it."""
+    if schedule.collective not in ("allgather", "reduce-scatter"):
+        raise ScheduleError(f"a root is picked from an allgather or a reduce-scatter, not a {schedule.collective}")
+    if not 0 <= root < schedule.topology.num_nodes:
+        raise ScheduleError(f"root must be a node in [0, {schedule.topology.num_nodes}), not {root}")
+    rows = schedule.source == root
+    collective = "broadcast" if schedule.collective == "allgather" else "reduce"
+    return Schedule.from_columns(
+        schedule.topology, schedule.unit, schedule.source[rows], schedule.lo[rows], schedule.hi[rows],
+        schedule.link[rows], schedule.step[rows], collective,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pictures of topologies, frontiers and timelines. Need matplotlib."""

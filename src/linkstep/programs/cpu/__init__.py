@@ -1,0 +1,1 @@
+"""CPU schedule XML (docs/cpu-xml.md)."""

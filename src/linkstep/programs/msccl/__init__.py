@@ -1,0 +1,1 @@
+"""MSCCL XML: its tokenizer, reader, rules, dialects and events."""

@@ -1,0 +1,194 @@
+"""A recipe: how a topology is constructed, as a value; and the simplest one, a member of a family.
+
+Frozen and hashable; knows N, d and the cost of its schedule without building anything large. ``str`` gives the notation
+``linkstep.parse`` reads, ``paper`` the paper's LaTeX. Trees are shallow, so plain recursion walks them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from linkstep.core.errors import RecipeError
+from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.topology import Topology
+from linkstep.costs import Cost, cost_of
+from linkstep.families import Family
+from linkstep.methods.bfb import bfb_allgather, bfb_cost
+from linkstep.methods.stored import stored_schedule
+from linkstep.methods.transform import allreduce, from_root, reverse
+
+MAX_LINKS = 2**27
+"""The largest topology we build: 10^8 links are about 1 GB of columns."""
+
+MAX_BITS = 10_000
+"""No recipe may speak of more nodes than 2 to this: keeps N and d quick to compute."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the theorems say of a schedule before it is built."""
+
+    cost: Cost
+    is_exact: bool
+    """Whether T_L and T_B are proven to be just that, rather than at most that."""
+    is_bfb: bool
+    """Whether the schedule is the best BFB schedule of its topology."""
+
+
+class Recipe(ABC):
+    """How a topology and its schedule are constructed: a family's member, or an expansion of recipes."""
+
+    binds = 2
+    """How tightly the notation holds together: 0 ``x``, 1 ``^`` and ``*``, 2 a word or a call."""
+
+    @property
+    @abstractmethod
+    def num_nodes(self) -> int:
+        """N of the topology."""
+
+    @property
+    @abstractmethod
+    def degree(self) -> int:
+        """Ports per node, d."""
+
+    @abstractmethod
+    def _construct(self) -> Topology: ...
+
+    @abstractmethod
+    def _predict(self, transposed: bool) -> Prediction:
+        """Predict the allgather on the topology or on its transpose."""
+
+    @abstractmethod
+    def _allgather(self, transposed: bool) -> Schedule:
+        """Build the allgather on the topology or on its transpose, nodes numbered as in the topology."""
+
+    @abstractmethod
+    def paper(self) -> str:
+        """Return the paper's notation (LaTeX, without dollar signs)."""
+
+    @property
+    def is_vertex_transitive(self) -> bool:
+        """Whether it is known, without a search, that every node looks like every other."""
+        return False
+
+    @property
+    def is_reverse_symmetric(self) -> bool:
+        """Whether it is known, without a search, that the topology is isomorphic to its transpose."""
+        return False
+
+    @property
+    def cost(self) -> Cost:
+        """The predicted cost of the allgather that ``build`` makes; at most that if not ``cost_is_exact``."""
+        return self._predict(False).cost
+
+    @property
+    def cost_is_exact(self) -> bool:
+        """Whether the theorems give T_L and T_B of the built schedule exactly."""
+        return self._predict(False).is_exact
+
+    @property
+    def reduce_scatter_cost(self) -> Cost:
+        """The predicted cost of the reduce-scatter that ``build`` makes: an allgather's on the transpose."""
+        return self._predict(True).cost
+
+    def topology(self) -> Topology:
+        """Build the topology and check it against what the recipe promised."""
+        self._check_size()
+        built = replace(self._construct(), name=str(self), vertex_transitive=self.is_vertex_transitive)
+        if (built.num_nodes, built.degree) != (self.num_nodes, self.degree):  # a family that lies is a bug of ours
+            raise AssertionError(f"{self}: promised N={self.num_nodes} d={self.degree}, built {built!r}")
+        return built
+
+    def build(self, collective: str = "allgather", root: int = 0) -> Schedule:
+        """Build the schedule that the recipe describes: its base's, expanded step by step.
+
+        A reduce-scatter is the reverse of an allgather built on the transpose (thm:scheduleswitchfunc), an allreduce
+        both in a row; a broadcast or a reduce keeps one root's rows.
+        """
+        if collective not in COLLECTIVES:
+            raise RecipeError(f"collective must be one of {', '.join(COLLECTIVES)}, not {collective!r}")
+        self._check_size()
+        topology = self.topology()
+        if collective == "allgather":
+            return _renamed(self._allgather(False), topology)
+        if collective == "broadcast":
+            return from_root(self.build("allgather"), root)
+        reduce_scatter = _renamed(reverse(self._allgather(True)), topology)
+        if collective == "reduce":
+            return from_root(reduce_scatter, root)
+        return reduce_scatter if collective == "reduce-scatter" else allreduce(reduce_scatter, self.build("allgather"))
+
+    def _check_size(self) -> None:
+        if self.num_nodes * self.degree > MAX_LINKS:
+            raise RecipeError(
+                f"{self} has N={self.num_nodes}, d={self.degree}: more than the {MAX_LINKS} links linkstep builds"
+            )
+
+    def _grouped(self, tightness: int, *, latex: bool = False) -> str:
+        """Return the notation, in parentheses if it holds together less than ``tightness``."""
+        text = self.paper() if latex else str(self)
+        return text if self.binds >= tightness else f"({text})"
+
+
+def _renamed(schedule: Schedule, topology: Topology) -> Schedule:
+    """Return the schedule on the recipe's own topology, name and knowledge included."""
+    assert schedule.topology == topology, f"built on {schedule.topology!r}, not on {topology!r}"
+    return replace(schedule, topology=topology)
+
+
+def turned(topology: Topology, transposed: bool) -> Topology:
+    """Return the topology or its transpose."""
+    return topology.transpose() if transposed else topology
+
+
+@dataclass(frozen=True)
+class Member(Recipe):
+    """A member of a family: ``C(16,{3,4})``."""
+
+    family: Family
+    args: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        self.family.size(*self.args)
+
+    @property
+    def num_nodes(self) -> int:
+        return self.family.size(*self.args)[0]
+
+    @property
+    def degree(self) -> int:
+        return self.family.size(*self.args)[1]
+
+    @property
+    def is_vertex_transitive(self) -> bool:
+        return self.family.vertex_transitive(*self.args)
+
+    @property
+    def is_reverse_symmetric(self) -> bool:
+        return self.family.reverse_symmetric(*self.args)
+
+    def _construct(self) -> Topology:
+        return self.family.build(*self.args)
+
+    @cache  # noqa: B019 - recipes are few and small
+    def _predict(self, transposed: bool) -> Prediction:
+        stored = stored_schedule(str(self), transposed)
+        if stored is not None:
+            return Prediction(cost_of(stored), True, False)
+        return Prediction(bfb_cost(turned(self.topology(), transposed)), True, True)
+
+    def _allgather(self, transposed: bool) -> Schedule:
+        stored = stored_schedule(str(self), transposed)
+        return bfb_allgather(turned(self.topology(), transposed)) if stored is None else stored
+
+    def __str__(self) -> str:
+        return self.family.format(*self.args)
+
+    def paper(self) -> str:
+        if self.family.paper is not None:
+            return self.family.paper(*self.args)
+        escaped = str(self).replace("{", r"\{").replace("}", r"\}")
+        return rf"\text{{{escaped}}}"

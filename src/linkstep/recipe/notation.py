@@ -1,0 +1,214 @@
+"""Read the notation of recipes; errors point at the character.
+
+    recipe  := term ("x" term)*                       Cartesian product; "□" means "x"
+    term    := atom ("^" count | "*" count)*          Cartesian power and degree expansion, left to right
+    atom    := "(" recipe ")"
+             | ("L" | "Bi" | "T") ["^" count] "(" recipe ")"
+             | WORD ["_" subscript] ["(" [argument ("," argument)*] ")"]
+    argument := integer | "{" [element ("," element)*] "}" | group
+    element  := integer | "(" integer ("," integer)* ")"
+    group    := "Z" integer ("x" "Z" integer)* | "Z" integer ":" "Z" integer "[" integer "]"
+
+Spaces are free between tokens. ``x`` is always the product sign, so no word starts with it.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from linkstep.core.errors import RecipeError
+from linkstep.families import FAMILIES, Family
+from linkstep.groups import parse_group
+from linkstep.recipe.expanded import Bidirectional, Degree, Line, Power, Product, Transpose
+from linkstep.recipe.member import Member, Recipe
+
+_TOKEN = re.compile(r"\s*(?:(Z\d+(?:xZ\d+)*(?::Z\d+\[\d+\])?)|(\d+)|(x|□|[A-WYZa-wyzΠ][A-Za-zΠ]*)|([\^*(){},_]))")
+_END = "end"
+_MAX_LENGTH = 100_000
+_MAX_DEPTH = 100
+_WORDS = {"Π": "Pi"}
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str, int]] = []  # (kind, text, position)
+        self.depth = 0
+        self.at = 0
+        position = 0
+        while text[position:].strip():
+            match = _TOKEN.match(text, position)
+            if match is None:
+                position += len(text[position:]) - len(text[position:].lstrip())
+                self.fail(position, f"{text[position]!r} is not part of the notation")
+            kind = ("group", "int", "word", "sign")[(match.lastindex or 1) - 1]
+            self.tokens.append((kind, match[match.lastindex or 1], match.start(match.lastindex or 1)))
+            position = match.end()
+        self.tokens.append((_END, "", len(text)))
+
+    def fail(self, position: int, message: str) -> NoReturn:
+        shown = self.text if len(self.text) <= 200 else self.text[: position + 20] + "..."
+        raise RecipeError(f"recipe {shown!r}, character {position + 1}: {message}")
+
+    @property
+    def here(self) -> tuple[str, str, int]:
+        return self.tokens[self.at]
+
+    def take(self, *texts: str) -> str | None:
+        kind, text, _ = self.here
+        if kind in ("sign", "word") and text in texts:
+            self.at += 1
+            return text
+        return None
+
+    def expect(self, text: str, after: str) -> None:
+        if self.take(text) is None:
+            self.fail(self.here[2], f"expected {text!r} {after}, found {self.here[1] or 'the end'!r}")
+
+    def integer(self, what: str) -> int:
+        kind, text, position = self.here
+        if kind != "int" or len(text) > 12:
+            self.fail(position, f"expected {what}, a whole number, found {text or 'the end'!r}")
+        self.at += 1
+        return int(text)
+
+    def recipe(self) -> Recipe:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            self.fail(self.here[2], f"nested more than {_MAX_DEPTH} deep")
+        factors = [self.term()]
+        while self.take("x", "□"):
+            factors.append(self.term())
+        self.depth -= 1
+        return factors[0] if len(factors) == 1 else Product(tuple(factors))
+
+    def term(self) -> Recipe:
+        recipe = self.atom()
+        while (sign := self.take("^", "*")) is not None:
+            position = self.here[2]
+            braces = sign == "^" and self.take("{") is not None
+            if sign == "^":
+                self.take("□")
+            times = self.integer(f"n after {sign!r}")
+            if braces:
+                self.expect("}", "after the exponent")
+            recipe = self.made(position, Power if sign == "^" else Degree, recipe, times)
+        return recipe
+
+    def made(self, position: int, kind: Any, *parts: Any) -> Recipe:
+        try:
+            made: Recipe = kind(*parts)
+        except RecipeError as error:
+            self.fail(position, str(error))
+        return made
+
+    def atom(self) -> Recipe:
+        if self.take("("):
+            inner = self.recipe()
+            self.expect(")", "to close the group")
+            return inner
+        kind, word, position = self.here
+        if kind != "word" or word in ("x", "□"):
+            self.fail(position, f"expected a family or an expansion, found {word or 'the end'!r}")
+        self.at += 1
+        word = _WORDS.get(word, word)
+        following = self.here[1]
+        if word in ("L", "Bi", "T") and following in ("^", "("):
+            times = 1
+            if word == "L" and self.take("^"):
+                times = self.integer("n after 'L^'")
+            self.expect("(", f"after {word!r}")
+            base = self.recipe()
+            self.expect(")", f"to close {word}(...)")
+            if word == "L":
+                return self.made(position, Line, base, times)
+            return Bidirectional(base) if word == "Bi" else Transpose(base)
+        return self.member(word, position)
+
+    def member(self, word: str, position: int) -> Recipe:
+        subscript = self.take("_") is not None
+        args: list[Any] = []
+        if subscript and not self.take("{"):
+            args = [self.integer("a subscript")]
+        elif subscript:
+            args = self.arguments("}")
+        elif self.take("("):
+            args = self.arguments(")")
+        named = [f for f in FAMILIES if word == f.name or word in f.aliases]
+        if not named:
+            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T"}
+            close = get_close_matches(word, sorted(words), 1)
+            hint = f"did you mean {close[0]!r}?" if close else "`linkstep families` lists them"
+            self.fail(position, f"no family is called {word!r}; {hint}")
+        fitting = [f for f in named if _fits(f, args)]
+        if not fitting:
+            known = " or ".join(dict.fromkeys(f.notation for f in named))
+            self.fail(position, f"{word} is written {known}")
+        # K_{4,4} and K(4,4) are different graphs: the way it is written decides where both fit.
+        exact = [f for f in fitting if word in f.aliases or f.subscript == subscript]
+        return self.made(position, Member, (exact or fitting)[0], tuple(args))
+
+    def arguments(self, closing: str) -> list[Any]:
+        args: list[Any] = []
+        while not self.take(closing):
+            if args:
+                self.expect(",", f"or {closing!r}")
+            args.append(self.argument())
+        return args
+
+    def argument(self) -> Any:
+        kind, text, position = self.here
+        if kind == "group":
+            self.at += 1
+            return self.made(position, parse_group, text)
+        if self.take("{"):
+            elements: list[Any] = []
+            while not self.take("}"):
+                if elements:
+                    self.expect(",", "or '}'")
+                elements.append(self.element())
+            if len({type(e) for e in elements}) > 1:
+                self.fail(position, "a set holds numbers or tuples, not both")
+            return tuple(sorted(elements))
+        return self.integer("an argument")
+
+    def element(self) -> int | tuple[int, ...]:
+        if not self.take("("):
+            return self.integer("a number or a tuple")
+        numbers = [self.integer("a number")]
+        while self.take(","):
+            numbers.append(self.integer("a number"))
+        self.expect(")", "to close the tuple")
+        return tuple(numbers)
+
+
+def _fits(family: Family, args: list[Any]) -> bool:
+    kinds = [
+        "int" if isinstance(arg, int) else "set" if isinstance(arg, tuple) else "group" for arg in args
+    ]  # fmt: skip
+    if family.params == ("ints",):
+        return bool(kinds) and set(kinds) == {"int"}
+    return kinds == list(family.params)
+
+
+def parse(text: str) -> Recipe:
+    """Read a recipe such as ``L^3(C(16,{3,4}))``.
+
+    >>> recipe = parse("L^3(C(16,{3,4}))")
+    >>> recipe.num_nodes, recipe.degree, str(recipe)
+    (1024, 4, 'L^3(C(16,{3,4}))')
+    >>> str(parse("( UniRing(1,4)xUniRing(1,8) )^2"))
+    '(UniRing(1,4) x UniRing(1,8))^2'
+    >>> parse("L^2(Diamnd)")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    linkstep.core.errors.RecipeError: recipe 'L^2(Diamnd)', character 5: no family is called 'Diamnd'; did ...
+    """
+    if len(text) > _MAX_LENGTH:
+        raise RecipeError(f"a recipe has at most {_MAX_LENGTH} characters, not {len(text)}")
+    parser = _Parser(text)
+    recipe = parser.recipe()
+    if parser.here[0] != _END:
+        parser.fail(parser.here[2], f"expected the end, found {parser.here[1]!r}")
+    return recipe

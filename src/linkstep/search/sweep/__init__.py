@@ -1,0 +1,1 @@
+"""Long searches that fill the catalog."""

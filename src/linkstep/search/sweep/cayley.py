@@ -1,0 +1,88 @@
+"""Search for Cayley digraphs whose BFB schedule takes few steps and little bandwidth: all generator sets of a group
+where they are few enough, random ones improved by exchanges where not.
+
+The score of a set is exact: T_L and T_B of its best BFB allgather and reduce-scatter, and the sum of distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+
+from linkstep._kernels.cayley import _climb, _scan, _score
+from linkstep.core.topology import Ints
+from linkstep.groups.tables import TableGroup, groups_of_order
+from linkstep.search.catalog import Entry, best
+from linkstep.search.sweep.job import Unit
+
+PATIENCE = 60
+"""Exchanges that fail in a row before a climb starts afresh."""
+
+
+def score(group: TableGroup, generators: Sequence[int]) -> Entry | None:
+    """Return the entry of a Cayley digraph, or None if the generators do not generate the group.
+
+    >>> from linkstep.groups import parse_group
+    >>> from linkstep.groups.tables import named_group
+    >>> score(named_group(parse_group("Z5")), [1, 2])
+    Entry(num_nodes=5, degree=2, bidirectional=False, recipe='Cayley(Z5,{1,2})', steps=2, bandwidth=Fraction(4, 5), \
+distance_sum=Fraction(6, 1), reduce_scatter=Fraction(4, 5))
+    """
+    gens = np.array(generators, np.int64)
+    steps, forth, other, total, scale = _score(group.back, gens, group.inverse)
+    if steps < 0:
+        return None
+    unit = Fraction(gens.size, group.order * scale)
+    bidirectional = sorted(group.inverse[gens].tolist()) == sorted(gens.tolist())
+    return Entry(
+        group.order, gens.size, bidirectional, group.recipe(generators), int(steps), int(forth) * unit,
+        Fraction(int(total)), int(other) * unit,
+    )  # fmt: skip
+
+
+def _shapes(group: TableGroup, unit: Unit) -> Iterator[tuple[Ints, Ints, int, int, int]]:
+    """List (pairs, singles, number of pairs, number of singles, how many sets there are).
+
+    A directed set is of singles alone; a bidirectional one of pairs {g, g^-1} and of involutions.
+    """
+    nodes = np.arange(1, group.order)
+    inverse = group.inverse[1:]
+    if not unit.bidirectional:
+        yield nodes[:0], nodes, 0, unit.degree, comb(nodes.size, unit.degree)
+        return
+    pairs, involutions = nodes[nodes < inverse], nodes[nodes == inverse]
+    for p in range(unit.degree // 2 + 1):
+        q = unit.degree - 2 * p
+        sets = comb(pairs.size, p) * comb(involutions.size, q)
+        if sets:
+            yield pairs, involutions, p, q, sets
+
+
+def search_cayley(unit: Unit) -> list[Entry]:
+    """Return the best entries found; in a directed search some may turn out to be bidirectional."""
+    n, d = unit.num_nodes, unit.degree
+    records = np.full((3, n + 1), np.iinfo(np.int64).max)
+    jobs = [(group, shape) for group in groups_of_order(n) for shape in _shapes(group, unit)]
+    entries: list[Entry] = []
+    left = unit.budget
+    jobs.sort(key=lambda job: job[1][4])  # what is not used of a share goes to the larger groups
+    for i, (group, (pairs, singles, p, q, sets)) in enumerate(jobs):
+        found = np.zeros((3, n + 1, d), np.int64)
+        share = max(1, left // (len(jobs) - i))
+        if sets <= share:
+            if unit.seed:  # seed 0 has tried them all
+                continue
+            left -= sets
+            _scan(group.back, group.inverse, pairs, singles, p, q, records, found)
+        else:
+            left -= share
+            seed = (unit.seed * 2654435761 + i * 40503 + n * 97 + d) % 2**63
+            _climb(group.back, group.inverse, pairs, singles, p, q, share, PATIENCE, seed, records, found)
+        for slot, steps in np.argwhere(found[:, :, 0] > 0).tolist():
+            entry = score(group, found[slot, steps].tolist())
+            assert entry is not None
+            entries.append(entry)
+    return best(entries)

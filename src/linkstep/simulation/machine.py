@@ -1,0 +1,313 @@
+"""Run events in time. What is modelled is said in the package; here are the loop and the columns it fills."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Ints, Topology
+from linkstep.core.units import Number, parse_size, parse_time
+from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, cost_of, time_of
+from linkstep.lowering import lower
+from linkstep.simulation.wires import NONE, Wires, first_links, used_links, wires_of
+from linkstep.verification import Events, events_of
+
+__all__ = ["Simulation", "bound_time", "predicted_time", "simulate", "simulate_schedule", "used_links"]
+
+_TICK = Fraction(1, 10**15)
+_MOST_TICKS = 2**61
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """When each event ran, in the columns of ``events``, and when each link was busy; times in seconds."""
+
+    events: Events
+    topology: Topology
+    time: float
+    """When the last event ended."""
+    start: NDArray[np.float64]
+    """When all that an event waits for had ended."""
+    end: NDArray[np.float64]
+    sent_event: Ints
+    """Transfers, sorted by link and time: the event, its link, its round, and when the link carried it."""
+    sent_link: Ints
+    sent_round: Ints
+    """One more than the messages that had to come before, one after the other: at most the schedule's step."""
+    sent_start: NDArray[np.float64]
+    sent_end: NDArray[np.float64]
+    predicted: float | None = None
+    """The schedule's cost in seconds: T_L alpha + T_B M/B, reductions included; None for a file without a schedule."""
+
+    @property
+    def rank(self) -> Ints:
+        """The rank of each event."""
+        return self.events.plan.place[:, 0]
+
+    @property
+    def threadblock(self) -> Ints:
+        """The threadblock of each event, -1 where there are none."""
+        return self.events.plan.place[:, 1]
+
+    @property
+    def position(self) -> Ints:
+        """The position of each event's instruction in its threadblock, or in its rank's list."""
+        return self.events.plan.place[:, 2]
+
+    @property
+    def loss(self) -> float:
+        """By what part it is slower than predicted; negative if it is faster."""
+        return self.time / self.predicted - 1 if self.predicted else 0.0
+
+    @property
+    def busy(self) -> NDArray[np.float64]:
+        """For how many seconds each link of the topology carried data."""
+        spans = self.sent_end - self.sent_start
+        return np.bincount(self.sent_link, spans, self.topology.num_links).astype(np.float64)
+
+    @property
+    def busiest(self) -> int:
+        """The link that carried data the longest; the first of those that differ by rounding only."""
+        busy = self.busy
+        return int(np.argmax(busy >= busy.max(initial=0) * (1 - 1e-9)))
+
+    @property
+    def utilisation(self) -> float:
+        """The part of the time for which the busiest link carried data."""
+        return float(self.busy.max()) / self.time if self.time and self.topology.num_links else 0.0
+
+
+def _lookup(keys: Ints, wanted: Ints, values: Ints) -> Ints:
+    """Return the value of the first of the sorted keys that is the one wanted, or -1 where none is."""
+    at = np.searchsorted(keys, wanted)
+    found = np.append(keys, -1)[at] == wanted
+    return np.where(found, np.append(values, -1)[at], -1)
+
+
+class _Ticks:
+    """Seconds as whole ticks: of a femtosecond, or of more where a simulation could outlast 64 bits of them."""
+
+    def __init__(self, longest: Fraction) -> None:
+        self.tick = _TICK
+        while longest > _MOST_TICKS * self.tick:
+            self.tick *= 10
+
+    def __call__(self, seconds: Fraction) -> int:
+        return round(seconds / self.tick)
+
+
+class _Machine:
+    """The state of a simulation; plain lists, for one loop that touches each event, edge and transfer once."""
+
+    def __init__(
+        self, events: Events, wires: Wires, topology: Topology, fabric: Fabric, size: Number, overhead: Fraction,
+        tight: bool,
+    ) -> None:  # fmt: skip
+        n, self.position = events.plan.num_events, events.plan.place[:, 2].tolist()
+        bits = 8 * parse_size(size) / events.chunks
+        rates = [fabric.link_bandwidth] * topology.num_links
+        if topology.bandwidth is not None:
+            rates = [Fraction(rate) for rate in topology.bandwidth.tolist()]
+        alphas = [fabric.alpha] * topology.num_links
+        if topology.alpha is not None:
+            alphas = [Fraction(alpha, 10**9) for alpha in topology.alpha.tolist()]
+        sums = np.bincount(events.plan.moves[:, 0], (events.plan.moves[:, 5] != NONE) * events.plan.moves[:, 7], n)
+        total = int(wires.chunks.sum()) * bits * max((1 / rate for rate in rates), default=0)
+        total += int(sums.sum()) * bits * fabric.gamma + n * overhead + n * max([*alphas, fabric.alpha])
+        ticks = self.ticks = _Ticks(Fraction(total))
+
+        self.chunk = [ticks(bits / rate) for rate in rates]
+        self.alpha = [ticks(alpha) for alpha in alphas]
+        added = ticks(bits * fabric.gamma)
+        self.work = (sums.astype(np.int64) * added + events.is_instruction * ticks(overhead)).tolist()
+        first, end = first_links(wires, topology)
+        self.servers = [range(a, b) for a, b in zip(first.tolist(), end.tolist(), strict=True)]
+        self.wire_event, self.chunks = wires.event.tolist(), wires.chunks.tolist()
+        self.fetches = wires.fetches(events.plan.place[:, 0]).tolist()
+        self.wire_ptr = np.searchsorted(wires.event, np.arange(n + 1)).tolist()
+        self._set_edges(events, wires, topology, ticks(fabric.alpha), tight)
+
+        self.start, self.end, self.round = [0] * n, [0] * n, [0] * n
+        self.free = [0] * topology.num_links
+        self.link, self.sent, self.gone = ([0] * len(self.chunks) for _ in range(3))
+
+    def _set_edges(self, events: Events, wires: Wires, topology: Topology, alpha: int, tight: bool) -> None:
+        """Sort edges by their first event; each is its transfer's arrival, or takes a time (a signal's, or none)."""
+        n, rank = events.plan.num_events, events.plan.place[:, 0]
+        edges = np.concatenate([events.edges, events.rooms[: len(events.rooms) * tight]])
+        order = np.argsort(edges[:, 0], kind="stable")
+        tail, head = edges[order].T
+        self.edge_ptr = np.searchsorted(tail, np.arange(n + 1)).tolist()
+        self.edge_head = head.tolist()
+        self.missing = np.bincount(head, minlength=n).tolist()
+        across = rank[tail] != rank[head]
+        tells = across & (order < len(events.edges))
+        n_ranks, a, b = events.num_ranks, rank[tail], rank[head]
+        written = np.flatnonzero(wires.head != rank[wires.event])
+        carries = _lookup(wires.event[written] * n_ranks + wires.head[written], tail * n_ranks + b, written)
+        pairs, links = topology.tail.astype(np.int64) * n_ranks + topology.head, np.arange(topology.num_links)
+        there, back = (_lookup(pairs, key, links) for key in (a * n_ranks + b, b * n_ranks + a))
+        link = np.where(there >= 0, there, back)  # a signal finds its way back
+        takes = np.append(np.array(self.alpha, np.int64), alpha)[link]
+        carries[~tells], takes[~across] = -1, 0
+        self.edge_wire, self.edge_time = carries.tolist(), takes.tolist()
+        self.edge_tells, self.edge_stays = tells.tolist(), (~across).tolist()
+
+    def run(self) -> None:
+        """Take what comes first; of several the one of the lowest round, then of the lowest position.
+
+        ``round`` counts the messages that an event knows of, ``told`` those that whoever it tells will know of.
+        """
+        n, pop, push, position, wire_ptr = len(self.start), heapq.heappop, heapq.heappush, self.position, self.wire_ptr
+        rounds, missing, edge_head, edge_wire = self.round, self.missing, self.edge_head, self.edge_wire
+        edge_ptr, edge_time, edge_tells, edge_stays = self.edge_ptr, self.edge_time, self.edge_tells, self.edge_stays
+        heap = [(0, 0, position[e], e) for e in range(n) if not missing[e]]
+        heapq.heapify(heap)
+        left = [wire_ptr[e + 1] - wire_ptr[e] for e in range(n)]
+        ready, told = [0] * n, [0] * n
+        while heap:
+            now, round, place, item = pop(heap)
+            if item < n:
+                event, finish = item, now + self.work[item]
+                self.start[event], self.end[event] = now, finish
+                if left[event]:
+                    for wire in range(wire_ptr[event], wire_ptr[event + 1]):
+                        push(heap, (finish, round, place, n + wire))
+                    continue
+            else:
+                event = self.wire_event[item - n]
+                self.send(item - n, now)
+                left[event] -= 1
+                if left[event]:
+                    continue
+                finish, told[event] = self.end[event], max(told[event], round + 1)
+                round += self.fetches[item - n]
+            for k in range(edge_ptr[event], edge_ptr[event + 1]):
+                then, wire = edge_head[k], edge_wire[k]
+                at = finish + edge_time[k] if wire < 0 else self.gone[wire] + self.alpha[self.link[wire]]
+                if at > ready[then]:
+                    ready[then] = at
+                if edge_tells[k]:
+                    rounds[then] = max(rounds[then], told[event])
+                elif edge_stays[k]:
+                    rounds[then], told[then] = max(rounds[then], round), max(told[then], told[event])
+                missing[then] -= 1
+                if not missing[then]:
+                    push(heap, (ready[then], rounds[then], position[then], then))
+
+    def send(self, wire: int, now: int) -> None:
+        """Put a transfer on that link of its pair where it is over first."""
+        chunks, best, over = self.chunks[wire], -1, 0
+        for link in self.servers[wire]:
+            stop = max(now, self.free[link]) + chunks * self.chunk[link]
+            if best < 0 or stop < over:
+                best, over = link, stop
+        self.link[wire], self.sent[wire], self.gone[wire] = best, over - chunks * self.chunk[best], over
+        self.free[best] = over
+        event = self.wire_event[wire]
+        self.end[event] = max(self.end[event], over + (self.alpha[best] if self.fetches[wire] else 0))
+
+
+def simulate(
+    events: Events,
+    topology: Topology,
+    fabric: Fabric,
+    size: Number,
+    *,
+    instruction_time: Number = 0,
+    tight: bool = False,
+    predicted: float | None = None,
+) -> Simulation:
+    """Run a file's events on a topology whose links are the fabric's, with ``size`` bytes of data in all.
+
+    Links with columns of their own keep these. Every instruction takes ``instruction_time`` seconds more. ``tight``
+    connections have the room that the verifier grants, and news that some is free takes alpha.
+
+    >>> import linkstep
+    >>> from linkstep.lowering import lower
+    >>> schedule = linkstep.parse("K_{4,4}").build("allgather")
+    >>> events = events_of(lower(schedule, "rccl").text)
+    >>> done = simulate(events, schedule.topology, Fabric.of("10us", "100Gbps", 4), "1MB")
+    >>> f"{done.time * 1e6:.0f} us, the busiest link {done.utilisation:.0%}"
+    '90 us, the busiest link 78%'
+    """
+    if topology.num_nodes != events.num_ranks:
+        raise LinkstepError(f"the file has {events.num_ranks} ranks, the topology {topology.num_nodes} nodes")
+    if topology.num_nodes > 1 and fabric.degree < topology.degree:
+        raise LinkstepError(f"the fabric has {fabric.degree} ports a node, the topology needs {topology.degree}")
+    wires = wires_of(events)
+    machine = _Machine(events, wires, topology, fabric, size, parse_time(instruction_time), tight)
+    machine.run()
+    assert not any(machine.missing)  # ``events_of`` found an order
+    second = float(machine.ticks.tick)
+    start, end, sent, gone = (
+        np.array(column, np.float64) * second for column in (machine.start, machine.end, machine.sent, machine.gone)
+    )
+    link = np.array(machine.link, np.int64)
+    order = np.lexsort((sent, link))
+    rounds = np.array(machine.round, np.int64)[wires.event] + 1
+    return Simulation(
+        events, topology, float(end.max(initial=0)), start, end,
+        wires.event[order], link[order], rounds[order], sent[order], gone[order], predicted,
+    )  # fmt: skip
+
+
+def predicted_time(schedule: Schedule, fabric: Fabric, size: Number) -> float:
+    """Return the seconds that the schedule's cost stands for."""
+    topology = schedule.topology
+    if topology.alpha is not None and topology.bandwidth is not None:
+        return float(time_of(schedule, size))
+    cost, bits = cost_of(schedule), 8 * parse_size(size)
+    reduces = schedule.collective in ("reduce-scatter", "allreduce", "reduce")
+    half = 2 if schedule.collective == "allreduce" else 1
+    reduction = cost.bandwidth / half * bits * fabric.gamma if reduces else 0
+    return float(cost.steps * fabric.alpha + cost.bandwidth * bits / fabric.node_bandwidth + reduction)
+
+
+def bound_time(events: Events, fabric: Fabric, size: Number) -> float | None:
+    """Return the seconds that B alone asks of the collective (thm:bwoptequation), whatever the program."""
+    n, data = events.num_ranks, 8 * parse_size(size) / fabric.node_bandwidth
+    if n == 1:
+        return 0.0
+    if events.collective == "all-to-all":
+        return float(data * fabric.degree / (n * all_to_all_bound(n, fabric.degree)))
+    whole = {"allreduce": 2 * bandwidth_bound(n), "broadcast": Fraction(1), "reduce": Fraction(1)}
+    return float(data * whole.get(events.collective, bandwidth_bound(n)))
+
+
+def simulate_schedule(
+    schedule: Schedule,
+    to: str,
+    fabric: Fabric,
+    size: Number,
+    *,
+    channels: int | None = None,
+    instances: int = 1,
+    inplace: bool = False,
+    gather: int | None = None,
+    instruction_time: Number = 0,
+    tight: bool = False,
+) -> Simulation:
+    """Lower a schedule to a runtime, for this size, and run the text on the schedule's topology.
+
+    >>> import linkstep
+    >>> schedule = linkstep.parse("K_{4,4}").build("allreduce")
+    >>> done = simulate_schedule(schedule, "msccl", Fabric.of("10us", "100Gbps", 4), "1MB")
+    >>> f"{done.time * 1e6:.0f} of {done.predicted * 1e6:.0f} us"
+    '180 of 180 us'
+    """
+    most = max(ceil(parse_size(size)), 1)
+    lowered = lower(
+        schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most
+    )
+    return simulate(
+        events_of(lowered.text, to), schedule.topology, fabric, size,
+        instruction_time=instruction_time, tight=tight, predicted=predicted_time(schedule, fabric, size),
+    )  # fmt: skip

@@ -1,0 +1,203 @@
+"""The command line, in process and on exact text; bad input is one line and exit code 2."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import linkstep
+from linkstep.cli import load_commands, main
+from linkstep.core.schedule import COLLECTIVES, Schedule
+
+SHOW = """\
+K_{4,4}
+  nodes N                      8
+  degree d                     4
+  links                        32
+  diameter                     2 (no graph of this N and d has less than 2)
+  nodes at distance 0, 1, ...  1 4 3
+  mean distance                1.4286
+  bidirectional                yes
+  vertex-transitive            yes
+  reverse-symmetric            yes
+  no schedule beats            2 alpha + 7/8 M/B at this N and d
+  BFB allgather                2 steps, Moore-optimal; 7/8 = 0.8750 M/B, bandwidth-optimal
+  all-to-all flow at most      4.000e-01 a pair (any graph: 4.000e-01)
+"""
+
+
+def run(capsys, *argv: str) -> tuple[int, str, str]:
+    code = main(list(argv))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_show(capsys):
+    assert run(capsys, "show", "K_{4,4}") == (0, SHOW, "")
+
+
+def test_show_json(capsys):
+    code, out, _ = run(capsys, "show", "Pi_{4,64}", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["nodes"], facts["degree"], facts["diameter"], facts["self_loops"]) == (64, 4, 3, 4)
+    assert facts["bfb"] == {"steps": 3, "bandwidth": "21/16", "limited_by": facts["bfb"]["limited_by"]}
+    assert facts["bandwidth_bound"] == "63/64"
+
+
+def test_show_draws(capsys, tmp_path):
+    code, out, _ = run(capsys, "show", "Diamond", "--draw", str(tmp_path / "d.svg"))
+    assert code == 0
+    assert out.endswith(f"drawn to {tmp_path / 'd.svg'}\n")
+    assert (tmp_path / "d.svg").read_text().startswith("<?xml")
+
+
+def test_show_irregular_file(capsys, tmp_path):
+    (tmp_path / "path.csv").write_text("tail,head\n0,1\n1,0\n1,2\n2,1\n")
+    _, out, _ = run(capsys, "show", str(tmp_path / "path.csv"))
+    assert "degree d                     2 (the most of any node; not regular)" in out
+    assert "nodes at distance 0, 1, ...  1 1.333 0.6667 (mean over nodes)" in out
+
+
+def test_families(capsys):
+    code, out, _ = run(capsys, "families")
+    assert code == 0
+    assert "Pi_{d,m}" in out and "twisted torus" in out
+    code, out, _ = run(capsys, "families", "--nodes", "32", "--degree", "4")
+    assert code == 0
+    for recipe in ("Pi_{4,32}", "C(32,{4,5})", "Torus(4,8)", "DistReg(4,32)"):
+        assert f"\n{recipe} " in out
+    _, out, _ = run(capsys, "families", "--nodes", "8", "--degree", "4", "--json")
+    assert {"recipe": "K_{4,4}", "family": "complete bipartite graph"} in json.loads(out)
+    _, out, _ = run(capsys, "families", "--nodes", "2", "--degree", "9")
+    assert "UniRing(9,2)" in out
+
+
+def test_schedule_check_convert(capsys, tmp_path):
+    npz, text = str(tmp_path / "a.npz"), str(tmp_path / "a.json")
+    code, out, _ = run(capsys, "schedule", "Torus(3,4)", "-o", npz)
+    assert code == 0
+    assert out == (
+        "Torus(3,4): allgather by breadth-first broadcast, checked\n"
+        "  T_L                3 steps, not Moore-optimal (bound 2)\n"
+        "  T_B                11/12 = 0.9167 M/B\n"
+        "  bandwidth-optimal  yes\n"
+        "  chunks a shard     4\n"
+        f"  rows               {linkstep.load(npz).num_rows}\n"
+        f"saved to {npz}\n"
+    )
+    assert run(capsys, "convert", npz, text)[0] == 0
+    assert linkstep.load(text) == linkstep.load(npz)
+    code, out, _ = run(capsys, "check", text)
+    assert code == 0
+    rows = linkstep.load(npz).num_rows
+    assert out == (
+        f"{text}: valid allgather on Torus(3,4), N=12, {rows} rows: 3 alpha + 11/12 M/B, bandwidth-optimal\n"
+    )
+    _, out, _ = run(capsys, "check", text, "--json")
+    assert json.loads(out) == {
+        "file": text, "collective": "allgather", "rows": rows, "valid": True, "steps": 3, "bandwidth": "11/12",
+    }  # fmt: skip
+
+
+def test_schedule_chunks(capsys):
+    _, out, _ = run(capsys, "schedule", "Pi_{4,64}", "--chunks", "3")
+    assert "  bandwidth-optimal  no (bound 63/64)\n    limited by       step 2, node 0: 4 of its 15 shards" in out
+    assert "  chunks a shard     3\n" in out
+
+
+def test_schedule_chooses_the_better_method(capsys):
+    for recipe, method, steps in (("BiRing(2,5)*2", "bfb", 2), ("L(K_{2,2})", "bfb", 3), ("Diamond^2", "expand", 6)):
+        _, out, _ = run(capsys, "schedule", recipe, "--json")
+        facts = json.loads(out)
+        assert (facts["method"], facts["steps"]) == (method, steps)
+    _, out, _ = run(capsys, "schedule", "BiRing(2,5)*2", "--method", "expand", "--json")
+    assert json.loads(out)["steps"] == 3
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("method", ["bfb", "expand"])
+def test_schedule_every_collective(capsys, tmp_path, collective, method):
+    file = str(tmp_path / "s.npz")
+    args = ["--collective", collective, "--method", method, "--root", "3", "-o", file]
+    code, _, err = run(capsys, "schedule", "L(Pi_{2,5})", *args)
+    assert (code, err) == (0, "")
+    assert linkstep.load(file).topology.name == "L(Pi_{2,5})"
+    code, out, err = run(capsys, "check", file)
+    assert (code, err) == (0, "")
+    assert f"valid {collective} on L(Pi_{{2,5}}), N=10" in out
+
+
+def test_check_shows_the_witness(capsys, tmp_path):
+    ring = linkstep.parse("UniRing(1,3)").topology()
+    file = str(tmp_path / "bad.json")
+    linkstep.save(Schedule.from_columns(ring, 1, [0, 0], [0, 0], [1, 1], [1, 2], [1, 2]), file)
+    code, out, err = run(capsys, "check", file)
+    assert (code, out) == (1, "")
+    assert err == (
+        f"linkstep: {file} is not a valid allgather: row 0: step 1, link 1 (1 -> 2) carries [0, 1)/1 of shard 0, "
+        "but node 1 does not hold [0, 1)/1 yet\n"
+    )
+    code, out, _ = run(capsys, "check", file, "--json")
+    assert code == 1
+    assert json.loads(out)["row"] == 0
+
+
+BAD = [
+    (
+        ["show", "L^2(Diamnd)"],
+        "linkstep: recipe 'L^2(Diamnd)', character 5: no family is called 'Diamnd'; did you mean",
+    ),
+    (["show", "nowhere.npz"], "nowhere.npz"),
+    (["show", "K_0"], "K_m"),
+    (["schedule", "K_5", "-o", "x.csv"], "x.csv: a .csv file holds a topology, not a schedule"),
+    (["schedule", "K_5", "-o", "nowhere/x.npz"], "there is no folder nowhere"),
+    (["schedule", "K_5", "--chunks", "0"], "chunks must lie in [1, 1000000], not 0"),
+    (["schedule", "K_5", "--root", "5"], "--root must be a node in [0, 5), not 5"),
+    (["schedule", "K_5", "--method", "expand", "--chunks", "2"], "--method expand needs a recipe, and neither"),
+    (["families", "--nodes", "8"], "--nodes and --degree go together"),
+    (["families", "--nodes", "0", "--degree", "4"], "--nodes must be at least 1, not 0"),
+    (["families", "--nodes", "x", "--degree", "4"], "argument --nodes: invalid int value: 'x'"),
+    (["convert", "K_5", "out.txt"], "must end in one of .npz, .json, .csv, .graphml"),
+    (["frobnicate"], "invalid choice: 'frobnicate'"),
+    ([], "the following arguments are required: COMMAND"),
+]
+
+
+@pytest.mark.parametrize(("argv", "message"), BAD, ids=[" ".join(argv) or "nothing" for argv, _ in BAD])
+def test_bad_input_is_one_line_and_code_2(capsys, tmp_path, monkeypatch, argv, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *argv)
+    assert (code, out) == (2, "")
+    assert err.startswith("linkstep: ") and err.count("\n") == 1
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_disconnected_wiring_names_two_nodes(capsys, tmp_path):
+    (tmp_path / "two.csv").write_text("0,1\n1,0\n2,3\n3,2\n")
+    code, _, err = run(capsys, "schedule", str(tmp_path / "two.csv"))
+    assert (code, err) == (2, "linkstep: the topology is disconnected: no path from node 0 to node 2\n")
+
+
+@pytest.mark.parametrize("command", load_commands(), ids=lambda command: command.name)
+def test_help_has_an_example(capsys, command):
+    code, out, _ = run(capsys, command.name, "--help")
+    assert code == 0
+    assert f"example: {command.example}" in out
+    assert command.example.startswith(f"linkstep {command.name}")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(capsys, shell):
+    code, out, _ = run(capsys, "completion", shell)
+    assert code == 0
+    assert "families" in out
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m linkstep families | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.startswith("written")

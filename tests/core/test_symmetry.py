@@ -1,0 +1,186 @@
+"""Automorphisms and isomorphisms against every permutation tried, and networkx."""
+
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkstep.core.symmetry import (
+    automorphism_generators,
+    is_reverse_symmetric,
+    is_vertex_transitive,
+    isomorphism,
+    node_orbits,
+)
+from linkstep.core.topology import Topology
+from linkstep.expansions import cartesian_power, line_graph, to_bidirectional
+from support import reference
+from support.strategies import complete, complete_bipartite, link_lists, pairs, ring, topologies, topology_of
+
+tiny = link_lists(max_nodes=5, max_links=9)
+
+DIAMOND = topology_of(8, [
+    (0, 3), (0, 4), (1, 2), (1, 7), (2, 3), (2, 4), (3, 6), (3, 7),
+    (4, 1), (4, 5), (5, 0), (5, 1), (6, 2), (6, 5), (7, 0), (7, 6),
+])  # fmt: skip
+"""fig:diamondtopo."""
+
+
+def rich_links(topology: Topology) -> Counter:
+    """Return the multiset of (tail, head, bandwidth, alpha), an absent column being None throughout."""
+    blank = [None] * topology.num_links
+    columns = [blank if c is None else c.tolist() for c in (topology.bandwidth, topology.alpha)]
+    return Counter(zip(topology.tail.tolist(), topology.head.tolist(), *columns, strict=True))
+
+
+def brute_orbits(topology: Topology) -> list[int]:
+    found = reference.mappings(topology.num_nodes, rich_links(topology), rich_links(topology))
+    return [min(p[u] for p in found) for u in range(topology.num_nodes)]
+
+
+@settings(max_examples=150)
+@given(topologies(tiny, columns=True))
+def test_orbits_against_every_permutation(topology):
+    orbits = node_orbits(topology)
+    assert orbits.dtype == np.int32
+    assert orbits.tolist() == brute_orbits(topology)
+    assert is_vertex_transitive(topology) == (set(brute_orbits(topology)) == {0})
+
+
+@st.composite
+def symmetric_topologies(draw):
+    """Draw unions of orbits of links under a cyclic shift, so that symmetry is the rule, with columns."""
+    n = draw(st.integers(1, 5))
+    links, columns = [], {"bandwidth": [], "alpha": []}
+    for _ in range(draw(st.integers(0, 3))):
+        u, w = draw(st.integers(0, n - 1)), draw(st.integers(0, n - 1))
+        b, a = draw(st.integers(1, 2)), draw(st.integers(0, 1))
+        for shift in range(n):
+            links.append(((u + shift) % n, (w + shift) % n))
+            columns["bandwidth"].append(b)
+            columns["alpha"].append(a)
+    if links and draw(st.booleans()):
+        links.pop()
+        columns = {what: column[:-1] for what, column in columns.items()}
+    return topology_of(n, links, **{what: column for what, column in columns.items() if draw(st.booleans())})
+
+
+@given(st.one_of(topologies(link_lists(max_nodes=4, max_links=6), columns=True), symmetric_topologies()))
+def test_generators_generate_every_automorphism(topology):
+    """Multiplied out, they are all the permutations that keep the links, and no others."""
+    identity = tuple(range(topology.num_nodes))
+    found, fresh = {identity}, {identity}
+    while fresh:
+        fresh = {tuple(g[u] for u in p) for g in automorphism_generators(topology) for p in fresh} - found
+        found |= fresh
+    links = rich_links(topology)
+    assert found == set(reference.mappings(topology.num_nodes, links, links))
+
+
+@settings(max_examples=150)
+@given(symmetric_topologies())
+def test_orbits_of_symmetric_topologies(topology):
+    assert node_orbits(topology).tolist() == brute_orbits(topology)
+
+
+@settings(max_examples=150)
+@given(st.data(), st.one_of(topologies(tiny, columns=True), symmetric_topologies()))
+def test_isomorphism_of_relabelled(data, topology):
+    """One exists; the one found is checked link by link."""
+    other = topology.relabel(data.draw(st.permutations(range(topology.num_nodes))))
+    mapping = isomorphism(topology, other)
+    assert mapping is not None
+    assert mapping.dtype == np.int32
+    assert tuple(mapping.tolist()) in reference.mappings(topology.num_nodes, rich_links(topology), rich_links(other))
+
+
+@settings(max_examples=150)
+@given(st.data(), link_lists(min_nodes=2, max_nodes=4, max_links=5))
+def test_isomorphism_against_every_permutation(data, graph):
+    """Two topologies that differ by a link moved and renamed nodes: perhaps isomorphic, perhaps not."""
+    n, links = graph
+    nodes = st.integers(0, n - 1)
+    changed = [*links[1:], data.draw(st.tuples(nodes, nodes))] if links else []
+    one, two = topology_of(n, links), topology_of(n, changed).relabel(data.draw(st.permutations(range(n))))
+    found = reference.mappings(n, rich_links(one), rich_links(two))
+    mapping = isomorphism(one, two)
+    assert (mapping is None) == (not found)
+    assert mapping is None or tuple(mapping.tolist()) in found
+
+
+@given(link_lists(min_nodes=1, max_nodes=7, max_links=9), link_lists(min_nodes=1, max_nodes=7, max_links=9))
+def test_isomorphism_against_networkx(one, two):
+    left, right = topology_of(*one), topology_of(*two)
+    expected = nx.is_isomorphic(counted(left), counted(right), edge_match=lambda a, b: a["count"] == b["count"])
+    assert (isomorphism(left, right) is not None) == expected
+
+
+def counted(topology: Topology) -> nx.DiGraph:
+    """Return a simple digraph with the number of parallel links on each edge."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(topology.num_nodes))
+    for (u, w), count in Counter(pairs(topology)).items():
+        graph.add_edge(u, w, count=count)
+    return graph
+
+
+def test_isomorphism_counts_everything():
+    two = [(0, 1), (1, 0)]
+    assert isomorphism(topology_of(2, two), topology_of(3, two)) is None
+    assert isomorphism(topology_of(2, two), topology_of(2, [*two, (0, 0)])) is None
+    assert isomorphism(topology_of(2, [*two, (0, 0)]), topology_of(2, [*two, (1, 1)])).tolist() == [1, 0]
+    assert isomorphism(topology_of(2, [*two, (0, 1)]), topology_of(2, [*two, (1, 0)])).tolist() == [1, 0]
+    assert isomorphism(topology_of(2, [(0, 0)] * 2), topology_of(2, [(0, 0), (1, 1)])) is None
+    assert isomorphism(topology_of(2, [(0, 0), (1, 1)]), topology_of(2, two)) is None
+    rated = topology_of(2, two, bandwidth=[10, 20])
+    assert isomorphism(rated, topology_of(2, two, bandwidth=[20, 10])).tolist() == [1, 0]
+    assert isomorphism(rated, topology_of(2, two, bandwidth=[10, 10])) is None
+    assert isomorphism(rated, topology_of(2, two)) is None
+    assert isomorphism(rated, topology_of(2, two, alpha=[10, 20])) is None
+
+
+@settings(max_examples=150)
+@given(topologies(link_lists(max_nodes=4, max_links=7), columns=True))
+def test_reverse_symmetry_against_every_permutation(topology):
+    turned = rich_links(topology.transpose())
+    found = reference.mappings(topology.num_nodes, rich_links(topology), turned)
+    assert is_reverse_symmetric(topology) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("topology", "transitive", "reverse_symmetric"),
+    [
+        pytest.param(complete(5), True, True, id="table:toposummary-K_5"),
+        pytest.param(complete_bipartite(3), True, True, id="table:toposummary-K_{3,3}"),
+        pytest.param(ring(7), True, True, id="table:toposummary-UniRing(1,7)"),
+        pytest.param(topology_of(5, pairs(ring(5)) * 3), True, True, id="table:toposummary-UniRing(3,5)"),
+        pytest.param(to_bidirectional(ring(6)), True, True, id="table:toposummary-BiRing(2,6)"),
+        pytest.param(cartesian_power(complete(3), 2), True, True, id="table:toposummary-H(2,3)"),
+        pytest.param(line_graph(complete(3)), True, True, id="table:toposummary-K(2,1)"),
+        pytest.param(line_graph(line_graph(complete(3))), False, True, id="table:toposummary-K(2,2)"),
+        pytest.param(line_graph(complete_bipartite(2)), True, True, id="fig:linegraphtopology"),
+        pytest.param(DIAMOND, False, False, id="table:toposummary-Diamond"),
+        pytest.param(topology_of(1, []), True, True, id="one-node"),
+        pytest.param(topology_of(3, [(0, 1), (1, 2)]), False, True, id="path"),
+        pytest.param(topology_of(3, [(0, 1), (0, 2)]), False, False, id="fork"),
+    ],
+)
+def test_symmetry_of_the_papers_graphs(topology, transitive, reverse_symmetric):
+    """Column "Reverse-Symmetric" of table:toposummary."""
+    assert is_reverse_symmetric(topology) == reverse_symmetric
+    assert is_vertex_transitive(topology) == transitive
+
+
+def test_orbits_of_a_larger_topology():
+    """One link of a 1024-node hypercube doubled: nodes are alike if equally far from both its ends."""
+    links = reference.hypercube(10)
+    assert is_vertex_transitive(topology_of(1024, links))
+    marked = node_orbits(topology_of(1024, [*links, (0, 1), (1, 0)]))
+    assert marked[1] == 0
+    assert len(set(marked.tolist())) == 10
+    one_way = node_orbits(topology_of(1024, [*links, (0, 1)]))
+    assert one_way[1] == 1
+    assert len(set(one_way.tolist())) == 20

@@ -1,0 +1,148 @@
+"""Quantities as people write them."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkstep.core.errors import LinkstepError, UnitError
+from linkstep.core.units import format_time, parse_bandwidth, parse_size, parse_time
+from support.strategies import near_quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("10us", Fraction(1, 10**5)),
+        ("10µs", Fraction(1, 10**5)),
+        (" 10 us ", Fraction(1, 10**5)),
+        ("1s", 1),
+        ("1.5ms", Fraction(3, 2000)),
+        ("2.ms", Fraction(1, 500)),
+        (".5ns", Fraction(1, 2 * 10**9)),
+        ("1e-6s", Fraction(1, 10**6)),
+        ("2e+3ps", Fraction(1, 5 * 10**8)),
+        ("0s", 0),
+        (3, 3),
+        (Fraction(1, 7), Fraction(1, 7)),
+    ],
+)
+def test_times(text, seconds):
+    assert parse_time(text) == seconds
+    assert isinstance(parse_time(text), Fraction)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1B", 1),
+        ("1kB", 1000),
+        ("1KB", 1000),
+        ("1MB", 10**6),
+        ("1MiB", 2**20),
+        ("1KiB", 2**10),
+        ("2.5GiB", 5 * 2**29),
+        ("1TB", 10**12),
+        ("1PiB", 2**50),
+        ("1e3MB", 10**9),
+        (1024, 1024),
+    ],
+)
+def test_sizes(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("100Gbps", 10**11),
+        ("100Gb/s", 10**11),
+        ("100Gbit/s", 10**11),
+        ("12.5GB/s", 10**11),
+        ("25 Gbps", 25 * 10**9),
+        ("1GiB/s", 2**33),
+        ("1bps", 1),
+        ("400e9bps", 4 * 10**11),
+    ],
+)
+def test_bandwidths(text, rate):
+    assert parse_bandwidth(text) == rate
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "message"),
+    [
+        (parse_time, "10", "time '10' has no known unit: write it like 10us"),
+        (parse_time, "10 parsecs", "time '10 parsecs' has no known unit: write it like 10us"),
+        (parse_time, "10US", "time '10US' has no known unit: write it like 10us"),
+        (parse_time, "", "time must be a number with a unit, such as 10us, not ''"),
+        (parse_time, "us", "time must be a number with a unit, such as 10us, not 'us'"),
+        (parse_time, "-1us", "time must be a number with a unit, such as 10us, not '-1us'"),
+        (parse_time, "1,5us", "time must be a number with a unit, such as 10us, not '1,5us'"),
+        (parse_time, "1 0us", "time must be a number with a unit, such as 10us, not '1 0us'"),
+        (parse_time, "1.2.3us", "time must be a number with a unit, such as 10us, not '1.2.3us'"),
+        (parse_time, "1/2us", "time must be a number with a unit, such as 10us, not '1/2us'"),
+        (parse_time, -1, "time must be at least 0, not -1"),
+        (parse_size, Fraction(-1, 2), "size must be at least 0, not -1/2"),
+        (parse_time, "١us", "time must be a number with a unit, such as 10us, not '١us'"),
+        (parse_time, "1e99s", "time must be a number with a unit, such as 10us, not '1e99s'"),
+        (parse_time, "1" * 41 + "s", f"time must be a number with a unit, such as 10us, not '{'1' * 41}s'"),
+        (parse_time, "nan", "time must be a number with a unit, such as 10us, not 'nan'"),
+        (parse_size, "1Mb", "size '1Mb' has no known unit: write it like 1MB or 1MiB"),
+        (parse_size, "1mB", "size '1mB' has no known unit: write it like 1MB or 1MiB"),
+        (parse_bandwidth, "100GB", "bandwidth '100GB' has no known unit: write it like 100Gbps or 12.5GB/s"),
+        (
+            parse_bandwidth,
+            "fast",
+            "bandwidth must be a number with a unit, such as 100Gbps or 12.5GB/s, not 'fast'",
+        ),
+    ],
+)
+def test_refusals(parse, text, message):
+    with pytest.raises(UnitError) as caught:
+        parse(text)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, LinkstepError)
+
+
+@given(near_quantities)
+def test_any_text_is_a_quantity_or_refused(text):
+    for parse in (parse_time, parse_size, parse_bandwidth):
+        try:
+            assert parse(text) >= 0
+        except UnitError as error:
+            assert "\n" not in str(error)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**6), st.sampled_from(["s", "ms", "us", "ns", "ps"]))
+def test_decimals_are_exact(whole, thousandths, unit):
+    scale = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12}[unit]
+    expected = (whole + Fraction(thousandths, 10**7)) / 10**scale
+    assert parse_time(f"{whole}.{thousandths:07d}{unit}") == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (1, "1s"),
+        (Fraction(3235, 10**7), "323.5us"),
+        (Fraction(1, 1000), "1ms"),
+        (0.0123456, "12.35ms"),
+        (Fraction(1, 10**6), "1us"),
+        (5e-9, "5ns"),
+        (5e-10, "0.5ns"),
+        (1e-13, "0.0001ns"),
+        (59.999, "60s"),
+        (1234.5, "1234s"),
+    ],
+)
+def test_format_time(seconds, text):
+    assert format_time(seconds) == text
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=1000))
+def test_format_time_reads_back(seconds):
+    """Four significant digits: at most half a unit of the fourth away."""
+    assert abs(parse_time(format_time(seconds)) - seconds) <= seconds * Fraction(501, 10**6)

@@ -1,0 +1,725 @@
+"""Files: round trips, one clear line for everything that is wrong, and nothing half-written."""
+
+import io
+import json
+import os
+import pickle
+import re
+import zipfile
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkstep.core.errors import FileError
+from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
+from linkstep.core.topology import Topology
+from linkstep.correctness import check
+from linkstep.files import (
+    SUFFIXES,
+    check_savable,
+    load,
+    load_node_names,
+    load_schedule,
+    load_topology,
+    own,
+    save,
+    write_atomically,
+)
+
+RING = Topology.from_links(3, [0, 1, 2], [1, 2, 0], "UniRing(1,3)")
+PLAIN = Topology.from_links(4, [0, 0, 1, 1, 3], [1, 1, 0, 1, 2], "L^2(C(4,{1})) & <x>")
+RICH = Topology.from_links(2, [0, 0, 1], [1, 1, 0], "two", bandwidth=[10**11, 1, 5], alpha=[0, 2**62, 7])
+BARE = Topology.from_links(3, [], [])
+GATHER = Schedule.from_columns(
+    RING,
+    1,
+    source=[0, 1, 2, 2, 0, 1],
+    lo=[0] * 6,
+    hi=[1] * 6,
+    link=[0, 1, 2, 0, 1, 2],
+    step=[1, 1, 1, 2, 2, 2],
+)
+HEAD = {
+    "format": "linkstep", "kind": "schedule", "format_version": 1, "recipe": "", "num_nodes": 3,
+    "collective": "allgather", "unit": 1,
+}  # fmt: skip
+
+
+@st.composite
+def topologies(draw):
+    n = draw(st.integers(1, 6))
+    node = st.integers(0, n - 1)
+    links = draw(st.lists(st.tuples(node, node), max_size=12))
+    column = st.none() | st.lists(st.integers(1, 2**63 - 1), min_size=len(links), max_size=len(links))
+    columns = {"bandwidth": draw(column), "alpha": draw(column)} if links else {}
+    name = draw(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=8))
+    return Topology.from_links(n, [u for u, _ in links], [w for _, w in links], name, **columns)
+
+
+@st.composite
+def schedules(draw):
+    topology = draw(topologies())
+    unit = draw(st.integers(1, 2**40))
+    row = st.tuples(
+        st.integers(0, topology.num_nodes - 1),
+        st.lists(st.integers(0, unit), min_size=2, max_size=2, unique=True).map(sorted),
+        st.integers(0, max(topology.num_links - 1, 0)),
+        st.integers(1, 2**15 - 1),
+    )
+    rows = draw(st.lists(row, max_size=8 if topology.num_links else 0))
+    return Schedule.from_columns(
+        topology, unit, source=[r[0] for r in rows], lo=[r[1][0] for r in rows], hi=[r[1][1] for r in rows],
+        link=[r[2] for r in rows], step=[r[3] for r in rows], collective=draw(st.sampled_from(COLLECTIVES)),
+    )  # fmt: skip
+
+
+def refuses(path, match):
+    """Load must raise a FileError of one line that names the file."""
+    with pytest.raises(FileError, match=match) as caught:
+        load(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+# --- round trips ---
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@settings(deadline=None, max_examples=30)
+@given(topology=topologies())
+def test_topology_round_trip(tmp_path_factory, suffix, topology):
+    path = tmp_path_factory.getbasetemp() / f"t{suffix}"
+    save(topology, path)
+    again = load(path)
+    assert isinstance(again, Topology)
+    assert again == topology
+    assert again.name == topology.name
+    assert not again.tail.flags.writeable
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+@settings(deadline=None, max_examples=30)
+@given(schedule=schedules())
+def test_schedule_round_trip(tmp_path_factory, suffix, schedule):
+    path = tmp_path_factory.getbasetemp() / f"s{suffix}"
+    save(schedule, path)
+    again = load(path)
+    assert isinstance(again, Schedule)
+    assert again == schedule
+    for what in ROW_COLUMNS:
+        column = getattr(again, what)
+        assert column.dtype == getattr(schedule, what).dtype
+        assert not column.flags.writeable
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("topology", [PLAIN, RICH, BARE], ids=["plain", "rich", "bare"])
+def test_examples_round_trip(tmp_path, suffix, topology):
+    save(topology, tmp_path / f"t{suffix}")
+    assert load(tmp_path / f"t{suffix}") == topology
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+def test_saving_twice_gives_the_same_bytes(tmp_path, suffix):
+    for name in ("a", "b"):
+        save(GATHER, str(tmp_path / f"{name}{suffix}"))
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+def test_any_name_fits_in_npz_and_json(tmp_path):
+    odd = Topology.from_links(1, [], [], 'a\n\0"\ud800\u2028')
+    for suffix in (".npz", ".json"):
+        save(odd, tmp_path / f"t{suffix}")
+        assert load(tmp_path / f"t{suffix}").name == odd.name
+    for suffix in (".csv", ".graphml"):
+        with pytest.raises(FileError, match=f"does not fit in a {suffix} file: rename it, or save as .json"):
+            save(odd, tmp_path / f"t{suffix}")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.json", "t.npz"]
+
+
+def test_helpers_pick_the_part(tmp_path):
+    save(GATHER, tmp_path / "s.npz")
+    save(RING, tmp_path / "t.JSON")
+    assert load_topology(tmp_path / "s.npz") == load_topology(tmp_path / "t.JSON") == RING
+    assert load_schedule(tmp_path / "s.npz") == GATHER
+    assert load_node_names(tmp_path / "s.npz") == ["0", "1", "2"]
+    with pytest.raises(FileError, match=r"t\.JSON: holds a topology and no schedule"):
+        load_schedule(tmp_path / "t.JSON")
+
+
+def test_the_head_says_what_a_file_is(tmp_path):
+    save(GATHER, tmp_path / "s.npz")
+    save(GATHER, tmp_path / "s.json")
+    with np.load(tmp_path / "s.npz", allow_pickle=False) as members:
+        head = json.loads(members["linkstep"].tobytes())
+        assert members["step"].tolist() == GATHER.step.tolist()
+    version = head.pop("linkstep_version")
+    assert isinstance(version, str)
+    assert head == HEAD | {"recipe": "UniRing(1,3)"}
+    written = json.loads((tmp_path / "s.json").read_text())
+    assert {key: written[key] for key in head} == head
+    assert written["links"] == [[0, 1], [1, 2], [2, 0]]
+    assert written["row_columns"] == list(ROW_COLUMNS)
+
+
+# --- what no format takes ---
+
+
+def test_paths_that_are_no_file(tmp_path):
+    refuses(tmp_path / "gone.npz", "gone.npz: no such file")
+    (tmp_path / "dir.npz").mkdir()
+    refuses(tmp_path / "dir.npz", "dir.npz: is a directory, not a file")
+    refuses(tmp_path / "t.xml", "must end in one of .npz, .json, .csv, .graphml")
+    for path in ("", "a\0.npz"):
+        with pytest.raises(FileError, match="is not the name of a file"):
+            load(path)
+        with pytest.raises(FileError, match="is not the name of a file"):
+            save(RING, path)
+
+
+def test_unreadable_file(tmp_path, monkeypatch):
+    def denied(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    save(RING, tmp_path / "t.npz")
+    monkeypatch.setattr(Path, "open", denied)
+    refuses(tmp_path / "t.npz", "cannot be read: permission denied")
+
+
+def test_a_file_too_large_for_memory(tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise MemoryError
+
+    save(RING, tmp_path / "t.npz")
+    monkeypatch.setattr(np, "frombuffer", full)
+    refuses(tmp_path / "t.npz", "too large for this machine's memory")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xfe\0", b"PK\x03\x04", b"[1]", b"<a/>", bytes(range(256))])
+def test_foreign_bytes(tmp_path, suffix, data):
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(data)
+    if suffix == ".csv" and data in (b"[1]", b"<a/>", b"\0", b"PK\x03\x04"):
+        refuses(path, "a link is written tail,head|NUL")
+    else:
+        refuses(path, f"t{suffix}")
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json", ".graphml"])
+@pytest.mark.parametrize("thing", [RICH, GATHER], ids=["topology", "schedule"])
+def test_truncated_anywhere(tmp_path, suffix, thing):
+    if suffix == ".graphml":
+        thing = RICH
+    path = tmp_path / f"t{suffix}"
+    save(thing, path)
+    data = path.read_bytes()
+    for size in (*range(0, len(data) - 2, 50), len(data) - 2):
+        path.write_bytes(data[:size])
+        refuses(path, "truncated|not XML")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@settings(deadline=None, max_examples=50)
+@given(data=st.data())
+def test_damage_is_a_file_error_or_harmless(tmp_path_factory, suffix, data):
+    path = tmp_path_factory.getbasetemp() / f"damaged{suffix}"
+    save(RICH if suffix in (".csv", ".graphml") else GATHER, path)
+    raw = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(raw)
+    try:
+        load(path)
+    except FileError as error:
+        assert "\n" not in str(error)
+
+
+# --- npz ---
+
+
+def write_members(path, members, head=None):
+    """Write an .npz of our form; members may be arrays or raw bytes."""
+    meta = np.frombuffer(json.dumps(HEAD | (head or {})).encode(), np.uint8)
+    columns = {what: getattr(RING, what) for what in ("tail", "head")}
+    columns |= {what: getattr(GATHER, what) for what in ROW_COLUMNS}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for what, value in ({"linkstep": meta} | columns | members).items():
+            if isinstance(value, np.ndarray):
+                file = io.BytesIO()
+                np.lib.format.write_array(file, value, allow_pickle=True)
+                value = file.getvalue()
+            if value is not None:
+                archive.writestr(f"{what}.npy", value)
+
+
+def npy(descr, shape, data=b""):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue() + data
+
+
+class Explosive:
+    def __reduce__(self):
+        return (os.abort, ())
+
+
+@pytest.mark.parametrize(
+    ("members", "match"),
+    [
+        ({"linkstep": None}, "is not a linkstep file"),
+        ({"linkstep": np.zeros(3)}, "must hold integers, not '<f8'"),
+        ({"linkstep": np.zeros(3, np.int64)}, "is not a linkstep file"),
+        ({"linkstep": np.frombuffer(b"[1]", np.uint8)}, "is not a linkstep file"),
+        ({"linkstep": np.frombuffer(b'{"a":', np.uint8)}, "truncated or not JSON"),
+        ({"linkstep": np.frombuffer(b"[" * 200_000, np.uint8)}, "nested too deeply"),
+        ({"linkstep": np.full(2**20 + 1, 32, np.uint8)}, "is not a linkstep file"),
+        ({"source": None}, "has no column 'source'"),
+        ({"source": np.zeros(6)}, "column 'source' must hold integers, not '<f8'"),
+        (
+            {"source": np.zeros((6, 1), np.int32)},
+            r"column 'source' must be one-dimensional, not of shape \(6, 1\)",
+        ),
+        ({"source": np.zeros(5, np.int32)}, "columns must be equally long"),
+        ({"source": np.full(6, 2**40)}, "source must lie in"),
+        ({"source": np.array([Explosive()] * 6, object)}, "column 'source' holds pickled objects"),
+        ({"source": npy("<i4", (2**62,))}, "claims 4611686018427387904 values: more than"),
+        ({"source": npy("<i4", (10**9,))}, "claims 1000000000 values but has 0 bytes"),
+        ({"source": npy("<i4", (-6,), b"x" * 24)}, "truncated, damaged or not an .npz file"),
+        ({"source": npy("<i4", (6,), b"x" * 23)}, "claims 6 values but has 23 bytes"),
+        ({"source": npy("<i4", (6,), b"x" * 25)}, "claims 6 values but has 25 bytes"),
+        ({"source": b"junk"}, "truncated, damaged or not an .npz file"),
+        ({"source": b"\x93NUMPY\x03\x00junk"}, "truncated, damaged or not an .npz file"),
+        ({"source": npy("<i4", (6,), b"x" * 24).replace(b"6,)", b"6L)")}, "damaged or not an .npz file"),
+        ({"source": b"\x93NUMPY\x01\x00\x02\x00{("}, "truncated, damaged or not an .npz file"),
+        ({"source": pickle.dumps([1])}, "truncated, damaged or not an .npz file"),
+        ({"step": np.zeros(6, np.int16)}, "row 0: step must be at least 1, not 0"),
+        ({"step": GATHER.step[::-1].copy()}, r"row 3: rows must be sorted by \(step, link, source, lo\)"),
+        ({"link": np.full(6, 3, np.int32)}, r"row 0: link must lie in \[0, 3\), not 3"),
+        ({"hi": np.full(6, 2)}, "row 0: chunk must be inside the shard"),
+        ({"tail": RING.head, "head": RING.tail}, r"a schedule's links must be sorted by \(tail, head"),
+        ({"tail": RING.tail + 1}, r"link 2: tail must be a node in \[0, 3\), not 3"),
+        ({"bandwidth": np.zeros(3, np.int64)}, "bandwidth must be at least 1"),
+        ({"alpha": np.zeros(2, np.int64)}, r"alpha must have one value a link \(3\), not 2"),
+    ],
+)
+def test_npz_rejections(tmp_path, members, match):
+    write_members(tmp_path / "s.npz", members)
+    refuses(tmp_path / "s.npz", match)
+
+
+HEADS = [
+    ({"format": "other"}, "is not a linkstep file"),
+    ({"format_version": 2}, r"written by a newer linkstep \(format 2\); upgrade"),
+    ({"format_version": 0}, "format_version must be a positive integer, not 0"),
+    ({"format_version": True}, "format_version must be a positive integer, not True"),
+    ({"format_version": "1"}, "format_version must be a positive integer, not '1'"),
+    ({"kind": "recipe"}, "kind must be topology or schedule, not 'recipe'"),
+    ({"kind": ["topology"]}, r"kind must be topology or schedule, not \['topology'\]"),
+    ({"recipe": None}, "recipe must be text, not None"),
+    ({"num_nodes": 3.0}, "num_nodes must be an integer, not 3.0"),
+    ({"num_nodes": 0}, r"num_nodes must lie in \[1, 2147483647\], not 0"),
+    ({"num_nodes": 2**31 - 1}, "has 2147483647 nodes for 3 links; number nodes from 0"),
+    ({"num_nodes": 10**30}, "has 10{30} nodes for 3 links"),
+    ({"unit": 0}, r"unit must be an integer in \[1, 2\^62\), not 0"),
+    ({"unit": 2**62}, "unit must be an integer in"),
+    ({"unit": {"a": 1}}, "unit must be an integer in .*, not a dict"),
+    ({"unit": 2**61}, "unit 2305843009213693952 is too fine for 6 rows"),
+    (
+        {"collective": "gather"},
+        "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce, not 'gather'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("head", "match"), HEADS)
+def test_head_rejections(tmp_path, head, match):
+    write_members(tmp_path / "s.npz", {}, head)
+    refuses(tmp_path / "s.npz", match)
+    save(GATHER, tmp_path / "s.json")
+    written = json.loads((tmp_path / "s.json").read_text()) | head
+    (tmp_path / "s.json").write_text(json.dumps(written))
+    refuses(tmp_path / "s.json", match)
+
+
+def test_npz_of_others_is_foreign(tmp_path):
+    np.savez(tmp_path / "x.npz", a=np.arange(3))
+    refuses(tmp_path / "x.npz", "is not a linkstep file")
+    np.save(tmp_path / "x.npy", np.arange(3))
+    (tmp_path / "x.npy").rename(tmp_path / "y.npz")
+    refuses(tmp_path / "y.npz", "truncated, damaged or not an .npz file")
+
+
+def test_npz_written_plainly_by_numpy_is_read(tmp_path):
+    save(RICH, tmp_path / "t.npz")
+    with np.load(tmp_path / "t.npz") as members:
+        wide = {what: members[what].astype(">i8") for what in ("tail", "head", "bandwidth", "alpha")}
+        np.savez(tmp_path / "u.npz", **wide, linkstep=members["linkstep"])
+    assert load(tmp_path / "u.npz") == RICH
+
+
+def test_a_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(own, "MAX_BYTES", 8 * 1000)
+    write_members(tmp_path / "s.npz", {"source": np.zeros(1001, np.int8)})
+    refuses(tmp_path / "s.npz", "column 'source' claims 1001 values: more than the 1000 linkstep loads")
+    write_members(tmp_path / "s.npz", {what: np.ones(400, np.int8) for what in ("lo", "hi", "step")})
+    refuses(tmp_path / "s.npz", "in all, it claims 1218 values: more than the 1000")
+
+
+# --- json ---
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"links": [[0, 1], [1, 2]]}, r"row 2: link must lie in \[0, 2\)"),
+        ({"links": [[0, 1], [1, 2], [2]]}, r"link 2: must be integers \[tail, head\], not \[2\]"),
+        ({"links": [[0, 1], [1, 2], [2, 0.0]]}, r"link 2: must be integers \[tail, head\], not \[2, 0.0\]"),
+        ({"links": [[0, True], [1, 2], [2, 0]]}, r"link 0: must be integers \[tail, head\], not \[0, True\]"),
+        ({"links": [[[0], 1], [1, 2], [2, 0]]}, r"link 0: .* not \[\[...\], 1\]"),
+        ({"links": [[1, 2], [0, 1], [2, 0]]}, "a schedule's links must be sorted"),
+        ({"links": [[0, 10**30], [1, 2], [2, 0]]}, "links: holds an integer beyond 64 bits"),
+        ({"links": {"tail": 1}}, "links must be a list, not a dict"),
+        ({"links": None}, "links must be a list, not None"),
+        ({"link_columns": ["tail"]}, "link_columns must have 'head'"),
+        ({"link_columns": ["tail", "tail"]}, "must list some of tail, head, bandwidth, alpha, not"),
+        ({"link_columns": [["tail"], 3]}, "link_columns must list some of"),
+        ({"link_columns": "tail"}, "link_columns must list some of"),
+        ({"rows": [[0, 0, 1, 0]]}, r"row 0: must be integers \[source, lo, hi, link, step\], not \[0, 0"),
+        ({"rows": [[0, 0, 1, 0, 40000]]}, "step must lie in"),
+        ({"row_columns": ["source", "lo", "hi", "link"]}, "row_columns must have 'step'"),
+    ],
+)  # fmt: skip
+def test_json_rejections(tmp_path, changes, match):
+    path = tmp_path / "s.json"
+    save(GATHER, path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    refuses(path, match)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (b'{"format": "linkstep",\n "unit": NaN}', "holds what no linkstep file does: NaN is not a number"),
+        (b'{"format": -Infinity}', "-Infinity is not a number"),
+        (b'{"format": ' + b"1" * 5000 + b"}", "holds what no linkstep file does"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"format": "\xff"}', r"is not UTF-8 text \(byte 12\)"),
+        (b'{"format": "linkstep",\n\n oops}', r"s\.json:3: is truncated or not JSON"),
+    ],
+)
+def test_json_that_is_no_json(tmp_path, text, match):
+    (tmp_path / "s.json").write_bytes(text)
+    refuses(tmp_path / "s.json", match)
+
+
+def test_json_topology_by_hand_in_any_order(tmp_path):
+    text = """{"format": "linkstep", "kind": "topology", "format_version": 1, "recipe": "", "num_nodes": 2,
+               "link_columns": ["alpha", "head", "tail"], "links": [[9, 0, 1], [8, 1, 0]], "by": "me"}"""
+    (tmp_path / "t.json").write_text("\ufeff" + text, encoding="utf-8")
+    assert load(tmp_path / "t.json") == Topology.from_links(2, [0, 1], [1, 0], alpha=[8, 9])
+
+
+# --- csv ---
+
+
+@pytest.mark.parametrize(
+    ("text", "links", "names"),
+    [
+        ("0,1\n1,0\n", [(0, 1), (1, 0)], ["0", "1"]),
+        ("tail,head\n0,2\n", [(0, 2)], ["0", "1", "2"]),
+        ("\ufeffTail, Head\r\n0, 2\r\n\r\n", [(0, 2)], ["0", "1", "2"]),
+        ("src,dst\nb,a\na,7\n7,b\n", [(0, 1), (1, 2), (2, 0)], ["b", "a", "7"]),
+        ('"rack 1, host 2",x\nx,"rack 1, host 2"\n', [(0, 1), (1, 0)], ["rack 1, host 2", "x"]),
+        ("# cables\n#nodes = 4\n0,1\n # more\n0,1\n", [(0, 1), (0, 1)], ["0", "1", "2", "3"]),
+        ("# nodes=2\na,b\nb,a", [(0, 1), (1, 0)], ["a", "b"]),
+        ("a,b\n", [(0, 1)], ["a", "b"]),
+        ("# nodes=1\n", [], ["0"]),
+    ],
+)
+def test_csv_as_people_write_it(tmp_path, text, links, names):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    expected = Topology.from_links(len(names), [u for u, _ in links], [w for _, w in links])
+    assert load(tmp_path / "t.csv") == expected
+    assert load_node_names(tmp_path / "t.csv") == names
+
+
+def test_csv_columns_in_either_order(tmp_path):
+    (tmp_path / "t.csv").write_text("from,to,ALPHA,bandwidth\n0,1,500,1e11\n1,0,5.0,7\n")
+    expected = Topology.from_links(2, [0, 1], [1, 0], alpha=[500, 5], bandwidth=[10**11, 7])
+    assert load(tmp_path / "t.csv") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("", "has no links: write one a line as tail,head"),
+        ("tail,head\n", "has no links"),
+        ("0,1\n1\n", r"t\.csv:2: a link is written tail,head, not '1'"),
+        ("0 1\n1 0\n", r"t\.csv:1: a link is written tail,head, not '0 1'"),
+        ("0,1,5\n", r"not '0,1,5' \(more columns need a header line\)"),
+        ("0,\n", r"t\.csv:1: a link is written tail,head"),
+        ("tail,head,alpha\n0,1\n", r"t\.csv:2: a link is written tail,head,alpha, not '0,1'"),
+        ("tail,head,cost\n0,1,2\n", r"t\.csv:1: column 'cost' must be bandwidth or alpha"),
+        ("tail,head,alpha,alpha\n0,1,2,3\n", "must be bandwidth or alpha, and only once"),
+        ("tail,head,alpha\n0,1,\n", r"t\.csv:2: a link is written"),
+        ("tail,head,alpha\n0,1,5us\n", r"t\.csv:2: alpha must be a whole number of ns, not '5us'"),
+        ("tail,head,alpha\n0,1,2.5\n", "alpha must be a whole number of ns"),
+        ("tail,head,bandwidth\n0,1,nan\n", "bandwidth must be a whole number of bit/s, not 'nan'"),
+        ("tail,head,bandwidth\n0,1,1e300\n", "bandwidth must be a whole number of bit/s"),
+        ("tail,head,bandwidth\n0,1,0\n", "link 0: bandwidth must be at least 1, not 0"),
+        ("tail,head,bandwidth\n0,1," + "9" * 19, "bandwidth must "),
+        ("tail,head,bandwidth\n0,1," + "9" * 5000, "bandwidth must be a whole number"),
+        ("a,z\n0,1\n1,0\n", r"t\.csv:1: looks like a header: write it as tail,head"),
+        ("0,-1\n", r"t\.csv:1: node must lie in \[0, 2147483647\), not -1"),
+        ("\n0,99999999999\n", r"t\.csv:2: node must lie in"),
+        ("0,2000000000\n", "has 2000000001 nodes for 1 links; number nodes from 0"),
+        ("# nodes=2\n0,2\n", "says nodes=2 but links name node 2: correct or drop that line"),
+        ("# nodes=3\na,b\n", "says nodes=3 but links name 2: correct or drop that line"),
+        ("0,1\n# nodes=many\n", r"t\.csv:2: nodes must be a number in \[1, 2147483647\], not 'many'"),
+        ("# nodes=0\n", r"t\.csv:1: nodes must be a number"),
+        ('0,1\n"a,b\n', r"t\.csv:2: unexpected end of data"),
+    ],
+)  # fmt: skip
+def test_csv_rejections(tmp_path, text, match):
+    (tmp_path / "t.csv").write_text(text)
+    refuses(tmp_path / "t.csv", match)
+
+
+def test_csv_not_utf8_says_where(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,b\nb,\xe9\n")
+    refuses(tmp_path / "t.csv", r"t\.csv:2: is not UTF-8 text")
+
+
+# --- graphml ---
+
+
+def graphml(inside, head="", attributes='edgedefault="directed"'):
+    namespace = "http://graphml.graphdrawing.org/xmlns"
+    return f'<graphml xmlns="{namespace}">{head}<graph {attributes}>{inside}</graph></graphml>'
+
+
+A_TO_B = '<edge source="a" target="b"/>'
+NODES = '<node id="a"/><node id="b"/>'
+KEY = '<key id="d0" for="edge" attr.name="alpha" attr.type="int"/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (graphml(f'{NODES}<edge source="a" target="b"/>'), Topology.from_links(2, [0], [1])),
+        (
+            graphml(f'{NODES}{A_TO_B}<edge source="b" target="b"/>', "", 'edgedefault="undirected"'),
+            Topology.from_links(2, [0, 1, 1], [1, 0, 1]),
+        ),
+        (
+            graphml(f'{NODES}<edge source="a" target="b" directed="false"/><edge source="a" target="b"/>'),
+            Topology.from_links(2, [0, 0, 1], [1, 1, 0]),
+        ),
+        (
+            graphml('<edge source="1" target="0"/><node id="1"/><node id="0"/>'),
+            Topology.from_links(2, [1], [0]),
+        ),
+        (
+            graphml('<node id="2"/><node id="1"/><edge source="2" target="1"/>'),
+            Topology.from_links(2, [0], [1]),
+        ),
+        (
+            graphml(
+                f'{NODES}{A_TO_B}<edge source="b" target="a"><data key="d0"> 7 </data></edge>',
+                '<key id="d0" for="edge" attr.name="alpha" attr.type="int"><default>3</default></key>',
+            ),
+            Topology.from_links(2, [0, 1], [1, 0], alpha=[3, 7]),
+        ),
+        ("<graphml><graph><node id='x'/></graph></graphml>", Topology.from_links(1, [], [])),
+    ],
+    ids=["directed", "undirected", "mixed", "numbers", "order", "default", "no namespace"],
+)  # fmt: skip
+def test_graphml_as_others_write_it(tmp_path, text, expected):
+    (tmp_path / "t.graphml").write_text(text)
+    assert load(tmp_path / "t.graphml") == expected
+
+
+def test_graphml_names(tmp_path):
+    (tmp_path / "t.graphml").write_text(graphml('<node id="x"/><node id="w"/><edge source="w" target="x"/>'))
+    assert load_node_names(tmp_path / "t.graphml") == ["x", "w"]
+
+
+BILLION = (
+    '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "lol">'
+    + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    + "]><graphml>&i;</graphml>"
+)
+STOLEN = '<!DOCTYPE x [<!ENTITY s SYSTEM "file:///etc/passwd">]><graphml>&s;</graphml>'
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (BILLION, r"declares XML entities, which are never read \(EntitiesForbidden\)"),
+        (STOLEN, "declares XML entities, which are never read"),
+        ("<graphml>\n<graph>", r"t\.graphml:2: is truncated or not XML: no element found"),
+        ("<svg/>", "must be a <graphml> with one <graph> inside, not a <svg> with 0"),
+        ("<graphml><graph/><graph/></graphml>", "with one <graph> inside, not a <graphml> with 2"),
+        ("<graphml><graph/></graphml>", "num_nodes must lie in"),
+        ('<?xml version="1.0" encoding="klingon"?><graphml/>', "in an encoding|unknown encoding"),
+        (graphml("<hyperedge/>"), "has hyperedges"),
+        (graphml('<node id="a"/><node id="a"/>'), "gives two nodes the same id"),
+        (graphml(f'{NODES}<edge source="a" target="c"/>'), "edge 0: there is no node 'c'"),
+        (graphml(f"{NODES}<edge/>"), "edge 0: there is no node ''"),
+        (
+            graphml(f'{NODES}<edge source="a" target="b"><data key="d0">x</data></edge>', KEY),
+            "edge 0: alpha must be a whole number of ns, not 'x'",
+        ),
+        (
+            graphml(
+                f'{NODES}{A_TO_B}<edge source="b" target="a"><data key="d0">1</data></edge>', KEY
+            ),
+            "alpha is given for 1 of 2 links: give all or none",
+        ),
+        (
+            graphml(f'{NODES}<edge source="a" target="b"><data key="d0">-1</data></edge>', KEY),
+            "link 0: alpha must be at least 0, not -1",
+        ),
+    ],
+)  # fmt: skip
+def test_graphml_rejections(tmp_path, text, match):
+    (tmp_path / "t.graphml").write_text(text)
+    refuses(tmp_path / "t.graphml", match)
+
+
+def test_graphml_nested_without_end(tmp_path):
+    deep = "<a>" * 200_000 + "</a>" * 200_000
+    (tmp_path / "t.graphml").write_text(f"<graphml>{deep}<graph><node id='a'/></graph></graphml>")
+    assert load(tmp_path / "t.graphml").num_nodes == 1
+
+
+@settings(deadline=None, max_examples=30)
+@given(topology=topologies())
+def test_networkx_reads_what_we_write(tmp_path_factory, topology):
+    path = tmp_path_factory.getbasetemp() / "ours.graphml"
+    save(topology, path)
+    graph = nx.read_graphml(path, node_type=int, force_multigraph=True)
+    assert graph.is_directed()
+    graph.add_nodes_from(sorted(graph.nodes))
+    ordered = nx.MultiDiGraph()
+    ordered.add_nodes_from(range(topology.num_nodes))
+    ordered.add_edges_from(graph.edges(data=True))
+    assert Topology.from_networkx(ordered) == topology
+    assert graph.graph.get("name", "") == topology.name
+
+
+@settings(deadline=None, max_examples=30)
+@given(topology=topologies())
+def test_we_read_what_networkx_writes(tmp_path_factory, topology):
+    path = tmp_path_factory.getbasetemp() / "theirs.graphml"
+    nx.write_graphml_xml(topology.to_networkx(), path)
+    assert load(path) == topology
+    assert load(path).name == topology.name
+
+
+def test_undirected_networkx_graph(tmp_path):
+    graph = nx.petersen_graph()
+    nx.write_graphml_xml(graph, tmp_path / "p.graphml")
+    assert load(tmp_path / "p.graphml") == Topology.from_networkx(graph)
+    assert load(tmp_path / "p.graphml").is_bidirectional
+
+
+# --- saving ---
+
+
+def test_save_refuses(tmp_path):
+    with pytest.raises(FileError, match="save takes a Topology or a Schedule, not a list"):
+        save([RING], tmp_path / "t.npz")
+    with pytest.raises(FileError, match=r"t\.txt: the name must end in one of .npz, .json, .csv, .graphml"):
+        save(RING, tmp_path / "t.txt")
+    for suffix in (".csv", ".graphml"):
+        with pytest.raises(FileError, match=f"a {suffix} file holds a topology, not a schedule: save it as .npz"):
+            save(GATHER, tmp_path / f"s{suffix}")
+    with pytest.raises(FileError, match=r"t\.npz: there is no folder .*nowhere"):
+        save(RING, tmp_path / "nowhere" / "t.npz")
+    with pytest.raises(FileError, match=r"t\.npz: there is no folder .*nowhere"):
+        write_atomically(tmp_path / "nowhere" / "t.npz", lambda file: None)
+    (tmp_path / "dir.npz").mkdir()
+    with pytest.raises(FileError, match="is a directory, not a file"):
+        save(RING, tmp_path / "dir.npz")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="there is no folder"):
+        save(RING, tmp_path / "file" / "t.npz")
+    with pytest.raises(FileError, match="cannot be written: not a directory"):
+        write_atomically(tmp_path / "file" / "t.npz", lambda file: None)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["dir.npz", "file"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failing_save_leaves_the_old_file(tmp_path, monkeypatch, suffix, error):
+    path = tmp_path / f"t{suffix}"
+    save(PLAIN, path)
+    before = path.read_bytes()
+
+    def fail(descriptor):
+        raise error
+
+    monkeypatch.setattr(os, "fsync", fail)
+    expected = FileError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected, match="no space left on device" if expected is FileError else None):
+        save(RICH, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_savable_is_known_before(tmp_path):
+    for suffix in SUFFIXES:
+        check_savable(Topology, tmp_path / f"t{suffix}")
+    check_savable(Schedule, tmp_path / "s.npz")
+    with pytest.raises(FileError, match="holds a topology, not a schedule"):
+        check_savable(Schedule, tmp_path / "s.csv")
+    with pytest.raises(FileError, match="there is no folder"):
+        check_savable(Schedule, tmp_path / "nowhere" / "s.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failing_save_leaves_no_new_file(tmp_path, monkeypatch):
+    def fail(self, target):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(FileError, match="cannot be written: read-only file system"):
+        save(RING, tmp_path / "t.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_saving_follows_links_and_keeps_permissions(tmp_path):
+    real = tmp_path / "real.json"
+    save(PLAIN, real)
+    real.chmod(0o640)
+    (tmp_path / "link.json").symlink_to(real)
+    save(RICH, tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert load(real) == RICH
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+# --- docs/data-model.md ---
+
+
+def test_the_examples_in_the_docs_load(tmp_path):
+    text = Path(__file__).parents[2].joinpath("docs", "data-model.md").read_text()
+    examples = re.findall(r"^```(json|csv)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    for i, (suffix, example) in enumerate(examples):
+        (tmp_path / f"{i}.{suffix}").write_text(example)
+    schedule = load_schedule(tmp_path / "0.json")
+    check(schedule)
+    save(schedule, tmp_path / "again.json")
+    again = (tmp_path / "again.json").read_text()
+    assert re.sub('_version": ".*"', "", again) == re.sub('_version": ".*"', "", examples[0][1])
+    assert load(tmp_path / "1.csv").bandwidth.tolist() == [10**11, 10**11, 25 * 10**9]
+    assert load(tmp_path / "1.csv").name == "my ring"
+    assert load_node_names(tmp_path / "2.csv") == ["ant", "bee", "cat"]
+    assert len(examples) == 3

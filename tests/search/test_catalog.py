@@ -1,0 +1,206 @@
+"""The catalog: reading, Pareto, merging, verifying, the shipped files, and ``linkstep catalog`` on exact text."""
+
+import json
+import random
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from linkstep.cli import main
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.topology import distances_to
+from linkstep.costs import moore_levels
+from linkstep.recipe import parse
+from linkstep.search import Entry, load_catalog
+from linkstep.search.catalog import HEADER, MOST, best, merge, pareto, read_entries, recompute, stats, verify
+
+RIGHT = Entry(5, 2, False, "Cayley(Z5,{1,2})", 2, Fraction(4, 5), Fraction(6), Fraction(4, 5))
+SLOWER = Entry(5, 2, True, "Cayley(Z5,{1,4})", 2, Fraction(4, 5), Fraction(6), Fraction(4, 5))
+
+
+def with_figures(steps, bandwidth, total, other=None, recipe="r", bidirectional=False) -> Entry:
+    bandwidth = Fraction(bandwidth)
+    return Entry(16, 4, bidirectional, recipe, steps, bandwidth, Fraction(total), Fraction(other or bandwidth))
+
+
+def write(path, *entries: Entry, end: str = "\n"):
+    path.write_text("\n".join([HEADER, *(e.line() for e in entries)]) + end)
+    return path
+
+
+def run(capsys, *argv: str) -> tuple[int, str, str]:
+    code = main(list(argv))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_lines_read_back():
+    for entry in (RIGHT, SLOWER, with_figures(3, "1537/1536", 71, "31/32")):
+        assert Entry.from_line(entry.line()) == entry
+    assert RIGHT.line() == "5,2,uni,2,4/5,4/5,6,Cayley(Z5,{1,2})"
+
+
+@pytest.mark.parametrize(
+    "line", ["", "5,2,uni", "5,2,un,2,4/5,4/5,6,C", "5,2,uni,2,4/0,4/5,6,C", "5,x,uni,2,4/5,4/5,6,C"]
+)
+def test_lines_refused(line):
+    with pytest.raises(FileError, match="not an entry"):
+        Entry.from_line(line)
+
+
+def test_pareto_keeps_trade_offs():
+    fast, lean, near = with_figures(2, 1, 26), with_figures(3, "15/16", 28), with_figures(3, 1, 25)
+    worse, equal = with_figures(3, 1, 28), with_figures(2, 1, 26, recipe="longer")
+    one_way = with_figures(3, "15/16", 28, other=2)
+    assert pareto([worse, equal, near, one_way, lean, fast]) == [fast, lean, near]
+    both_ways = with_figures(2, 1, 26, bidirectional=True, recipe="longest")
+    assert pareto([fast, both_ways]) == [both_ways]
+
+
+def test_best_keeps_the_first_in_each_figure():
+    ladder = [with_figures(s, Fraction(20 - s, 10), 40 - s) for s in range(2, 12)]
+    kept = best(ladder)
+    assert len(kept) == MOST and kept[0] == ladder[0] and kept[-1] == ladder[-1]
+    assert best([]) == []
+
+
+def test_merge_is_a_union(tmp_path):
+    logs = [write(tmp_path / "a.csv", RIGHT), write(tmp_path / "b.csv", SLOWER, end="\n#done,5,2,bi,0,9\n6,2,uni,2,5")]
+    folder = tmp_path / "catalog"
+    assert merge(logs, folder) == 2
+    assert merge(logs[:1], folder) == 2
+    assert (folder / "d2.csv").read_text() == "\n".join([HEADER, RIGHT.line(), SLOWER.line(), ""])
+    worse = replace(RIGHT, steps=3, recipe="x")
+    assert merge([write(tmp_path / "c.csv", worse)], folder) == 2
+    catalog = load_catalog(folder)
+    assert catalog.entries(5, 2) == catalog.entries(5, 2, False) == [SLOWER]
+    assert catalog.entries(5, 2, True) == [SLOWER]
+    assert catalog.entries(6, 2) == catalog.entries(5, 3) == []
+    assert sorted(catalog, key=lambda e: e.recipe) == [RIGHT, SLOWER]
+
+
+def test_verify_catches_what_is_wrong():
+    assert verify([RIGHT, SLOWER]) == 2
+    for wrong in (
+        replace(RIGHT, steps=1),
+        replace(RIGHT, bandwidth=Fraction(3, 5)),
+        replace(RIGHT, reduce_scatter=Fraction(1)),
+        replace(RIGHT, distance_sum=Fraction(5)),
+        replace(RIGHT, bidirectional=True),
+        replace(RIGHT, num_nodes=6),
+        replace(RIGHT, degree=3),
+    ):
+        with pytest.raises(LinkstepError, match="the catalog says"):
+            verify([SLOWER, wrong])
+
+
+def test_verify_takes_graphs_that_are_not_vertex_transitive():
+    entry = recompute(replace(RIGHT, recipe="Pi_{2,9}"))
+    assert (entry.num_nodes, entry.degree) == (9, 2)
+    assert 9 * entry.distance_sum == sum(int(distances_to(parse("Pi_{2,9}").topology(), u).sum()) for u in range(9))
+
+
+def test_shipped_files():
+    catalog = load_catalog()
+    assert {2, 3, 4, 8} <= set(catalog.degrees)
+    for degree in catalog.degrees:
+        path = catalog.folder / f"d{degree}.csv"
+        entries = list(read_entries(path))
+        keys = [(e.num_nodes, e.bidirectional) for e in entries]
+        assert keys == sorted(keys) and {e.degree for e in entries} == {degree}
+        for key in set(keys):
+            here = [e for e in entries if (e.num_nodes, e.bidirectional) == key]
+            assert here == best(here)
+
+
+def test_shipped_sample_is_right():
+    entries = list(load_catalog())
+    verify(random.Random(0).sample([e for e in entries if e.num_nodes <= 256], 50))
+
+
+@pytest.mark.slow
+def test_every_shipped_entry_is_right():
+    verify(load_catalog())
+
+
+@pytest.mark.parametrize(
+    ("nodes", "steps"), [(16, 3), (32, 3), (64, 4), (128, 4), (256, 5), (512, 6), (1024, 6)], ids=str
+)
+def test_shipped_powers_of_two(nodes, steps):
+    """Exactly bandwidth-optimal, reduce-scatter too, in as few steps as DESIGN 4.2 asks for."""
+    entries = load_catalog().entries(nodes, 4)
+    assert min(e.steps for e in entries if e.is_bandwidth_optimal) <= steps
+    moore = sum(t * width for t, width in enumerate(moore_levels(nodes, 4)))
+    assert all(moore <= e.distance_sum for e in entries)
+
+
+def test_loading_one_degree_is_fast():
+    start = time.perf_counter()
+    assert load_catalog().entries(64, 4)
+    assert time.perf_counter() - start < 0.5  # 50 ms where nothing else runs
+
+
+def test_damaged_catalog(tmp_path):
+    (tmp_path / "d2.csv").write_text(HEADER + "\nx,2,uni\n" + RIGHT.line() + "\n")
+    assert load_catalog(tmp_path).entries(5, 2) == [RIGHT]
+    with pytest.raises(FileError, match="not an entry"):
+        list(load_catalog(tmp_path))
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(FileError, match="not a folder with a catalog"):
+        load_catalog(tmp_path / "none")
+
+
+def test_stats_count():
+    rows = {(row.degree, row.bidirectional): row for row in stats(load_catalog())}
+    row = rows[4, False]
+    assert row.sizes >= row.bandwidth_optimal >= row.both and row.moore_optimal >= row.both > 0
+
+
+STATS = """\
+degree  links      sizes  largest N  T_B optimal  T_L at Moore bound  both at once
+     2  directed       1          5            1                   1             1
+     2  both ways      1          5            1                   1             1
+"""
+
+
+def test_commands(capsys, tmp_path):
+    log, folder = str(tmp_path / "log.csv"), str(tmp_path / "catalog")
+    build = ("catalog", "build", log, "--nodes", "5", "--degree", "2", "--workers", "1")
+    assert run(capsys, *build) == (0, f"2 searches run, 0 were done before; entries in {log}\n", "")
+    assert run(capsys, *build, "--kind", "bi") == (0, f"0 searches run, 1 were done before; entries in {log}\n", "")
+    assert run(capsys, "catalog", "merge", log, "--into", folder) == (0, f"{folder}: 2 entries\n", "")
+    assert run(capsys, "catalog", "stats", "--catalog", folder) == (0, STATS, "")
+    code, out, _ = run(capsys, "catalog", "stats", "--catalog", folder, "--json")
+    assert code == 0 and json.loads(out)[0] == {
+        "degree": 2, "bidirectional": False, "sizes": 1, "largest": 5, "bandwidth_optimal": 1, "moore_optimal": 1,
+        "both": 1,
+    }  # fmt: skip
+    right = (0, "2 entries rebuilt from their recipes: every figure is right\n", "")
+    assert run(capsys, "catalog", "verify", "--catalog", folder) == right
+    write(tmp_path / "catalog" / "d2.csv", replace(RIGHT, steps=1))
+    code, _, error = run(capsys, "catalog", "verify", "--catalog", folder, "--sample", "9")
+    assert code == 2 and error.startswith("linkstep: the catalog says '5,2,uni,1,4/5,") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["build", "x.csv", "--nodes", "5-x", "--degree", "4"], "--nodes takes numbers and ranges such as 5-64,128"),
+        (["build", "x.csv", "--nodes", "40", "--degree", "17"], "the search takes a degree in [1, 16], not 17"),
+        (["build", "x.csv", "--nodes", "5", "--degree", "2", "--workers", "0"], "--workers must be at least 1, not 0"),
+        (["build", "x.csv", "--nodes", "5-", "--degree", "4"], "--nodes takes numbers and ranges such as 5-64,128"),
+        (["build", "x.csv", "--nodes", "5", "--degree", "9" * 9], "--degree takes numbers and ranges such as"),
+        (["merge", "/dev/null", "--into", "/dev/null/x"], "/dev/null/x: cannot be written"),
+        (["merge", "/no/such.csv", "--into", "."], "/no/such.csv: cannot be read"),
+        (["stats", "--catalog", "/no/such"], "/no/such: not a folder with a catalog"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, monkeypatch, tmp_path, argv, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, error = run(capsys, "catalog", *argv)
+    assert (code, out) == (2, "") and error.startswith("linkstep: ") and error.count("\n") == 1
+    assert message in error

@@ -1,0 +1,279 @@
+"""The search over Cayley digraphs: its kernel against the package's BFB and distances, groups, units, resuming."""
+
+import os
+import shutil
+import subprocess
+import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from math import comb, lcm
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from linkstep._kernels.lifts import _anneal
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.topology import diameter, distance_profiles, distances_to
+from linkstep.groups import parse_group
+from linkstep.groups.tables import groups_of_order, named_group, names, permutation_group
+from linkstep.methods.bfb import bfb_cost
+from linkstep.recipe import parse
+from linkstep.search import Unit, build, search
+from linkstep.search.catalog import best, read_entries, recompute
+from linkstep.search.sweep.cayley import _shapes, score
+from linkstep.search.sweep.jobs import done_units, marker
+from linkstep.search.sweep.lifts import _Descents, lift_recipe, orbit_counts
+from support import strategies
+
+FOUND_BEFORE = [
+    ("Cayley(Z8:Z2[7],{(0,1),(1,0),(6,0),(3,1)})", 2, 16, 1),
+    ("Cayley(Z16:Z2[9],{(15,1),(5,0),(5,1),(4,0)})", 3, 32, Fraction(31, 32)),
+    ("Cayley(Z16:Z4[5],{(4,0),(8,2),(13,2),(13,3)})", 4, 64, Fraction(63, 64)),
+    ("Cayley(Z16:Z8[11],{(8,7),(6,6),(3,7),(3,4)})", 4, 128, Fraction(127, 128)),
+    ("Cayley(Z32:Z8[11],{(30,5),(7,5),(3,4),(19,3)})", 5, 256, Fraction(255, 256)),
+    ("Cayley(Z32:Z16[27],{(24,2),(29,6),(17,13),(8,5)})", 6, 512, Fraction(511, 512)),
+    ("Cayley(Z64:Z16[3],{(7,10),(46,5),(36,11),(41,9)})", 6, 1024, Fraction(1023, 1024)),
+]
+
+
+def entry_of(recipe: str):
+    """Score a recipe's group and generators with the search's kernel."""
+    group, generators = parse(recipe).args
+    table = named_group(group)
+    return score(table, [group.number(group.element(g)) for g in generators])
+
+
+@pytest.mark.parametrize(("recipe", "steps", "nodes", "bandwidth"), FOUND_BEFORE, ids=[str(r[2]) for r in FOUND_BEFORE])
+def test_design_generators(recipe, steps, nodes, bandwidth):
+    entry = entry_of(recipe)
+    assert (entry.num_nodes, entry.steps, entry.bandwidth) == (nodes, steps, bandwidth)
+    if nodes <= 256:
+        assert recompute(replace(entry, recipe=entry.recipe)) == entry
+
+
+@given(st.data())
+def test_kernel_agrees_with_bfb(data):
+    order = data.draw(st.integers(3, 60))
+    groups = list(groups_of_order(order))
+    group = data.draw(st.sampled_from(groups))
+    degree = data.draw(st.integers(1, min(order - 1, 7)))
+    gens = data.draw(st.lists(st.integers(1, order - 1), min_size=degree, max_size=degree, unique=True))
+    entry = score(group, gens)
+    reached, front = {0}, {0}
+    while front:
+        front = {int(group.times[x, g]) for x in front for g in gens} - reached
+        reached |= front
+    assert (entry is None) == (len(reached) < order)
+    assume(entry is not None)
+    topology = parse(entry.recipe).topology()
+    cost, turned = bfb_cost(topology), bfb_cost(topology.transpose())
+    assert (topology.num_nodes, topology.degree) == (entry.num_nodes, entry.degree)
+    assert topology.is_bidirectional == entry.bidirectional
+    assert (cost.steps, cost.bandwidth, turned.bandwidth) == (entry.steps, entry.bandwidth, entry.reduce_scatter)
+    assert entry.distance_sum == distances_to(topology, 0).sum()
+
+
+@pytest.mark.parametrize("order", [1 + 6, 8, 12, 20, 56, 60])
+def test_groups_are_groups(order):
+    found = list(groups_of_order(order))
+    assert len({g.fingerprint for g in found}) == len(found)
+    for group in found:
+        nodes = np.arange(order)
+        times = group.times.astype(int)
+        assert (np.sort(times, axis=0) == nodes[:, None]).all() and (times[0] == nodes).all()
+        x, y, z = np.random.default_rng(0).integers(0, order, (3, 200))
+        assert (times[times[x, y], z] == times[x, times[y, z]]).all()
+        assert (times[nodes, group.inverse] == 0).all()
+        assert (group.back[x, times[y, x]] == y).all()
+
+
+def test_groups_of_small_orders_are_all_there():
+    """Groups there are of order 1 to 15 (OEIS A000001)."""
+    counts = [sum(1 for _ in groups_of_order(n)) for n in range(2, 16)]
+    assert counts == [1, 1, 2, 1, 2, 1, 5, 2, 2, 1, 5, 1, 2, 1]
+
+
+def test_group_notation():
+    assert names(16)[:4] == ["Z16", "Z2xZ8", "Z2xZ2xZ4", "Z2xZ2xZ2xZ2"]
+    assert permutation_group([(1, 2, 3, 4, 0), (1, 2, 0, 3, 4)], 59) is None
+    table = named_group(parse_group("Z16:Z2[9]"))
+    assert table.recipe([3, 2]) == "Cayley(Z16:Z2[9],{(1,0),(1,1)})"
+
+
+def test_scan_is_exhaustive():
+    """Where all sets fit the budget, no set is better in any figure."""
+    for unit in (Unit(9, 2, False), Unit(12, 3, True), Unit(8, 4, True), Unit(10, 3, False)):
+        found = search(unit)
+        every = []
+        for group in groups_of_order(unit.num_nodes):
+            sets = 0
+            for g in range(2 ** (unit.num_nodes - 1)):
+                gens = [k + 1 for k in range(unit.num_nodes - 1) if g >> k & 1]
+                closed = sorted(group.inverse[gens].tolist()) == gens
+                if len(gens) == unit.degree and (closed or not unit.bidirectional):
+                    sets += 1
+                    every.append(score(group, gens))
+            assert sets == sum(shape[4] for shape in _shapes(group, unit))
+        wanted = best(entry for entry in every if entry is not None)
+        for order in (
+            lambda e: (e.steps, e.both),
+            lambda e: (e.both, e.steps),
+            lambda e: (e.distance_sum, e.steps),
+        ):
+            assert min(map(order, found)) == min(map(order, wanted))
+
+
+def test_search_is_deterministic_and_right():
+    unit = Unit(24, 4, False, seed=1, budget=20_000)
+    assert comb(23, 4) * 12 > unit.budget
+    found = search(unit)
+    assert found == search(unit)
+    assert found and found != search(replace(unit, seed=2))
+    assert [recompute(e) for e in found] == found
+    for entry in search(Unit(20, 5, True, budget=3000)):
+        assert recompute(entry) == entry and entry.bidirectional
+
+
+def test_climb_with_no_pair_to_spare():
+    """A dihedral group of 6 elements has one pair and three involutions: nothing to exchange the pair for."""
+    assert search(Unit(6, 3, True, budget=1))
+
+
+def test_pair_and_odd_degree_need_an_involution():
+    assert search(Unit(9, 3, True)) == []
+
+
+@given(st.data())
+def test_lift_kernel_agrees_with_bfb(data):
+    k, m, degree = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 9)), data.draw(st.integers(2, 5))
+    assume(k * m > 1)
+    rng = np.random.default_rng(data.draw(strategies.seeds))
+    to = np.stack([rng.permutation(k) for _ in range(degree)], axis=1).astype(np.int64)
+    by = rng.integers(0, m, (k, degree))
+    topology = parse(lift_recipe(to, by, m)).topology()
+    n = k * m
+    bandwidth, far, apart = _anneal(to, by, m, n, 0, 0, 0, 1.0, 1, 0)
+    connected = (distances_to(topology, 0) >= 0).all() and (distances_to(topology.transpose(), 0) >= 0).all()
+    assert (far == 0) == connected
+    assume(connected)
+    assert _anneal(to, by, m, diameter(topology), 0, 0, 0, 1.0, 1, 0) == (bandwidth, 0, apart)
+    worse = max(bfb_cost(topology).bandwidth, bfb_cost(topology.transpose()).bandwidth)
+    assert Fraction(int(bandwidth) * degree, n * lcm(*range(1, degree + 1))) == worse
+    assert apart * m == (distance_profiles(topology) * np.arange(diameter(topology) + 1)).sum()
+
+
+@pytest.mark.parametrize("descend", [_Descents.directed, _Descents.bidirectional])
+@pytest.mark.parametrize(("k", "m", "degree"), [(2, 9, 4), (3, 6, 3), (3, 5, 4), (12, 1, 3), (1, 8, 5)])
+def test_descents_keep_lifts_regular(descend, k, m, degree):
+    for seed in range(5):
+        to, by, reached = descend(_Descents(k, m, degree, 4, 300), np.random.default_rng(seed))
+        topology = parse(lift_recipe(to, by, m)).topology()
+        assert topology.is_regular and (topology.num_nodes, topology.degree) == (k * m, degree)
+        plain = topology.num_self_loops == topology.num_parallel == 0
+        assert reached == (plain and diameter(topology) <= 4)
+        assert topology.is_bidirectional or descend is _Descents.directed
+
+
+def test_bidirectional_lifts():
+    (entry, *_) = search(Unit(21, 4, True, budget=30_000, method="lift"))
+    assert (entry.steps, entry.bidirectional, entry.is_bandwidth_optimal) == (3, True, True)
+    assert recompute(entry) == entry
+    assert search(Unit(9, 3, True, method="lift")) == []
+
+
+def test_lifts_reach_what_groups_do_not():
+    """N = 15: all Cayley digraphs of degree 4 take three steps."""
+    unit = Unit(15, 4, False, budget=30_000, method="lift")
+    (entry,) = search(unit)
+    assert [entry] == search(unit)
+    assert (entry.steps, entry.is_bandwidth_optimal, recompute(entry)) == (2, True, entry)
+    assert orbit_counts(67) == [] == search(Unit(67, 4, False, method="lift"))
+    assert search(Unit(7, 2, False, budget=3000, method="lift"))[0].recipe.startswith("Lift(1,{(")
+
+
+UNITS = [Unit(n, d, kind, budget=2000) for n in (7, 8, 9, 10) for d in (2, 3) for kind in (False, True)]
+
+
+def test_build_resumes(tmp_path):
+    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+    assert build(whole, UNITS, workers=1) == len(UNITS)
+    text = whole.read_text()
+    assert build(whole, UNITS, workers=1) == 0 and whole.read_text() == text
+    for length in range(0, len(text), 97):  # killed at any moment
+        cut.write_text(text[:length])
+        done = done_units(cut)
+        ran = build(cut, UNITS, workers=1)
+        assert ran == len(UNITS) - len(done) > 0
+        assert done_units(cut) == set(map(marker, UNITS))
+        assert set(read_entries(cut)) == set(read_entries(whole))
+    assert build(cut, [replace(UNITS[0], budget=3000)], workers=1) == 1
+
+
+def test_build_reports_progress(tmp_path):
+    seen = []
+    build(tmp_path / "log.csv", UNITS[:3], workers=1, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.slow
+def test_build_in_processes(tmp_path):
+    build(tmp_path / "one.csv", UNITS, workers=1)
+    assert build(tmp_path / "two.csv", UNITS, workers=2) == len(UNITS)
+    assert sorted((tmp_path / "one.csv").read_text().split()) == sorted((tmp_path / "two.csv").read_text().split())
+
+
+def test_build_over_mpi(tmp_path, monkeypatch):
+    """The pool of mpi4py has the interface of concurrent.futures: threads stand in for it."""
+    futures = types.ModuleType("mpi4py.futures")
+    futures.MPIPoolExecutor = ThreadPoolExecutor
+    monkeypatch.setitem(sys.modules, "mpi4py", types.ModuleType("mpi4py"))
+    monkeypatch.setitem(sys.modules, "mpi4py.futures", futures)
+    assert build(tmp_path / "log.csv", UNITS, executor="mpi") == len(UNITS)
+    assert done_units(tmp_path / "log.csv") == set(map(marker, UNITS))
+    monkeypatch.setitem(sys.modules, "mpi4py.futures", None)
+    with pytest.raises(LinkstepError, match=r"--executor mpi needs mpi4py: pip install 'linkstep\[mpi\]'"):
+        build(tmp_path / "other.csv", UNITS, executor="mpi")
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        (Unit(4, 4, False), "the search takes degree < nodes <= 4096, not 4 nodes of degree 4"),
+        (Unit(40, 17, False), r"the search takes a degree in \[1, 16\], not 17"),
+        (Unit(40, 4, False, budget=0), "budget must be positive"),
+        (Unit(40, 4, True, method="luck"), "method must be one of cayley, lift, not 'luck'"),
+    ],
+)
+def test_units_refused(unit, message):
+    with pytest.raises(LinkstepError, match=message):
+        search(unit)
+
+
+def test_build_refuses(tmp_path):
+    with pytest.raises(FileError, match="cannot be written"):
+        build(tmp_path / "no" / "log.csv", UNITS[:1], workers=1)
+    with pytest.raises(LinkstepError, match="executor must be one of processes, mpi, not 'threads'"):
+        build(tmp_path / "log.csv", UNITS[:1], executor="threads")
+
+
+def test_build_with_mpiexec(tmp_path):
+    """The real thing, three processes: needs mpi4py and an MPI (`pip install mpi4py mpich`), as `.ci/run` installs."""
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if mpiexec is None:
+        pytest.skip("no mpiexec: pip install mpich")
+    log = tmp_path / "log.csv"
+    build_command = [
+        *["-m", "linkstep", "catalog", "build"],
+        str(log),
+        *["--nodes", "8-9", "--degree", "4", "--budget", "1000"],
+    ]
+    command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", *build_command, "--executor", "mpi"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert any(line.startswith("8,4,") for line in log.read_text().splitlines())

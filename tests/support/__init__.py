@@ -1,0 +1,1 @@
+"""What tests share: slow twins of kernels, hypothesis strategies, interpreters of runtime files, and fixtures."""

@@ -1,0 +1,80 @@
+"""HiGHS as the outside truth for BFB: linear programs of sec:bfblp and sec:heterogeneous on plain data.
+
+The homogeneous one is the benchmark's baseline; what is here adds latencies and bandwidths, for small instances.
+"""
+
+from fractions import Fraction
+from itertools import combinations
+
+import highspy
+import numpy as np
+from benchmarks.lp_baseline import Solver
+
+from support import reference
+
+
+def problems(num_nodes: int, links: list) -> list[tuple[int, int, list[int], list[set[int]]]]:
+    """Return (u, t, in-links of u, f(v) for each source v) straight from the definition of f."""
+    dist = reference.all_distances(num_nodes, links)
+    found = []
+    for u in range(num_nodes):
+        into = [e for e, (w, x) in enumerate(links) if x == u != w]
+        for t in range(1, max(dist[v][u] for v in range(num_nodes)) + 1):
+            level = [v for v in range(num_nodes) if dist[v][u] == t]
+            found.append((u, t, into, [{e for e in into if dist[v][links[e][0]] == t - 1} for v in level]))
+    return found
+
+
+def least_load(into: list[int], choices: list[set[int]]) -> Fraction:
+    """Return U(u, t) by HiGHS, rationalised: its denominator is at most the number of links."""
+    pairs = [(v, into.index(e)) for v, choice in enumerate(choices) for e in sorted(choice)]
+    source, link = (np.array(column) for column in zip(*pairs, strict=True))
+    load, _ = Solver().solve(len(into), source, link)
+    exact = Fraction(load).limit_denominator(len(into))
+    assert abs(float(exact) - load) < 1e-7
+    return exact
+
+
+def least_load_by_subsets(into: list[int], choices: list[set[int]]) -> Fraction:
+    """Return U(u, t) by trying every set of links: the slow twin of both kernels (thm:balancedbfs)."""
+    best = Fraction(0)
+    for size in range(1, len(into) + 1):
+        for chosen in combinations(into, size):
+            inside = sum(choice <= set(chosen) for choice in choices)
+            best = max(best, Fraction(inside, size))
+    return best
+
+
+def bandwidth(num_nodes: int, links: list, degree: int, solve) -> tuple[int, Fraction]:
+    """Return T_L and T_B of the best BFB schedule, U(u, t) by ``solve`` (eq:lpT_B)."""
+    worst: dict[int, Fraction] = {}
+    for _, t, into, choices in problems(num_nodes, links):
+        if choices:
+            worst[t] = max(worst.get(t, Fraction(0)), solve(into, choices))
+    return len(worst), sum(worst.values(), Fraction(0)) * degree / num_nodes
+
+
+def least_time(into: list[int], choices: list[set[int]], alpha: list[float], seconds: list[float]) -> float:
+    """Return the least max over *used* links of alpha + seconds a shard x load (lpmodelhetero).
+
+    A link that only costs latency must not be paid for, so every set of links that serves all sources is tried.
+    """
+    best = np.inf
+    for size in range(1, len(into) + 1):
+        for used in combinations(into, size):
+            if all(choice & set(used) for choice in choices):
+                best = min(best, _least_time_using(used, choices, alpha, seconds))
+    return float(best)
+
+
+def _least_time_using(used, choices, alpha, seconds) -> float:
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    time = h.addVariable(lb=max(alpha[e] for e in used), obj=1.0)
+    amounts = {(v, e): h.addVariable(0, 1) for v, choice in enumerate(choices) for e in sorted(choice & set(used))}
+    for e in used:
+        h.addConstr(sum(seconds[e] * x for (v, f), x in amounts.items() if f == e) - time <= -alpha[e])
+    for v in range(len(choices)):
+        h.addConstr(sum(x for (w, _), x in amounts.items() if w == v) == 1)
+    h.run()
+    return h.getInfo().objective_function_value

@@ -1,0 +1,548 @@
+"""The checker: right schedules pass, wrong ones are refused with a witness; the slow reference decides."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkstep._kernels.spread import _first_own_step, _insert, _missing_piece, _rows_by_source, _spread
+from linkstep.core import schedule as schedules
+from linkstep.core.errors import ScheduleError
+from linkstep.core.schedule import Schedule
+from linkstep.correctness import CHECKS, check, check_allgather, check_allreduce, check_reduce_scatter
+from linkstep.costs import Cost, cost_of
+from support import reference, strategies
+from support.strategies import (
+    COLLECTIVES,
+    MUTATIONS,
+    Case,
+    complete_bipartite,
+    connected_link_lists,
+    garbage_cases,
+    pairs,
+    random_case,
+    right_cases,
+    seeds,
+    topology_of,
+)
+
+
+def refusal(schedule: Schedule) -> ScheduleError | None:
+    """Return the checker's error, or None if it passes."""
+    try:
+        check(schedule)
+    except ScheduleError as error:
+        return error
+    return None
+
+
+def assert_same_verdict(case: Case) -> bool:
+    """Hold the checker against the reference; return the verdict."""
+    schedule = case.schedule()
+    error = refusal(schedule)
+    assert (error is None) == case.is_right, f"{case}\nchecker: {error}"
+    if error is not None:
+        assert_witness_is_true(schedule, error)
+    return error is None
+
+
+def assert_witness_is_true(schedule: Schedule, error: ScheduleError) -> None:
+    """Whatever the kind, the row named is the one described (``test_spread`` sees to the rest)."""
+    message = str(error)
+    assert "\n" not in message
+    assert message.startswith("row ") == (error.row is not None)
+    if error.row is None:
+        assert " never " in message
+        return
+    r = error.row
+    e = schedule.link[r]
+    u, w = schedule.topology.tail[e], schedule.topology.head[e]
+    chunk = f"[{schedule.lo[r]}, {schedule.hi[r]})/{schedule.unit} of shard {schedule.source[r]}"
+    assert message.startswith(f"row {r}: step {schedule.step[r]}, link {e} ({u} -> {w}) carries {chunk}, but ")
+
+
+# Verdicts
+
+
+@given(right_cases())
+def test_right_schedules_pass(case):
+    assert case.is_right
+    assert assert_same_verdict(case)
+
+
+@given(garbage_cases())
+def test_garbage_gets_the_verdict_of_the_reference(case):
+    assert_same_verdict(case)
+
+
+@given(right_cases(), seeds, st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=3))
+def test_mutations_get_the_verdict_of_the_reference(case, seed, kinds):
+    """Up to three changes at once: harmful or harmless, both must agree."""
+    rng = Random(seed)
+    for kind in kinds if case.num_nodes > 1 else ():
+        if case.rows:
+            case = kind(rng, case)
+    assert_same_verdict(case)
+
+
+@settings(max_examples=25)
+@given(connected_link_lists(min_nodes=2, max_nodes=3), seeds)
+def test_every_row_of_small_schedules_dropped(graph, seed):
+    n, links = graph
+    for collective in COLLECTIVES:
+        case = random_case(Random(seed), n, links, 2, collective)
+        for r in range(len(case.rows)):
+            assert_same_verdict(replace(case, rows=case.rows[:r] + case.rows[r + 1 :]))
+
+
+def hypercube_case(dimensions: int, collective: str = "allgather") -> Case:
+    gather = reference.hypercube_allgather(dimensions)
+    links = reference.hypercube(dimensions)
+    number = {link: e for e, link in enumerate(links)}
+    turned = [number[w, u] for u, w in links]
+    reduce = [(source, lo, hi, turned[e], step) for source, lo, hi, e, step in reference.reverse(gather)]
+    rows = {"allgather": gather, "reduce-scatter": reduce, "allreduce": reference.then(reduce, gather)}
+    return Case(2**dimensions, links, dimensions, rows[collective], collective)
+
+
+MAY_PASS = {
+    "allgather": {"widen_chunk", "duplicate_row", "change_step"},
+    "reduce-scatter": {"change_step"},
+    "allreduce": {"widen_chunk", "duplicate_row", "change_step"},
+}
+"""What need not be refused on a hypercube, where no row is spare: a gathering may receive a chunk again, and
+a row that nothing waits for may move."""
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("kind", MUTATIONS, ids=lambda kind: kind.__name__)
+def test_every_kind_of_mutation_is_caught(collective, kind):
+    """Seeded changes of one row of a bandwidth-optimal schedule (thm:bwopt), so that harm is the rule."""
+    rng = Random(f"{collective} {kind.__name__}")
+    case = hypercube_case(3, collective)
+    verdicts = Counter(assert_same_verdict(kind(rng, case)) for _ in range(40))
+    assert (verdicts[True] > 0) == (kind.__name__ in MAY_PASS[collective])
+    assert (verdicts[False] > 0) == ((collective, kind.__name__) != ("allgather", "duplicate_row"))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("kind", MUTATIONS, ids=lambda kind: kind.__name__)
+def test_mutations_of_the_16_node_hypercube(collective, kind):
+    rng = Random(f"16 {collective} {kind.__name__}")
+    case = hypercube_case(4, collective)
+    assert_same_verdict(kind(rng, case))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("dimensions", [1, 2, 4, 6])
+def test_hypercubes_pass(dimensions, collective):
+    """Also as the plain columns of the large tests, which are the same schedule."""
+    schedule = hypercube_case(dimensions, collective).schedule()
+    check(schedule)
+    assert hypercube_schedule(dimensions, 1, collective) == schedule
+    passes = 2 if collective == "allreduce" else 1
+    n = 2**dimensions
+    assert cost_of(schedule) == Cost(passes * dimensions, passes * Fraction(n - 1, n))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_finer_pieces_pass(collective):
+    check(hypercube_schedule(5, 3, collective))
+
+
+def test_a_reduce_scatter_is_no_allgather():
+    case = hypercube_case(3, "reduce-scatter")
+    assert not assert_same_verdict(replace(case, collective="allgather"))
+    assert not assert_same_verdict(replace(case, collective="allreduce"))
+    assert not assert_same_verdict(replace(hypercube_case(3), collective="reduce-scatter"))
+
+
+@given(right_cases(("allgather",)))
+def test_reverse_schedules(case):
+    """thm:scheduleswitch, where nothing arrives twice: the reverse on the transpose is a reduce-scatter."""
+    rows = strategies.random_allgather(Random(1), case.num_nodes, case.links, case.unit, once=True)
+    turned = [(w, u) for u, w in case.links]
+    assert assert_same_verdict(Case(case.num_nodes, turned, case.unit, reference.reverse(rows), "reduce-scatter"))
+    # With repeats it still reaches everyone, as the theorem says; a repeat is reduced twice, so we refuse it.
+    assert_same_verdict(Case(case.num_nodes, turned, case.unit, reference.reverse(case.rows), "reduce-scatter"))
+
+
+def test_figure_of_the_paper():
+    """fig:notationexample: a sends S to c and d, which send half each to b; so from every node of K_{2,2}."""
+    topology = complete_bipartite(2)
+    number = {link: e for e, link in enumerate(pairs(topology))}
+    rows = []
+    for a in range(4):
+        c, d = (w for u, w in pairs(topology) if u == a)
+        b = a ^ 1
+        rows += [(a, 0, 2, number[a, c], 1), (a, 0, 2, number[a, d], 1)]
+        rows += [(a, 0, 1, number[c, b], 2), (a, 1, 2, number[d, b], 2)]
+    case = Case(4, pairs(topology), 2, rows)
+    assert assert_same_verdict(case)
+    assert cost_of(case.schedule()) == Cost(2, Fraction(3, 4))
+
+
+def test_phases_of_different_shards_may_overlap():
+    """Shard 0 is reduced at step 1 and gathered at 2, shard 1 at 2 and 3: an allreduce nonetheless."""
+    links = [(0, 1), (1, 0)]
+    rows = [(0, 0, 1, 1, 1), (0, 0, 1, 0, 2), (1, 0, 1, 0, 2), (1, 0, 1, 1, 3)]
+    assert assert_same_verdict(Case(2, links, 1, rows, "allreduce"))
+    early = [(0, 0, 1, 1, 1), (0, 0, 1, 0, 1), (1, 0, 1, 0, 2), (1, 0, 1, 1, 3)]
+    assert not assert_same_verdict(Case(2, links, 1, early, "allreduce"))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_one_node_and_two(collective):
+    assert assert_same_verdict(Case(1, [], 3, [], collective))
+    assert assert_same_verdict(Case(1, [(0, 0)], 1, [], collective))
+    assert not assert_same_verdict(Case(1, [(0, 0)], 1, [(0, 0, 1, 0, 1)], collective))
+    assert not assert_same_verdict(Case(2, [(0, 1), (1, 0)], 1, [], collective))
+    once = [(0, 0, 1, 0, 1), (1, 0, 1, 1, 1)]
+    assert assert_same_verdict(Case(2, [(0, 1), (1, 0)], 1, once, "allgather"))
+    turned = [(1, 0, 1, 0, 1), (0, 0, 1, 1, 1)]
+    assert assert_same_verdict(Case(2, [(0, 1), (1, 0)], 1, turned, "reduce-scatter"))
+    assert assert_same_verdict(Case(2, [(0, 1), (1, 0)], 1, reference.then(turned, once), "allreduce"))
+
+
+def test_the_last_step_there_is():
+    """Steps are int16; the checker's "past any step" must be past the last."""
+    last = 2**15 - 1
+    rows = [(0, 0, 1, 0, last), (1, 0, 1, 1, last)]
+    check(Case(2, [(0, 1), (1, 0)], 1, rows).schedule())
+    rows = [(1, 0, 1, 0, last), (0, 0, 1, 1, last)]
+    check(Case(2, [(0, 1), (1, 0)], 1, rows, "reduce-scatter").schedule())
+    rows = [(1, 0, 1, 0, 1), (0, 0, 1, 1, 1), (0, 0, 1, 0, last), (1, 0, 1, 1, last)]
+    check(Case(2, [(0, 1), (1, 0)], 1, rows, "allreduce").schedule())
+
+
+def test_the_finest_unit():
+    unit = 2**61
+    half = unit // 2
+    rows = [(0, 0, half, 0, 1), (0, half, unit, 0, 1), (1, 0, unit, 1, 1)]
+    check(Case(2, [(0, 1), (1, 0)], unit, rows).schedule())
+    rows[1] = (0, half + 1, unit, 0, 1)
+    with pytest.raises(ScheduleError) as caught:
+        check(Case(2, [(0, 1), (1, 0)], unit, rows).schedule())
+    assert str(caught.value) == f"[{half}, {half + 1})/{unit} of shard 0 never arrives at node 1"
+
+
+def test_each_collective_has_its_check():
+    """``check`` finds one for whatever a schedule may say it is."""
+    assert set(CHECKS) == set(schedules.COLLECTIVES)
+    assert CHECKS["allgather"] is check_allgather
+    assert CHECKS["reduce-scatter"] is check_reduce_scatter
+    assert CHECKS["allreduce"] is check_allreduce
+
+
+# Witnesses, word for word. Links of the path and ring: 0 is 0 -> 1, 1 is 1 -> 2, 2 is 2 -> 0; 3 is 2 -> 2.
+
+LOOPED_RING = [(0, 1), (1, 2), (2, 0), (2, 2)]
+GATHER = [(v, 0, 4, (v + t) % 3, t + 1) for v in range(3) for t in range(2)]
+REDUCE = [(v, 0, 4, (v + 1 + t) % 3, t + 1) for v in range(3) for t in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("collective", "rows", "message", "row"),
+    [
+        pytest.param(
+            "allgather", [*GATHER, (2, 0, 4, 3, 1)],
+            "row 3: step 1, link 3 (2 -> 2) carries [0, 4)/4 of shard 2, but the link is a self-loop", 3,
+            id="def:allgather-self-loop",
+        ),
+        pytest.param(
+            "allgather", [(0, 0, 4, 0, 2), *GATHER[1:]],
+            "row 4: step 2, link 1 (1 -> 2) carries [0, 4)/4 of shard 0, but "
+            "node 1 does not hold [0, 4)/4 yet", 4,
+            id="def:allgather-too-early",
+        ),
+        pytest.param(
+            "allgather", [(0, 0, 2, 0, 1), (0, 3, 4, 0, 1), *GATHER[1:]],
+            "row 5: step 2, link 1 (1 -> 2) carries [0, 4)/4 of shard 0, but "
+            "node 1 does not hold [2, 3)/4 yet", 5,
+            id="def:allgather-a-hole",
+        ),
+        pytest.param(
+            "allgather", [*GATHER[:1], (0, 1, 3, 1, 2), *GATHER[2:]],
+            "[0, 1)/4 of shard 0 never arrives at node 2", None,
+            id="def:allgather-never-arrives",
+        ),
+        pytest.param(
+            "reduce-scatter", [*REDUCE, (2, 0, 4, 3, 1)],
+            "row 3: step 1, link 3 (2 -> 2) carries [0, 4)/4 of shard 2, but the link is a self-loop", 3,
+            id="thm:scheduleswitch-self-loop",
+        ),
+        pytest.param(
+            "reduce-scatter", [*REDUCE[:1], *REDUCE[2:]],
+            "row 1: step 1, link 1 (1 -> 2) carries [0, 4)/4 of shard 0, but node 2 does not "
+            "pass [0, 4)/4 on at a later step: the reduction misses it", 1,
+            id="thm:scheduleswitch-not-passed-on",
+        ),
+        pytest.param(
+            "reduce-scatter", [*REDUCE, (0, 1, 2, 2, 1)],
+            "row 2: step 1, link 2 (2 -> 0) carries [1, 2)/4 of shard 0, but node 2's part "
+            "of [1, 2)/4 is counted by a later row too: it is reduced twice", 2,
+            id="thm:scheduleswitch-twice",
+        ),
+        pytest.param(
+            "reduce-scatter", [*((v, lo, hi, e, t + 1) for v, lo, hi, e, t in REDUCE), (0, 0, 1, 0, 1)],
+            "row 0: step 1, link 0 (0 -> 1) carries [0, 1)/4 of shard 0, but node 0's part "
+            "of [0, 1)/4 is counted already: it is reduced twice", 0,
+            id="thm:scheduleswitch-own-part",
+        ),
+        pytest.param(
+            "reduce-scatter", REDUCE[1:],
+            "node 1's part of [0, 4)/4 of shard 0 never reaches node 0", None,
+            id="thm:scheduleswitch-never-reaches",
+        ),
+        pytest.param(
+            "allreduce", reference.then(REDUCE[1:], GATHER),
+            "node 1's part of [0, 4)/4 of shard 0 never reaches node 0", None,
+            id="sec:allreduceopt-reduction",
+        ),
+        pytest.param(
+            "allreduce", reference.then(REDUCE, GATHER[:5]),
+            "[0, 4)/4 of shard 2 never arrives at node 1", None,
+            id="sec:allreduceopt-gathering",
+        ),
+        pytest.param(
+            "allreduce", REDUCE,
+            "[0, 4)/4 of shard 0 never arrives at node 1", None,
+            id="sec:allreduceopt-no-gathering",
+        ),
+    ],
+)  # fmt: skip
+def test_witnesses(collective, rows, message, row):
+    case = Case(3, LOOPED_RING, 4, rows, collective)
+    assert not assert_same_verdict(case)
+    error = refusal(case.schedule())
+    assert str(error) == message
+    assert error.row == row
+
+
+def test_the_rings_of_the_witnesses_are_right():
+    assert assert_same_verdict(Case(3, LOOPED_RING, 4, GATHER, "allgather"))
+    assert assert_same_verdict(Case(3, LOOPED_RING, 4, REDUCE, "reduce-scatter"))
+    assert assert_same_verdict(Case(3, LOOPED_RING, 4, reference.then(REDUCE, GATHER), "allreduce"))
+
+
+@given(st.one_of(garbage_cases(("allgather",)), right_cases(("allgather",))), seeds)
+def test_the_witness_of_an_allgather_is_the_earliest(case, seed):
+    """No row before the one named fails: what precedes it is sound as far as it goes."""
+    if case.rows:
+        case = strategies.change_step(Random(seed), case)
+    schedule = case.schedule()
+    error = refusal(schedule)
+    if error is None or error.row is None:
+        return
+    rows = list(zip(*(getattr(schedule, what).tolist() for what in reference.ROW), strict=True))
+    links = pairs(schedule.topology)
+
+    def is_sound(some: list) -> bool:
+        """All rows send what is held: an allgather, if what it lacks is sent at the end by new links."""
+        last = max((row[4] for row in some), default=0) + 1
+        complete = [(v, u) for v in range(case.num_nodes) for u in range(case.num_nodes) if u != v]
+        topping_up = [(v, 0, case.unit, len(links) + i, last) for i, (v, _) in enumerate(complete)]
+        return reference.is_allgather(case.num_nodes, links + complete, case.unit, some + topping_up)
+
+    assert is_sound(rows[: error.row])
+    assert not is_sound(rows[: error.row + 1])
+
+
+# Kernels against their twins
+
+
+@given(garbage_cases(), st.data())
+def test_rows_by_source(case, data):
+    schedule = case.schedule()
+    n = case.num_nodes
+    first = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    last = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    ptr, rows = _rows_by_source(n, schedule.source, schedule.step, np.array(first), np.array(last))
+    found = [rows[ptr[v] : ptr[v + 1]].tolist() for v in range(n)]
+    source, step = schedule.source.tolist(), schedule.step.tolist()
+    assert found == [
+        [r for r in range(len(source)) if source[r] == v and step[r] in range(first[v], last[v])] for v in range(n)
+    ]
+    assert ptr[-1] == rows.size
+
+
+@given(garbage_cases())
+def test_first_own_step(case):
+    schedule = case.schedule()
+    columns = (schedule.source, schedule.link, schedule.step)
+    found = _first_own_step(case.num_nodes, schedule.topology.tail, *columns, 99)
+    own = [(row[0], row[4]) for row in case.rows if case.links[row[3]][0] == row[0]]
+    assert found.tolist() == [min((t for v, t in own if v == u), default=99) for u in range(case.num_nodes)]
+
+
+@given(st.sets(st.integers(0, 15)), st.integers(0, 15), st.integers(1, 16), st.integers(0, 3))
+def test_missing_piece_and_insert(held, lo, length, at):
+    """A pool of intervals with foreign ones either side, which must stay as they are."""
+    hi = lo + length
+    runs = reference.intervals(held)
+    foreign = [(70, 71)] * at
+    pool = np.array([*foreign, *runs, (-1, -1), (80, 81)], np.int64)
+    pool_lo, pool_hi = pool[:, 0].copy(), pool[:, 1].copy()
+    assert _missing_piece(pool_lo, pool_hi, at, len(runs), lo, hi) == reference.missing_piece(held, lo, hi)
+    size, a, b = _insert(pool_lo, pool_hi, at, len(runs), lo, hi)
+    assert (a, b) == reference.overlap(held, lo, hi) or (a == b and not held & set(range(lo, hi)))
+    after = list(zip(pool_lo.tolist(), pool_hi.tolist(), strict=True))
+    assert after[at : at + size] == reference.intervals(held | set(range(lo, hi)))
+    assert after[:at] == foreign
+    assert after[-1] == (80, 81)
+
+
+@given(st.one_of(garbage_cases(), right_cases()), st.booleans(), st.booleans(), st.booleans(), seeds)
+def test_spread(case, mutate, backward, once, seed):
+    """The kernel's witness is the twin's, in every mode."""
+    rng = Random(seed)
+    if mutate and case.rows and case.num_nodes > 1:
+        case = rng.choice(MUTATIONS)(rng, case)
+    schedule = case.schedule()
+    tail, head = schedule.topology.tail, schedule.topology.head
+    giver, taker = (head, tail) if backward else (tail, head)
+    n = case.num_nodes
+    first, last = (np.array([rng.choice([0, 0, 2, 9]) for _ in range(n)]) for _ in range(2))
+    last += 5
+    ptr, wanted = _rows_by_source(n, schedule.source, schedule.step, first, last)
+    columns = (schedule.lo, schedule.hi, schedule.link, schedule.step)
+    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, backward, once)
+    rows = list(zip(*(getattr(schedule, what).tolist() for what in reference.ROW), strict=True))
+    assert tuple(int(x) for x in found) == reference.spread(
+        n, case.unit, giver.tolist(), taker.tolist(), rows, wanted.tolist(), backward, once
+    )
+
+
+# Large schedules
+
+
+def hypercube_schedule(dimensions: int, split: int = 1, collective: str = "allgather", change=None) -> Schedule:
+    """Return the large hypercube's schedule by the exact constructor; ``change`` edits the columns first."""
+    columns = reference.hypercube_columns(dimensions, split, collective)
+    links = np.stack([columns.pop("tail"), columns.pop("head")], axis=1)
+    if change is not None:
+        columns, links = change(columns, links)
+    topology = topology_of(2**dimensions, links.tolist())
+    unit = dimensions * split
+    if change is not None:
+        return Schedule.from_columns(topology, unit, **columns, collective=collective)
+    return Schedule(topology, unit, **columns, collective=collective)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_1024_nodes_exactly(collective):
+    """The 1024-node hypercube: 10.5 million rows (21 for allreduce), checked and costed without rounding."""
+    schedule = hypercube_schedule(10, 1, collective)
+    passes = 2 if collective == "allreduce" else 1
+    assert schedule.num_rows == passes * 10 * 1024 * 1023
+    check(schedule)
+    assert cost_of(schedule) == Cost(passes * 10, passes * Fraction(1023, 1024))
+
+
+def _edit(row: int, **changes):
+    def change(columns, links):
+        for what, by in changes.items():
+            columns[what][row] += by
+        return columns, links
+
+    return change
+
+
+def _drop(row: int):
+    return lambda columns, links: ({what: np.delete(column, row) for what, column in columns.items()}, links)
+
+
+def _append(row: int, **changes):
+    def change(columns, links):
+        copied = {what: column[row] + changes.get(what, 0) for what, column in columns.items()}
+        return {what: np.append(column, copied[what]) for what, column in columns.items()}, links
+
+    return change
+
+
+def _swap_steps(row: int, other: int):
+    def change(columns, links):
+        columns["step"][[row, other]] = columns["step"][[other, row]]
+        return columns, links
+
+    return change
+
+
+def _onto_a_loop(row: int):
+    def change(columns, links):
+        # Node 1023's self-loop comes last in the order of links, so no other link changes its number.
+        columns = {what: np.append(column, column[row]) for what, column in columns.items()}
+        columns["link"][-1] = len(links)
+        return columns, np.append(links, [[1023, 1023]], axis=0)
+
+    return change
+
+
+MIDWAY, LATE = 500_000, 7_654_321
+"""A row of a middle step, whose receiver has yet to pass it on, and one of the last step."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("collective", "change", "message"),
+    [
+        pytest.param("allgather", _drop(LATE), "never arrives at node", id="drop"),
+        pytest.param("allgather", _edit(LATE, lo=1, hi=1), "does not hold", id="shift"),
+        pytest.param("allgather", _edit(LATE, hi=1), "does not hold", id="widen"),
+        pytest.param("allgather", _swap_steps(0, LATE), "does not hold", id="swap-steps"),
+        pytest.param("allgather", _edit(MIDWAY, link=1), "does not hold", id="link"),
+        pytest.param("allgather", _edit(LATE, link=1), "never arrives at node", id="last-link"),
+        pytest.param("allgather", _edit(MIDWAY, source=1), "does not hold", id="source"),
+        pytest.param("allgather", _onto_a_loop(LATE), "the link is a self-loop", id="self-loop"),
+        pytest.param("reduce-scatter", _append(LATE), "it is reduced twice", id="duplicate-a-reduction"),
+    ],
+)
+def test_1024_nodes_mutated(collective, change, message):
+    """One row of ten million is wrong; the witness says what kind of wrong."""
+    schedule = hypercube_schedule(10, 1, collective, change)
+    with pytest.raises(ScheduleError) as caught:
+        check(schedule)
+    assert message in str(caught.value)
+
+
+MEASURE = """
+import json, resource, sys, time
+from test_check import check, cost_of, hypercube_schedule
+collective, split = sys.argv[1], int(sys.argv[2])
+check(hypercube_schedule(4, 2, collective))  # compile, or load what was compiled
+schedule = hypercube_schedule(10, split, collective)
+start = time.process_time()  # a busy machine is not our concern
+check(schedule)
+seconds = time.process_time() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+figures = {"rows": schedule.num_rows, "seconds": seconds, "bytes": peak, "steps": cost_of(schedule).steps}
+print(json.dumps(figures))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("collective", "split"), [("allgather", 2), ("reduce-scatter", 2), ("allreduce", 1)])
+def test_20_million_rows(collective, split, record_property):
+    """Checked within 15 s and 4 GB; the memory includes the building, and what pytest had when it forked."""
+    ran = subprocess.run(
+        [sys.executable, "-c", MEASURE, collective, str(split)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    figures = json.loads(ran.stdout)
+    print(collective, figures)
+    record_property(collective, figures)
+    assert figures["rows"] > 20_000_000
+    assert figures["seconds"] < 15
+    assert figures["bytes"] < 4 * 10**9
+    assert figures["steps"] == (20 if collective == "allreduce" else 10)
