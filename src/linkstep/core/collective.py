@@ -1,0 +1,143 @@
+"""Collectives as values: what each rank starts with, what it must end with, and what lies between.
+
+A ``Collective`` is its name (it compares, prints and saves as one) with its definition attached, so that whoever
+checks, costs, lowers, verifies or runs one asks it instead of comparing names. Not here: how to check a schedule
+(``linkstep.correctness``) and what a runtime calls it (the spelling rows of each format).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkstep.core.errors import LinkstepError
+
+Ints = NDArray[np.int64]
+
+
+class Phase(StrEnum):
+    """What happens to a shard: its parts are added up at its node, it is sent out from its node, or both in a row."""
+
+    REDUCE = "reduce"
+    GATHER = "gather"
+    EXCHANGE = "exchange"
+    """Every node sends every other a piece of its own (all-to-all)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Postcondition:
+    """Output chunk ``index`` of ``rank`` must be chunk ``chunk`` of rank ``source``'s input.
+
+    Where ``source`` is -1, it must be the sum of that chunk over all ranks.
+    """
+
+    rank: Ints
+    index: Ints
+    source: Ints
+    chunk: Ints
+
+
+class Collective(StrEnum):
+    """What N ranks do together.
+
+    >>> Collective("reduce-scatter").reverse, Collective.ALLREDUCE.phases
+    (<Collective.ALLGATHER: 'allgather'>, (<Phase.REDUCE: 'reduce'>, <Phase.GATHER: 'gather'>))
+    >>> Collective.ALLGATHER.num_chunks(4, 8), Collective.ALLREDUCE.num_chunks(4, 8)
+    ((2, 8), (8, 8))
+    """
+
+    phases: tuple[Phase, ...]
+    """In the order each shard goes through them."""
+    has_root: bool
+    """Whether one rank is apart: it alone has the data at first (broadcast) or in the end (reduce)."""
+    starts_with_shard: bool
+    """Whether a rank's input is one N-th of the data, its own shard; otherwise it is as long as the data."""
+    ends_with_shard: bool
+    """The same of its output."""
+
+    ALLGATHER = "allgather", (Phase.GATHER,), False, True, False
+    REDUCE_SCATTER = "reduce-scatter", (Phase.REDUCE,), False, False, True
+    ALLREDUCE = "allreduce", (Phase.REDUCE, Phase.GATHER), False, False, False
+    BROADCAST = "broadcast", (Phase.GATHER,), True, False, False
+    REDUCE = "reduce", (Phase.REDUCE,), True, False, False
+    ALL_TO_ALL = "all-to-all", (Phase.EXCHANGE,), False, False, False
+
+    def __new__(
+        cls, name: str, phases: tuple[Phase, ...], has_root: bool, starts_with_shard: bool, ends_with_shard: bool
+    ) -> Collective:
+        """Attach the definition to the name."""
+        self = str.__new__(cls, name)
+        self._value_ = name
+        self.phases, self.has_root = phases, has_root
+        self.starts_with_shard, self.ends_with_shard = starts_with_shard, ends_with_shard
+        return self
+
+    @classmethod
+    def _missing_(cls, value: object) -> Collective:
+        raise LinkstepError(f"collective must be one of {', '.join(cls)}, not {value!r}")
+
+    @property
+    def reduces(self) -> bool:
+        """Whether anything is added up."""
+        return Phase.REDUCE in self.phases
+
+    @property
+    def gathers(self) -> bool:
+        """Whether shards are sent out from their nodes."""
+        return Phase.GATHER in self.phases
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether ranks start or end with different parts of the data, so that N must divide its chunks."""
+        return self.starts_with_shard or self.ends_with_shard or Phase.EXCHANGE in self.phases
+
+    @property
+    def reverse(self) -> Collective:
+        """The collective that its schedules become when they run backwards on the transpose (thm:scheduleswitch)."""
+        return _REVERSE.get(self, self)
+
+    def num_shards(self, num_ranks: int) -> int:
+        """Return how many shards the data M is: one of each rank, or the root's alone."""
+        return 1 if self.has_root else num_ranks
+
+    def num_chunks(self, num_ranks: int, chunks: int) -> tuple[int, int]:
+        """Return the chunks of a rank's input and of its output when the data is ``chunks`` of them.
+
+        This is the precondition: input chunk c of rank r is its contribution (r, c), whatever the collective.
+        """
+        shard = chunks // num_ranks
+        return (shard if self.starts_with_shard else chunks), (shard if self.ends_with_shard else chunks)
+
+    def postcondition(self, num_ranks: int, chunks: int, root: int = 0) -> Postcondition:
+        """Return what must be where in the end, a row for every output chunk that the collective speaks of.
+
+        >>> wanted = Collective.REDUCE_SCATTER.postcondition(2, 2)
+        >>> wanted.rank.tolist(), wanted.source.tolist(), wanted.chunk.tolist()
+        ([0, 1], [-1, -1], [0, 1])
+        """
+        output = self.num_chunks(num_ranks, chunks)[1]
+        shard = max(chunks // num_ranks, 1)
+        rank = np.repeat(np.arange(num_ranks), output)
+        index = np.tile(np.arange(output), num_ranks)
+        if self.reduces:  # everyone's part of one chunk
+            source, chunk = np.full(rank.size, -1), (rank * shard + index if self.ends_with_shard else index)
+        elif self.has_root:
+            source, chunk = np.full(rank.size, root), index
+        else:  # a shard of each rank: the whole of what it had, or the piece meant for this one
+            source, chunk = index // shard, index % shard + (0 if self.starts_with_shard else rank * shard)
+        kept = rank == root if self is Collective.REDUCE else np.ones(rank.size, bool)
+        return Postcondition(rank[kept], index[kept], source[kept], chunk[kept])
+
+
+_REVERSE = {
+    Collective.ALLGATHER: Collective.REDUCE_SCATTER,
+    Collective.REDUCE_SCATTER: Collective.ALLGATHER,
+    Collective.BROADCAST: Collective.REDUCE,
+    Collective.REDUCE: Collective.BROADCAST,
+}
+
+SCHEDULED = tuple(c for c in Collective if Phase.EXCHANGE not in c.phases)
+"""Those that rows of (source, chunk, link, step) can say so far."""
