@@ -63,12 +63,8 @@ def cost_of(schedule: Schedule) -> Cost:
         total = sum(
             (max(load * s for load, s in zip(row, slowdown, strict=True)) for row in loads.tolist()), Fraction(0)
         )
-    return Cost(schedule.num_steps, total * topology.degree / (_num_shards(schedule) * schedule.unit))
-
-
-def _num_shards(schedule: Schedule) -> int:
-    """Return how many shards the data M is: N, but one where a root has it all."""
-    return 1 if schedule.collective in ("broadcast", "reduce") else schedule.topology.num_nodes
+    num_shards = schedule.collective.num_shards(topology.num_nodes)
+    return Cost(schedule.num_steps, total * topology.degree / (num_shards * schedule.unit))
 
 
 def time_of(schedule: Schedule, size: Number) -> Fraction:
@@ -89,7 +85,8 @@ def time_of(schedule: Schedule, size: Number) -> Fraction:
         schedule.link,
         schedule.step,
     )
-    bits = 8 * parse_size(size) / (_num_shards(schedule) * schedule.unit)
+    num_shards = schedule.collective.num_shards(topology.num_nodes)
+    bits = 8 * parse_size(size) / (num_shards * schedule.unit)
     kind = [(Fraction(a, 10**9), b) for a, b in kinds.T.tolist()]
     return sum(
         (

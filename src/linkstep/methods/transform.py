@@ -11,17 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
-
-_REVERSED = {
-    "allgather": "reduce-scatter",
-    "reduce-scatter": "allgather",
-    "allreduce": "allreduce",
-    "broadcast": "reduce",
-    "reduce": "broadcast",
-}
 
 
 def _link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
@@ -45,7 +38,7 @@ def reverse(schedule: Schedule) -> Schedule:
     step = schedule.num_steps + 1 - schedule.step.astype(np.int64)
     return Schedule.from_columns(
         topology.transpose(), schedule.unit, schedule.source, schedule.lo, schedule.hi, link, step,
-        _REVERSED[schedule.collective],
+        schedule.collective.reverse,
     )  # fmt: skip
 
 
@@ -61,7 +54,7 @@ def relabel(schedule: Schedule, new: Ids) -> Schedule:
 
 def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
     """Return the reduce-scatter followed by the allgather, on one grid of chunks (sec:allreduceopt)."""
-    if (reduce_scatter.collective, allgather.collective) != ("reduce-scatter", "allgather"):
+    if (reduce_scatter.collective, allgather.collective) != (Collective.REDUCE_SCATTER, Collective.ALLGATHER):
         raise ScheduleError(
             f"allreduce takes a reduce-scatter and an allgather, not {reduce_scatter!r} and {allgather!r}"
         )
@@ -79,19 +72,22 @@ def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
         np.concatenate([part.hi * s for part, s in zip(parts, scale, strict=True)]),
         np.concatenate([part.link for part in parts]),
         np.concatenate([part.step.astype(np.int64) + s for part, s in zip(parts, shift, strict=True)]),
-        "allreduce",
+        Collective.ALLREDUCE,
     )
+
+
+_ROOTED = {Collective.ALLGATHER: Collective.BROADCAST, Collective.REDUCE_SCATTER: Collective.REDUCE}
+"""What is left of a collective when only one root's shard is kept."""
 
 
 def from_root(schedule: Schedule, root: int) -> Schedule:
     """Return one root's rows: of an allgather a broadcast from it, of a reduce-scatter a reduction to it."""
-    if schedule.collective not in ("allgather", "reduce-scatter"):
+    if schedule.collective not in _ROOTED:
         raise ScheduleError(f"a root is picked from an allgather or a reduce-scatter, not a {schedule.collective}")
     if not 0 <= root < schedule.topology.num_nodes:
         raise ScheduleError(f"root must be a node in [0, {schedule.topology.num_nodes}), not {root}")
     rows = schedule.source == root
-    collective = "broadcast" if schedule.collective == "allgather" else "reduce"
     return Schedule.from_columns(
         schedule.topology, schedule.unit, schedule.source[rows], schedule.lo[rows], schedule.hi[rows],
-        schedule.link[rows], schedule.step[rows], collective,
+        schedule.link[rows], schedule.step[rows], _ROOTED[schedule.collective],
     )  # fmt: skip
