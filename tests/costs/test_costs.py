@@ -187,10 +187,10 @@ def test_cost_arithmetic():
 
 
 @given(*[st.tuples(st.integers(0, 3), st.integers(0, 3))] * 2)
-def test_dominates_is_a_strict_order(a, b):
+def test_is_within_is_an_order(a, b):
     one, two = (Cost(steps, Fraction(bandwidth, 2)) for steps, bandwidth in (a, b))
-    assert one.dominates(two) == (a[0] <= b[0] and a[1] <= b[1] and a != b)
-    assert not (one.dominates(two) and two.dominates(one))
+    assert one.is_within(two) == (a[0] <= b[0] and a[1] <= b[1])
+    assert (one.is_within(two) and two.is_within(one)) == (one == two)
 
 
 # Bounds

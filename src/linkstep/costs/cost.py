@@ -21,7 +21,7 @@ from linkstep.core.units import Number, parse_size
 class Cost:
     """T_L in units of alpha and T_B in units of M/B.
 
-    >>> Cost(2, Fraction(3, 4)).dominates(Cost(2, Fraction(1)))
+    >>> Cost(2, Fraction(3, 4)).is_within(Cost(2, Fraction(1)))
     True
     """
 
@@ -32,9 +32,14 @@ class Cost:
         """One after the other."""
         return Cost(self.steps + other.steps, self.bandwidth + other.bandwidth)
 
-    def dominates(self, other: Cost) -> bool:
-        """Whether this is no worse in either part and better in one."""
-        return self != other and self.steps <= other.steps and self.bandwidth <= other.bandwidth
+    @classmethod
+    def zero(cls) -> Cost:
+        """Nothing to do; what a sum of costs starts from."""
+        return cls(0, Fraction(0))
+
+    def is_within(self, other: Cost) -> bool:
+        """Whether this is no worse in either part."""
+        return self.steps <= other.steps and self.bandwidth <= other.bandwidth
 
     def __str__(self) -> str:
         return f"{self.steps} alpha + {self.bandwidth} M/B"

@@ -1,4 +1,4 @@
-"""Every collective from one allgather (sec:reducescatterallgather): reverse, relabel, concatenate, pick a root.
+"""Every collective from allgathers (sec:reducescatterallgather): reverse, relabel, concatenate, pick a root.
 
 Pure functions of schedules. Reversing turns an allgather on G into a reduce-scatter on the transpose of G; where G
 looks like its own transpose, renaming nodes brings that back to G.
@@ -6,6 +6,8 @@ looks like its own transpose, renaming nodes brings that back to G.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,36 @@ def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
     )
 
 
+Allgather = Callable[[Topology], Schedule]
+"""Makes an allgather on a topology."""
+
+
+def derive(topology: Topology, collective: Collective, allgather: Allgather, root: int = 0) -> Schedule:
+    """Make any collective from allgathers on the topology and on its transpose (thm:scheduleswitchfunc).
+
+    ``allgather`` is called once for each that is needed, and only once where the topology is its own transpose. A
+    broadcast or a reduce keeps one root's rows.
+    """
+    check_root(topology, root)
+    if not collective.reduces:
+        made = gathered = replace(allgather(topology), topology=topology)
+    elif topology.is_bidirectional:
+        gathered = replace(allgather(topology), topology=topology)
+        made = replace(reverse(gathered), topology=topology)
+    else:
+        made = replace(reverse(allgather(topology.transpose())), topology=topology)
+        gathered = replace(allgather(topology), topology=topology) if collective.gathers else made
+    if collective is Collective.ALLREDUCE:
+        return allreduce(made, gathered)
+    return from_root(made, root) if collective.has_root else made
+
+
+def check_root(topology: Topology, root: int) -> None:
+    """Raise unless the root is a node."""
+    if not 0 <= root < topology.num_nodes:
+        raise ScheduleError(f"root must be a node in [0, {topology.num_nodes}), not {root}")
+
+
 _ROOTED = {Collective.ALLGATHER: Collective.BROADCAST, Collective.REDUCE_SCATTER: Collective.REDUCE}
 """What is left of a collective when only one root's shard is kept."""
 
@@ -84,8 +116,7 @@ def from_root(schedule: Schedule, root: int) -> Schedule:
     """Return one root's rows: of an allgather a broadcast from it, of a reduce-scatter a reduction to it."""
     if schedule.collective not in _ROOTED:
         raise ScheduleError(f"a root is picked from an allgather or a reduce-scatter, not a {schedule.collective}")
-    if not 0 <= root < schedule.topology.num_nodes:
-        raise ScheduleError(f"root must be a node in [0, {schedule.topology.num_nodes}), not {root}")
+    check_root(schedule.topology, root)
     rows = schedule.source == root
     return Schedule.from_columns(
         schedule.topology, schedule.unit, schedule.source[rows], schedule.lo[rows], schedule.hi[rows],
