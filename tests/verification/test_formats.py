@@ -19,7 +19,8 @@ def text_of(name: str) -> str:
 def rules(text: str, dialect: str | None = None) -> set[str]:
     """The rules a text breaks; {"unreadable"} if it cannot be read at all."""
     try:
-        return {f.rule for f in verify_text(text, dialect).errors}
+        report = verify_text(text, dialect)
+        return {f.rule for f in report.errors + report.unknowns}
     except FileError as error:
         assert "\n" not in str(error) and len(str(error)) < 400
         return {"unreadable"}

@@ -57,8 +57,8 @@ def draw_timeline(simulation: Simulation, axes: Any, name: str = "") -> None:
     axes.set_xlim(0, max(simulation.time, simulation.predicted or 0) * 1.02e6 or 1)
     axes.set_xlabel("microseconds")
     axes.set_ylabel("link")
-    events = simulation.events
-    what = f"{events.collective} for {events.dialect}, {rounds} rounds by colour"
+    program = simulation.program
+    what = f"{program.collective} for {program.dialect}, {rounds} rounds by colour"
     axes.set_title(f"{name or topology.name or 'topology'}: {what}", fontsize=10)
 
 
