@@ -17,13 +17,13 @@ from linkstep.programs import (
     Findings,
     Format,
     Program,
-    UnverifiableError,
     read_text,
     sniff,
 )
 from linkstep.programs.format import RuntimeFile
-from linkstep.verification.proof import Progress, prove
+from linkstep.verification.proof import prove
 from linkstep.verification.report import Report
+from linkstep.verification.stages import Progress, Stages
 
 __all__ = ["CAPACITIES", "DIALECTS", "Finding", "Report", "verify_file", "verify_program", "verify_text"]
 
@@ -54,8 +54,11 @@ def verify_text(
     format = sniff(text, dialect)
     if capacity not in CAPACITIES:
         raise FileError(f"unknown capacity {capacity!r}: choose from {', '.join(CAPACITIES)}")
+    stages = Stages(progress)
+    stages.expect(2)
     file = format.read(text)
-    results = _findings(format, file, [dialect] if dialect else list(format.dialects), capacity == "1", progress)
+    stages.advance()
+    results = _findings(format, file, [dialect] if dialect else list(format.dialects), capacity == "1", stages)
     accepted = tuple(name for name, findings in results.items() if not findings.num_obstacles())
     chosen = accepted[0] if accepted else min(results, key=lambda name: results[name].num_errors())
     what = file.summary
@@ -66,11 +69,12 @@ def verify_text(
 
 
 def _findings(
-    format: Format, file: RuntimeFile, dialects: list[str], strict: bool, progress: Progress | None
+    format: Format, file: RuntimeFile, dialects: list[str], strict: bool, stages: Stages
 ) -> dict[str, Findings]:
     """Return what is found for each dialect: rules are the same for all, limits and what connections hold are not."""
     common = Findings()
     format.check_rules(file, common)
+    stages.advance()
     results: dict[str, Findings] = {}
     proven: dict[Hashable, Findings] = {}
     for name in dialects:
@@ -81,31 +85,27 @@ def _findings(
             continue
         variant = format.variant(file, name)
         if variant not in proven:
-            proven[variant] = _prove_file(format, file, name, strict, progress)
+            proven[variant] = _prove_file(format, file, name, strict, stages)
         results[name].extend(proven[variant])
     return results
 
 
 def _prove_file(
-    format: Format, file: RuntimeFile, dialect: str, strict: bool, progress: Progress | None
+    format: Format, file: RuntimeFile, dialect: str, strict: bool, stages: Stages
 ) -> Findings:  # fmt: skip
     findings = Findings()
-    try:
-        program = format.build(file, dialect, strict, findings)
-        if program is not None:
-            prove(program, findings, progress)
-    except UnverifiableError as error:
-        findings.unknown("size", str(error))
+    stages.expect(1)
+    program = format.build(file, dialect, strict, findings)
+    stages.advance()
+    if program is not None:
+        prove(program, findings, stages)
     return findings
 
 
 def verify_program(program: Program, progress: Progress | None = None) -> Report:
     """Verify a program that was read already: that it is right, not that its runtime takes the file."""
     findings = Findings()
-    try:
-        prove(program, findings, progress)
-    except UnverifiableError as error:
-        findings.unknown("size", str(error))
+    prove(program, findings, Stages(progress))
     return Report(
         dialect=program.dialect, collective=program.collective.value, ranks=program.num_ranks, chunks=program.chunks,
         findings=findings.listed(), dialects=() if findings.num_obstacles() else (program.dialect,),

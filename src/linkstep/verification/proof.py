@@ -5,46 +5,30 @@ Independent of formats. If no two accesses race, every execution carries the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from linkstep.core.collective import Collective
-from linkstep.programs import Events, Findings, Memory, Program
+from linkstep.programs import Events, Findings, Memory, Program, UnverifiableError
 from linkstep.programs.columns import Ints
 from linkstep.programs.order import find_order
 from linkstep.verification.races import RaceSearch
 from linkstep.verification.results import check_input_kept, check_outputs, run_on_symbols
-
-Progress = Callable[[int, int], None]
-"""Is told how much is done, and of how much in all."""
+from linkstep.verification.stages import Stages
 
 
-class Stages:
-    """Counts what is done of a proof, for whoever wants to show it."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress, self.done, self.total = progress, 0, 1
-
-    def expect(self, more: int) -> None:
-        """Announce more to do."""
-        self.total += more
-
-    def advance(self) -> None:
-        """Say that one more is done."""
-        self.done += 1
-        if self.progress is not None:
-            self.progress(self.done, self.total)
+def prove(program: Program, findings: Findings, stages: Stages) -> None:
+    """Report whatever keeps a program from being right, in each way it may be called, or that it is too large."""
+    try:
+        _prove(program, findings, stages)
+    except UnverifiableError as error:
+        findings.unknown("size", str(error))
 
 
-def prove(program: Program, findings: Findings, progress: Progress | None = None) -> None:
-    """Report whatever keeps a program from being right, in each way it may be called.
-
-    Out of place the input must be left as it was (NCCL's sendbuff is const); in place a reduce-scatter must leave the
-    rest of it only where the format says so.
+def _prove(program: Program, findings: Findings, stages: Stages) -> None:
+    """Out of place the input must be left as it was (NCCL's sendbuff is const); in place a reduce-scatter must leave
+    the rest of it only where the format says so.
     """
-    events, stages = program.events, Stages(progress)
+    events = program.events
     stages.expect((program.num_ranks + 1) * len(program.modes))
     order = find_order(events, findings)
-    stages.advance()
     if order is None:
         return
     runs, order_of_runs = events, order

@@ -154,7 +154,7 @@ def _check_scratch(file: MscclFile, dialect: Dialect, findings: Findings) -> Non
         return
     row = int(np.argmax(file.gpus.scratch))
     scratch = int(file.gpus.scratch[row])
-    wanted = high * scratch // chunks
+    wanted = -(-high * scratch // chunks)
     if wanted > _MAX_SCRATCH:
         findings.warn(
             "scratch", f"{dialect.name} allocates {wanted} bytes ({wanted / 2**30:.1f} GiB) of scratch on this rank as "

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkstep.programs.columns import Ints, pairs
 from linkstep.programs.events import NONE, Events, Marks, Moves
-from linkstep.programs.findings import Finding, Findings
+from linkstep.programs.findings import Finding, Findings, UnverifiableError
 from linkstep.programs.memory import INPUT, KINDS, OUTPUT, SCRATCH
 from linkstep.programs.mscclpp.events import Run
 from linkstep.programs.mscclpp.reader import ExecutionPlan, Op
@@ -23,7 +23,11 @@ from linkstep.programs.program import Doubt, Program, first_of_places
 
 def build(file: ExecutionPlan, dialect: str, strict: bool, findings: Findings) -> Program | None:
     """Return the program of a plan that broke no rule, or report why there is none; connections hold no messages."""
-    run = Run(file, findings)
+    try:
+        run = Run(file, findings)
+    except UnverifiableError as error:
+        findings.unknown("size", str(error))
+        return None
     if findings.num_obstacles():
         return None
     events, collective = run.events(), file.collective
