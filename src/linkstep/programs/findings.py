@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from linkstep.core.errors import FileError
 
-_SHOWN = 10  # findings kept of one rule; the rest are counted
+SHOWN = 10
+"""Findings of one rule that are kept; the rest are counted."""
 SEVERITIES = ("error", "unknown", "warning")
 """What refutes a file, what keeps it from being verified although it may be right, and what does neither."""
 
@@ -47,7 +48,7 @@ class Findings:
         """Add a finding; beyond a few of its rule it is only counted."""
         key = finding.severity, finding.rule
         self.count[key] += 1
-        if self.count[key] <= _SHOWN:
+        if self.count[key] <= SHOWN:
             self.kept.append(finding)
 
     def error(
@@ -55,6 +56,10 @@ class Findings:
     ) -> None:
         """Add what refutes the file."""
         self.add(Finding("error", rule, message, rank, threadblock, step))
+
+    def more_errors(self, rule: str, number: int) -> None:
+        """Count errors beyond those that are kept, without a word for each."""
+        self.count["error", rule] += max(number, 0)
 
     def unknown(
         self, rule: str, message: str, rank: int | None = None, threadblock: int | None = None, step: int | None = None
@@ -87,8 +92,8 @@ class Findings:
     def listed(self) -> list[Finding]:
         """The kept findings, errors first, and a line for each rule of which some were left out."""
         more = [
-            Finding(severity, rule, f"{n - _SHOWN} more of this kind")
+            Finding(severity, rule, f"{n - SHOWN} more of this kind")
             for (severity, rule), n in self.count.items()
-            if n > _SHOWN
+            if n > SHOWN
         ]
         return sorted(self.kept + more, key=lambda f: SEVERITIES.index(f.severity))

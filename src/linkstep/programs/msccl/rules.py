@@ -6,12 +6,10 @@ runtimes is in ``limits``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from linkstep.programs.columns import Ints
-from linkstep.programs.findings import Findings
+from linkstep.programs.findings import SHOWN, Findings
 from linkstep.programs.memory import LETTERS
 from linkstep.programs.msccl.dialects import MAX_COUNT
 from linkstep.programs.msccl.reader import (
@@ -23,7 +21,6 @@ from linkstep.programs.msccl.reader import (
     TYPES,
     WRITES_DST,
     MscclFile,
-    Steps,
 )
 
 MAX_CHUNKS = 2**15 - 1
@@ -103,11 +100,12 @@ def _check_tbs(file: MscclFile, findings: Findings) -> None:
 
 
 def _report(
-    file: MscclFile, findings: Findings, rule: str, rows: Iterable[int], message: str, column: Ints
+    file: MscclFile, findings: Findings, rule: str, rows: Ints, message: str, column: Ints
 ) -> None:  # fmt: skip
-    for row in rows:
+    for row in rows[:SHOWN]:
         says = message.format(value=int(column[row]), type=TYPES[file.steps.type[row]])
         findings.error(rule, says, *file.place(int(row)))
+    findings.more_errors(rule, len(rows) - SHOWN)
 
 
 def _check_steps(file: MscclFile, findings: Findings) -> None:
@@ -165,35 +163,39 @@ def tb_rows(file: MscclFile) -> dict[tuple[int, int], int]:
 
 
 def _check_dependencies(file: MscclFile, findings: Findings) -> None:
-    steps, tbs, row_of = file.steps, file.tbs, tb_rows(file)
-    for row in np.flatnonzero((steps.depid != -1) | (steps.type == _NOP)).tolist():
-        depid, deps = int(steps.depid[row]), int(steps.deps[row])
-        place = file.place(row)
-        if steps.type[row] == _NOP:
+    steps, row_of = file.steps, tb_rows(file)
+    first, num_steps = file.tbs.first.tolist(), file.tbs.num_steps.tolist()
+    kinds, hasdep, depids, deps_of = (c.tolist() for c in (steps.type, steps.hasdep, steps.depid, steps.deps))
+    rows = np.flatnonzero((steps.depid != -1) | (steps.type == _NOP))
+    is_last = (steps.position + 1 == file.tbs.num_steps[steps.tb])[rows]
+    for row, rank, last in zip(rows.tolist(), steps.rank[rows].tolist(), is_last.tolist(), strict=True):
+        depid, deps = depids[row], deps_of[row]
+        if kinds[row] == _NOP:
+            _check_nop(depid, last, last or depids[row + 1] != -1, findings, file.place(row))
             if depid == -1:
-                findings.error("nop", "a nop without a dependency: runtimes do not count it as a step", *place)
                 continue
-            if steps.position[row] + 1 == tbs.num_steps[steps.tb[row]]:
-                findings.warn("nop", "a nop at the end of its tb: runtimes do not wait for what it depends on", *place)
-            elif steps.depid[row + 1] == -1:
-                findings.error("nop", "the step after a nop must carry a dependency too: runtimes refuse it", *place)
-        t = row_of.get((int(steps.rank[row]), depid))
-        if t is None or not 0 <= deps < tbs.num_steps[t]:
-            findings.error("dependency", f"depends on tb {depid} step {deps}, which does not exist", *place)
+        t = row_of.get((rank, depid))
+        if t is None or not 0 <= deps < num_steps[t]:
+            says = f"depends on tb {depid} step {deps}, which does not exist"
+        elif depid > MAX_DEPENDENCY_TB:
+            says = f"depends on tb {depid}, ids above {MAX_DEPENDENCY_TB} cannot be"
+        elif kinds[first[t] + deps] == _NOP:
+            says = f"depends on tb {depid} step {deps}, a nop"
+        elif not hasdep[first[t] + deps]:
+            says = f"depends on tb {depid} step {deps}, whose hasdep is 0"
+        else:
             continue
-        if depid > MAX_DEPENDENCY_TB:
-            findings.error("dependency", f"depends on tb {depid}, ids above {MAX_DEPENDENCY_TB} cannot be", *place)
-        target = tbs.first[t] + deps
-        if steps.type[target] == _NOP:
-            findings.error("dependency", f"depends on tb {depid} step {deps}, a nop", *place)
-        elif not steps.hasdep[target]:
-            findings.error("dependency", f"depends on tb {depid} step {deps}, whose hasdep is 0", *place)
+        findings.error("dependency", says, *file.place(row))
 
 
-def _continues(steps: Steps, row: int) -> bool:
-    """Whether the runtimes fuse a ``re`` with the ``re`` before it."""
-    same = all(c[row - 1] == c[row] for c in (steps.tb, steps.type, steps.src, steps.dst, steps.dst_offset))
-    return bool(same and steps.depid[row] == -1 and not steps.hasdep[row - 1])
+def _check_nop(depid: int, last: bool, carried: bool, findings: Findings, place: tuple[int, int, int]) -> None:
+    """A nop carries a dependency for the step after it, which is ``carried`` on."""
+    if depid == -1:
+        findings.error("nop", "a nop without a dependency: runtimes do not count it as a step", *place)
+    elif last:
+        findings.warn("nop", "a nop at the end of its tb: runtimes do not wait for what it depends on", *place)
+    elif not carried:
+        findings.error("nop", "the step after a nop must carry a dependency too: runtimes refuse it", *place)
 
 
 def _check_fusion(file: MscclFile, findings: Findings) -> None:
@@ -202,19 +204,19 @@ def _check_fusion(file: MscclFile, findings: Findings) -> None:
     Their counter runs over the whole threadblock and cuts a chain only when it is exactly 16.
     """
     steps = file.steps
-    tb, total, fused, before = -1, 0, 0, -1
-    for row in np.flatnonzero(steps.type == _RE).tolist():
-        if steps.tb[row] != tb:
-            tb, total, fused, before = int(steps.tb[row]), 0, 0, -1
-        chained = before == row - 1 and total != MAX_FUSED and _continues(steps, row)
-        fused = fused + 1 if chained else 1
-        total, before = total + 1, row
-        if fused > MAX_FUSED:
-            findings.error("fusion", f"a chain of more than {MAX_FUSED} re to one place", *file.place(row))
-        if not chained:
-            continue
-        count, previous = int(steps.count[row]), int(steps.count[row - 1])
-        if count != previous:
-            findings.error("fusion", f"fuses with the re before it, whose cnt is {previous}", *file.place(row))
-        if steps.src[row] == steps.dst[row] and abs(steps.src_offset[row] - steps.dst_offset[row]) < count:
-            findings.error("fusion", "fuses with the re before it and reads what that writes", *file.place(row))
+    rows = np.flatnonzero(steps.type == _RE)
+    before = np.maximum(rows - 1, 0)
+    chained = (rows > 0) & (steps.depid[rows] == -1) & (steps.hasdep[before] == 0)
+    for column in (steps.tb, steps.type, steps.src, steps.dst, steps.dst_offset):
+        chained &= column[before] == column[rows]
+    number = np.arange(rows.size)
+    chained &= number - np.searchsorted(steps.tb[rows], steps.tb[rows]) != MAX_FUSED
+    length = number - np.maximum.accumulate(np.where(chained, 0, number)) + 1
+    count, previous = steps.count[rows], steps.count[before]
+    near = (steps.src == steps.dst)[rows] & (np.abs(steps.src_offset - steps.dst_offset)[rows] < count)
+    for broken, says in (
+        (length > MAX_FUSED, f"a chain of more than {MAX_FUSED} re to one place"),
+        (chained & (count != previous), "fuses with the re before it, whose cnt is {value}"),
+        (chained & near, "fuses with the re before it and reads what that writes"),
+    ):
+        _report(file, findings, "fusion", rows[broken], says, np.append(0, steps.count))
