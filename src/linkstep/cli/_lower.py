@@ -58,12 +58,14 @@ def _bytes(text: str, option: str) -> int:
 
 
 def _verify(lowered: Lowered) -> None:
-    """Raise if the verifier, which knows nothing of how the file was made, refutes it."""
+    """Raise unless the verifier, which knows nothing of how the file was made, proves it right."""
     from linkstep.verification import verify_text
 
-    errors = verify_text(lowered.text, lowered.target.name).errors
-    if errors:  # a bug of ours: better no file than a wrong one
-        raise LinkstepError(f"not written, the verifier refutes it ({errors[0]}): please report this")
+    report = verify_text(lowered.text, lowered.target.name)
+    if report.errors:  # a bug of ours: better no file than a wrong one
+        raise LinkstepError(f"not written, the verifier refutes it ({report.errors[0]}): please report this")
+    if not report.is_verified:
+        raise LinkstepError(f"not written: it {report.unknowns[0].message}")
 
 
 def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
