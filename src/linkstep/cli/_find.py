@@ -134,7 +134,10 @@ def _run(args: argparse.Namespace) -> int:
     if args.plot:
         from linkstep.pictures.frontier import plot_frontier
 
-        plot_frontier(answer, args.plot)
+        paper = find(
+            args.nodes, args.degree, families="paper", bidirectional=args.bidirectional, max_steps=args.max_steps
+        )
+        plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
     if args.json:
         print_json(_json(answer, fabric, args.size, best, workload))
         return 0
