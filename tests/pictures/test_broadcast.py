@@ -41,21 +41,20 @@ def test_many_links_have_colours_and_a_legend(tmp_path):
     assert {"step 1", "step 2", "step 3"} < set(said)
 
 
-@pytest.mark.parametrize("recipe", ["Pi_{4,48}", "Torus(4,4)", "Torus(6,8)", "L(K_{2,2})", "UniRing(1,40)", "K_{4,4}"])
+@pytest.mark.parametrize("recipe", ["Pi_{4,48}", "Torus(4,4)", "UniRing(1,20)", "K_{4,4}"])
 def test_no_text_lies_on_another(tmp_path, recipe):
     assert overlapping(lambda path: draw_broadcast(build(recipe), path, 0), tmp_path) == []
 
 
 def test_no_name_lies_on_another_at_48_hosts(tmp_path):
     schedule = build("Pi_{4,48}")
-    object.__setattr__(schedule.topology, "labels", tuple(f"rack{k // 16}-{k % 16:02}" for k in range(48)))
+    object.__setattr__(schedule.topology, "labels", tuple(f"rack{k // 16}-server-{k % 16:02}" for k in range(48)))
     assert overlapping(lambda path: draw_broadcast(schedule, path, 5), tmp_path) == []
     draw_broadcast(schedule, tmp_path / "b.svg", 5)
-    assert "N = 48, d = 4: how the shard of rack0-05 spreads" in texts(tmp_path / "b.svg")
+    assert "N = 48, d = 4: how the shard of rack0-server-05 spreads" in texts(tmp_path / "b.svg")
 
 
-@pytest.mark.parametrize("suffix", [".svg", ".png"])
-@pytest.mark.parametrize("recipe", ["Torus(4,4)", "Torus(10,10)"])
+@pytest.mark.parametrize(("recipe", "suffix"), [("Torus(3,3)", ".png"), ("Torus(9,9)", ".svg")])
 def test_same_schedule_same_bytes(tmp_path, recipe, suffix):
     for name in ("a", "b"):
         draw_broadcast(build(recipe), tmp_path / f"{name}{suffix}", 3)

@@ -32,7 +32,7 @@ from linkstep.pictures.style import (
     shades,
     shortened,
 )
-from linkstep.pictures.topology import NUMBERED, check_size, draw_names, draw_title, node_points
+from linkstep.pictures.topology import INSIDE, LONGEST, NUMBERED, check_size, draw_names, draw_title, node_points
 
 _FEW = 24
 """Up to this many links that carry the shard, each has its steps written on it; up to four times as many links in all,
@@ -77,12 +77,21 @@ class _Sheet:
     place: Points
     column: Ints
     node_size: float
+    names: list[str]
+    """What is written at nodes, or nothing."""
+
+    @property
+    def named_inside(self) -> bool:
+        """Whether names fit on the nodes."""
+        return max(map(len, self.names), default=0) <= INSIDE
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches."""
-        width, height = np.ptp(self.place, axis=0) + 2 * _SIDE
-        return max(float(width), 5.6), max(float(height), 1.2) + _HEAD + _FOOT
+        (width, height), widest = np.ptp(self.place, axis=0), 0.0
+        if not self.named_inside:
+            widest = max(text_size(name, _TEXT)[0] for name in self.names) / POINTS
+        return max(float(width) + 2 * _SIDE + widest, 5.6), max(float(height), 0.3) + 2 * _SIDE + _HEAD + _FOOT
 
 
 def _sheet(schedule: Schedule, root: int) -> _Sheet:
@@ -94,12 +103,13 @@ def _sheet(schedule: Schedule, root: int) -> _Sheet:
     largest, numbered = int(np.bincount(column).max()), topology.num_nodes <= NUMBERED
     size = node_points(topology.num_nodes) if numbered else 3.0
     row = 2.2 * size / POINTS if numbered else 0.12
-    if numbered and max(map(len, node_names(topology))) > 3:
+    names = [shortened(name, LONGEST) for name in node_names(topology)] if numbered else []
+    if max(map(len, names), default=0) > INSIDE:
         row += 1.4 * _TEXT / POINTS
     row = min(max(row, 1.1) if largest <= 6 else row, _TALLEST[numbered] / largest)
     # Wide enough that lines over the whole height are not too steep to follow.
     across = float(np.clip(0.3 * row * largest, 1.7, 4.0))
-    return _Sheet(schedule, root, links, place * (across, row), column, size)
+    return _Sheet(schedule, root, links, place * (across, row), column, size, names)
 
 
 def _draw_heads(axes: Any, sheet: _Sheet) -> None:
@@ -215,11 +225,11 @@ def draw_broadcast(schedule: Schedule, path: AnyPath, root: int) -> None:
         _draw_heads(axes, sheet)
         (_draw_strokes if topology.num_nodes <= NUMBERED else _draw_lines)(axes, sheet)
         axes.scatter(*sheet.place.T, s=sheet.node_size**2, c=BLUE, zorder=3, linewidths=0)
-        names = [shortened(name, 18) for name in node_names(topology)]
-        if topology.num_nodes <= NUMBERED:
-            inks = ["white"] * topology.num_nodes if max(map(len, names)) <= 3 else None
-            draw_names(axes, sheet.place, names, sheet.node_size, inks, ring=False)
-        draw_title(figure, topology, f": how the shard of {names[root]} spreads")
+        if sheet.names:
+            inks = ["white"] * topology.num_nodes if sheet.named_inside else None
+            draw_names(axes, sheet.place, sheet.names, sheet.node_size, inks, ring=False)
+        name = shortened(node_names(topology)[root], LONGEST)
+        draw_title(figure, topology, f": how the shard of {name} spreads")
         _draw_legend(figure, sheet)
 
     save_picture(fill, path, sheet.size)

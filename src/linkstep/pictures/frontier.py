@@ -20,7 +20,20 @@ from linkstep.core.units import Number
 from linkstep.costs import Cost, Fabric
 from linkstep.files import AnyPath
 from linkstep.pictures.strokes import POINTS, Placer, text_size
-from linkstep.pictures.style import BLACK, BLUE, INK, PALE, SOFT, VERMILLION, Fill, save_picture, shortened, svg_text
+from linkstep.pictures.style import (
+    BLACK,
+    BLUE,
+    INK,
+    PALE,
+    SOFT,
+    VERMILLION,
+    Fill,
+    check_drawable,
+    check_matplotlib,
+    save_picture,
+    shortened,
+    svg_text,
+)
 from linkstep.search import Answer
 
 _TEXT = 9.0
@@ -270,11 +283,13 @@ def plot_frontier(
     ``paper`` is the answer from the paper's bases alone, to compare with. With a fabric and a size, the table has the
     time of an allreduce of that size too.
     """
+    check_drawable(path)
     sheet = _sheet(answer, paper, fabric, size)
     save_picture(_fill(sheet), path, sheet.size)
 
 
 def frontier_svg(answer: Answer) -> str:
     """Return the plot of a frontier as an SVG element, for notebooks."""
+    check_matplotlib()
     sheet = _sheet(answer, None, None, None)
     return svg_text(_fill(sheet), sheet.size)

@@ -45,9 +45,10 @@ _TITLE, _LEGEND, _EDGE = 0.8, 0.45, 0.3
 """Inches above for the title, below for the legend, and on every side."""
 _BULGE = 0.3
 """How far a cable that goes round a grid passes from the row or column it belongs to, in steps of the grid."""
-_INSIDE = 3
+INSIDE = 3
 """Names up to this many characters are written on the node, longer ones beside it."""
-_LONGEST = 18
+LONGEST = 18
+"""Longer names are shortened to this many characters."""
 _NAME = 8.0
 _ROUND: Any = {"lw": 1.0, "linestyle": (0, (4, 1.5))}
 """How a link looks that goes round a grid, so that the grid itself stands out."""
@@ -85,8 +86,8 @@ def _sheet(topology: Topology, root: int | None) -> _Sheet:
     n, size = topology.num_nodes, node_points(topology.num_nodes)
     layout = lay_out(topology) if root is None else Layout(_columns(topology, root))
     place = layout.place
-    names = [shortened(name, _LONGEST) for name in node_names(topology)] if n <= NUMBERED else []
-    outside = max(map(len, names), default=0) > _INSIDE
+    names = [shortened(name, LONGEST) for name in node_names(topology)] if n <= NUMBERED else []
+    outside = max(map(len, names), default=0) > INSIDE
     widest = max((text_size(name, _NAME)[0] for name in names), default=0.0) if outside else 0.0
     if n > NUMBERED:
         scale = 4.0
@@ -165,7 +166,9 @@ def _draw_small(axes: Any, sheet: _Sheet, labels: Mapping[int, str]) -> None:
             _draw_label(axes, placer, curve, labels[stroke.link])
     axes.scatter(*place.T, s=size**2, c=hues, zorder=3, linewidths=1.2, edgecolors="white")
     inks = [INK if hue in _LIGHT else "white" for hue in hues]
-    draw_names(axes, place, sheet.names, size, inks if not sheet.named_outside else None, ring=sheet.layout.ring)
+    beyond = size + 26 * bool(sheet.layout.ring and topology.num_self_loops)  # names stand beyond loops
+    outside, ring = sheet.named_outside, sheet.layout.ring
+    draw_names(axes, place, sheet.names, beyond if outside else size, None if outside else inks, ring=ring)
 
 
 def _hues(topology: Topology) -> list[str]:
