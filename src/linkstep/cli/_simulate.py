@@ -16,7 +16,6 @@ from linkstep.lowering import TARGETS
 from linkstep.simulation import Simulation, bound_time, simulate, simulate_schedule, used_links
 from linkstep.verification import events_of, read_text
 
-TALLEST = 40
 _SAME = 5e-4
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
 """Options that a runtime file has settled already."""
@@ -138,11 +137,9 @@ def _run(args: argparse.Namespace) -> int:
     facts = _facts(done, schedule, fabric, args)
     name = args.topology if schedule is None else facts["recipe"] or args.topology
     if args.timeline:
-        from linkstep.pictures.frontier import save_figure
-        from linkstep.pictures.timeline import draw_timeline
+        from linkstep.pictures.timeline import save_timeline
 
-        height = min(max(3.0, 1.8 + done.topology.num_links / 6), TALLEST)
-        save_figure(lambda axes: draw_timeline(done, axes, Path(name).name), args.timeline, (9, height))
+        save_timeline(done, args.timeline, Path(name).name)
     if args.json:
         print_json(facts)
         return 0
