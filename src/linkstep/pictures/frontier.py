@@ -85,7 +85,7 @@ class _Row:
 
 def _rows(answer: Answer, paper: Answer | None, fabric: Fabric | None, size: Number | None) -> Iterator[_Row]:
     def seconds(cost: Cost) -> Fraction | None:
-        return None if fabric is None or size is None else fabric.allreduce_time(cost, size)
+        return None if fabric is None or size is None else fabric.time(cost + cost, "allreduce", size)
 
     for number, row in enumerate(answer.frontier, 1):
         name = shortened(str(row.recipe), _LONGEST)
