@@ -14,7 +14,7 @@ from linkstep._kernels.bfb_flow import _place, _rows, _tally
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number, parse_size
+from linkstep.core.units import Number, check_count, parse_size
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Block, Links, Progress, for_each_block
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
@@ -68,8 +68,8 @@ def bfb_allgather(
     >>> bfb_allgather(ring)
     <Schedule allgather on N=4: 16 rows, 2 steps, unit 2>
     """
-    if chunks is not None and not 1 <= chunks <= MAX_CHUNKS:
-        raise ScheduleError(f"chunks must lie in [1, {MAX_CHUNKS}], not {chunks}")
+    if chunks is not None:
+        chunks = check_count("chunks", chunks, 1, MAX_CHUNKS)
     links = Links.of(topology)
     certificate = solve(topology, links)
     if topology.num_nodes == 1:
