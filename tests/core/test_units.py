@@ -103,7 +103,7 @@ def test_bandwidths(text, rate):
         (
             parse_bandwidth,
             True,
-            "bandwidth must be text with a unit, such as 100Gbps or 12.5GB/s, or an int or a Fraction of bit/s, not True",
+            "bandwidth must be text with a unit, such as 100Gbps or 12.5GB/s, or an int or a Fraction of bit/s, not True",  # noqa: E501
         ),
         (
             parse_size,

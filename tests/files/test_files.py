@@ -657,7 +657,7 @@ def test_save_refuses(tmp_path):
 
 
 def test_names_too_long(tmp_path):
-    """A file system takes 255 bytes or so; a name of exactly that many can be saved, though its draft needs a name too."""
+    """A name of 255 bytes can be saved, though its draft needs a name too; a longer one cannot."""
     for path in (tmp_path / ("n" * 252 + ".npz"), tmp_path / ("f" * 256) / "t.npz", tmp_path / ("é" * 130 + ".npz")):
         for attempt in (
             lambda path: save(RING, path),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkstep
-from linkstep.core.errors import LinkstepError, ScheduleError, TopologyError
+from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps, time_of
