@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep.core.errors import LinkstepError, UnitError
-from linkstep.core.units import check_count, format_time, parse_bandwidth, parse_size, parse_time
+from linkstep.core.units import check_count, format_time, parse_bandwidth, parse_fraction, parse_size, parse_time
 from support.strategies import near_quantities
 
 
@@ -136,6 +136,20 @@ def test_counts_are_integers(value):
     with pytest.raises(LinkstepError) as caught:
         check_count("chunks", value, 1, 9)
     assert str(caught.value) == f"chunks must be an integer, not {value!r}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("7/8", Fraction(7, 8)), ("2", 2), ("0.875", Fraction(7, 8)), (".5", Fraction(1, 2)), ("1.", 1)]
+)
+def test_fractions(text, value):
+    assert parse_fraction(text, "T_B") == value
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "-1", "7/0", "7/00", "1/2/3", "1e999999999", "x", "1" * 81, "٣"])
+def test_not_fractions(text):
+    with pytest.raises(UnitError) as caught:
+        parse_fraction(text, "T_B")
+    assert str(caught.value) == f"T_B must be a fraction such as 7/8, not {text!r}"
 
 
 def test_counts_have_bounds():

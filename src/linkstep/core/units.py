@@ -25,6 +25,7 @@ _RATE = {f"{p}{u}": f for p, f in _PREFIX.items() for u in ("bps", "b/s", "bit/s
 _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
+_FRACTION = re.compile(r"\d+/0*[1-9]\d*|\d+(\.\d*)?|\.\d+", re.ASCII)
 
 Number = int | Fraction | str
 
@@ -59,6 +60,17 @@ def check_count(what: str, value: object, least: int, most: int) -> int:
     if not least <= number <= most:
         raise LinkstepError(f"{what} must lie in [{least}, {most}], not {number}")
     return number
+
+
+def parse_fraction(text: str, what: str) -> Fraction:
+    """Return a number without a unit, such as 7/8 or 0.875.
+
+    >>> parse_fraction("7/8", "T_B")
+    Fraction(7, 8)
+    """
+    if _FRACTION.fullmatch(text) is None or len(text) > 80:  # 1e999999999 would fill the memory
+        raise UnitError(f"{what} must be a fraction such as 7/8, not {text!r}")
+    return Fraction(text)
 
 
 def parse_time(text: Number) -> Fraction:
