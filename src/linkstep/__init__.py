@@ -6,12 +6,14 @@
 (1024, 4)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
 from linkstep._version import __version__
 
+TYPE_CHECKING = False  # type checkers take it for True; importing ``typing`` takes longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from linkstep.core import symmetry
     from linkstep.core.errors import FileError, LinkstepError, RecipeError, ScheduleError, TopologyError, UnitError
     from linkstep.core.schedule import Schedule
@@ -65,6 +67,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     for home, names in _HOMES.items():
         if name in names:
             module = import_module(f"linkstep.{home}.{name}" if home == "core" else f"linkstep.{home}")

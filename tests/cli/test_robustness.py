@@ -58,9 +58,11 @@ def test_printable_leaves_text_alone():
     assert printable(text) == text
 
 
-def test_standard_output_of_few_characters():
-    done = in_shell("linkstep show nowhere-é.npz; linkstep convert --help", PYTHONIOENCODING="ascii", LC_ALL="C")
-    assert done.stderr == "linkstep: nowhere-\\xe9.npz: no such file\n"
+def test_standard_output_of_few_characters(tmp_path):
+    linkstep.save(Topology.from_links(2, [0, 1], [1, 0], "Zürich"), tmp_path / "é.json")
+    done = in_shell(f"cd {tmp_path}; linkstep show é.json; linkstep show gone-é.npz", PYTHONIOENCODING="ascii")
+    assert done.stdout.startswith("Z\\xfcrich\n  nodes N")
+    assert done.stderr == "linkstep: gone-\\xe9.npz: no such file\n"
 
 
 def test_output_names_too_long(capsys, tmp_path):

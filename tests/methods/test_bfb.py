@@ -274,6 +274,11 @@ def test_rejections():
         bfb_cost(topology_of(66, [(u, w) for u in range(66) for w in range(66) if u != w]))
     with pytest.raises(LinkstepError, match=r"chunks must lie in \[1, 1000000\], not 0"):
         bfb_allgather(topology_of(2, [(0, 1), (1, 0)]), 0)
+    for size in ("nan", "", "-1MB"):
+        with pytest.raises(
+            LinkstepError, match=f"^size must be a number with a unit, such as 1MB or 1MiB, not {size!r}$"
+        ):
+            bfb_allgather(topology_of(2, [(0, 1), (1, 0)]), size=size)
     for chunks in (1.5, True, float("nan"), "3"):
         with pytest.raises(LinkstepError, match=f"^chunks must be an integer, not {chunks!r}$"):
             bfb_allgather(topology_of(2, [(0, 1), (1, 0)]), chunks)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
 
 from linkstep.core.errors import FileError, LinkstepError
+
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 INTERRUPTED = 130
 """The exit code of a command that was interrupted, as shells have it."""

@@ -70,14 +70,15 @@ def bfb_allgather(
     """
     if chunks is not None:
         chunks = check_count("chunks", chunks, 1, MAX_CHUNKS)
+    total = None if size is None else parse_size(size)
     links = Links.of(topology)
     certificate = solve(topology, links)
     if topology.num_nodes == 1:
         return Schedule.from_columns(topology, 1, [], [], [], [], [])
     fastest = int(links.weight.max())
     loads = [step.load / fastest for step in certificate.steps]  # per unit of weight
-    if topology.alpha is not None and size is not None:
-        caps = Capacities(*grid_capacities(topology, links, chunks or 64, parse_size(size)))
+    if topology.alpha is not None and total is not None:
+        caps = Capacities(*grid_capacities(topology, links, chunks or 64, total))
     elif chunks is None:
         caps = _exact(loads, links)
         if caps.unit > MAX_UNIT:
