@@ -59,8 +59,8 @@ class Search:
     seed: int
     deadline: float
     loads: Sequence[int] | None = None
-    barren: dict[int, int] = field(default_factory=dict)
-    """For groups by position: a load up to which no schedule is invariant under the group."""
+    excluded: dict[int, int] = field(default_factory=dict)
+    """For groups by position: the load up to which it is proven that no schedule is invariant under the group."""
     runs: int = 0
     progress: Progress | None = None
 
@@ -104,7 +104,7 @@ class Search:
     def attempt(self, most: int, effort: float) -> tuple[Status, Schedule | None]:
         """Look for a schedule of load at most ``most``, once under each group."""
         for position, group in enumerate(self.groups):
-            if self.barren.get(position, -1) >= most or self.seconds_left <= 0:
+            if self.excluded.get(position, -1) >= most or self.seconds_left <= 0:
                 continue
             alone = group.order == 1
             # Without the linear relaxation schedules are found several times faster; many proofs need it.
@@ -114,7 +114,7 @@ class Search:
             )
             self.runs += 1
             if status == "impossible":
-                self.barren[position] = most
+                self.excluded[position] = most
             if status == "found" or (status == "impossible" and alone):
                 return status, schedule
         return "unknown", None
@@ -154,7 +154,7 @@ class Search:
 
 
 def total_load(schedule: Schedule) -> int:
-    """Return the sum over steps of the busiest link's chunks."""
+    """Return the sum, over the steps, of the chunks on the busiest link."""
     topology = schedule.topology
     return int(cost_of(schedule).bandwidth * topology.num_nodes * schedule.unit / topology.degree)
 

@@ -1,6 +1,6 @@
 """Subgroups of a topology's automorphisms under which to look for invariant schedules.
 
-A *tree* is the way one chunk takes from its source to all nodes. If H is a group of automorphisms and T a tree rooted
+A *tree* is the route of one chunk from its source to all nodes. If H is a group of automorphisms and T a tree rooted
 at v, the images gT, g in H, put |H_v| trees at each node of v's orbit (H_v: the g that fix v). So a group serves P
 chunks a shard if |H_v| divides P for every v, and then P / |H_v| trees for one node of each orbit make a schedule.
 A larger group leaves fewer trees to find; that none exists under a group proves nothing about others.

@@ -1,4 +1,4 @@
-"""One question: a topology, the steps and the chunks a shard. Its bounds, and what no answer can beat."""
+"""What is asked for: a topology, the steps and the chunks per shard; and the bounds that no schedule can beat."""
 
 from __future__ import annotations
 
