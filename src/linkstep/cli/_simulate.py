@@ -13,8 +13,8 @@ from linkstep.core.units import format_time, parse_size, parse_time
 from linkstep.costs import Fabric, cost_of
 from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS
+from linkstep.programs import read_program, read_text
 from linkstep.simulation import Simulation, bound_time, simulate, simulate_schedule, used_links
-from linkstep.verification import events_of, read_text
 
 _SAME = 5e-4
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
@@ -60,14 +60,14 @@ def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
         if getattr(args, option) is not None:
             raise LinkstepError(f"--{option} is for schedules: {args.topology} is a runtime's file and runs as it is")
     try:
-        events = events_of(text)
+        program = read_program(text)
     except FileError as error:
         raise FileError(f"{args.topology}: {error}") from None
-    topology = used_links(events) if args.on is None else read(args.on).topology
-    if events.num_ranks == 1 or not topology.num_links:
+    topology = used_links(program) if args.on is None else read(args.on).topology
+    if program.num_ranks == 1 or not topology.num_links:
         raise LinkstepError(f"{args.topology}: nothing is sent, so there is nothing to simulate")
     fabric = Fabric.of(args.alpha, args.bandwidth, topology.degree, args.reduction)
-    return simulate(events, topology, fabric, args.size, instruction_time=parse_time(args.instruction)), fabric
+    return simulate(program, topology, fabric, args.size, instruction_time=parse_time(args.instruction)), fabric
 
 
 def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
@@ -90,21 +90,21 @@ def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: ar
     return {
         "recipe": topology.name or None,
         "file": args.topology if schedule is None else None,
-        "to": done.events.dialect,
-        "collective": done.events.collective,
-        "ranks": done.events.num_ranks,
+        "to": done.program.dialect,
+        "collective": done.program.collective,
+        "ranks": done.program.num_ranks,
         "links": topology.num_links,
         "size": args.size,
         "alpha": args.alpha,
         "bandwidth": args.bandwidth,
         "cost": None if schedule is None else str(cost_of(schedule)),
         "predicted_seconds": done.predicted,
-        "bound_seconds": bound_time(done.events, fabric, args.size) if topology.bandwidth is None else None,
+        "bound_seconds": bound_time(done.program, fabric, args.size) if topology.bandwidth is None else None,
         "simulated_seconds": done.time,
         "loss": None if schedule is None else done.loss,
         "busiest_link": [int(topology.tail[busiest]), int(topology.head[busiest])],
         "utilisation": done.utilisation,
-        "instructions": done.events.num_instructions,
+        "instructions": done.program.num_instructions,
         "timeline": args.timeline,
     }
 

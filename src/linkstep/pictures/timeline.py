@@ -116,8 +116,8 @@ def draw_timeline(simulation: Simulation, axes: Any, name: str = "") -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("time, us")
     axes.set_ylabel("link")
-    events, topology = simulation.events, simulation.topology
-    what = f"{events.collective} for {events.dialect}, {rounds} round{'s' * (rounds != 1)}"
+    program, topology = simulation.program, simulation.topology
+    what = f"{program.collective} for {program.dialect}, {rounds} round{'s' * (rounds != 1)}"
     what += f"; {len(rows.at)} of {topology.num_links} links" if rows.strip else ""
     axes.set_title(f"{shortened(name or topology.name or 'topology', 60)}: {what}", fontsize=10)
     _draw_legend(simulation, axes, rounds)
