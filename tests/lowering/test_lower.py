@@ -135,7 +135,7 @@ def test_what_a_rank_has_is_not_received_again():
         ring, 1, [0, 1, 2, 2, 0, 1, 1, 2, 0], [0] * 9, [1] * 9, [0, 1, 2, 0, 1, 2, 0, 1, 2], [1, 1, 1, 2, 2, 2, 3, 3, 3]
     )  # fmt: skip
     linkstep.check(schedule)
-    assert len(lower(schedule, "cpu").plan.messages) == 6
+    assert len(lower(schedule, "cpu").placement.messages) == 6
     for to in TARGETS:
         runtimes.run(lower(schedule, to).text, to)
 
@@ -160,13 +160,13 @@ def test_chunks_are_as_few_as_will_do():
     finer = Schedule.from_columns(
         schedule.topology, 12, schedule.source, schedule.lo * 3, schedule.hi * 3, schedule.link, schedule.step
     )
-    assert lower(finer, "cpu").plan.num_chunks == 64
+    assert lower(finer, "cpu").placement.num_chunks == 64
 
 
 def test_parallel_links_are_different_channels():
-    plan = lower(linkstep.parse("UniRing(3,4)").build(), "msccl").plan
-    assert plan.num_channels == 3
-    by_link = {m.link: m.channel for m in plan.messages}
+    placement = lower(linkstep.parse("UniRing(3,4)").build(), "msccl").placement
+    assert placement.num_channels == 3
+    by_link = {m.link: m.channel for m in placement.messages}
     assert sorted(by_link[e] for e in range(3)) == [0, 1, 2]
 
 
@@ -212,7 +212,7 @@ def test_limits_are_kept(to, recipe):
 def test_more_channels_where_steps_would_not_fit():
     lowered = lower(linkstep.parse("UniRing(1,24)").build("allreduce"), "rccl")
     assert lowered.channels > 1
-    assert max(len(tb.instructions) for blocks in lowered.program.ranks for tb in blocks) <= 64
+    assert max(len(tb.instructions) for blocks in lowered.blocks.ranks for tb in blocks) <= 64
 
 
 def test_mscclpp_operations_fit():

@@ -53,7 +53,7 @@ def test_the_first_step_waits_for_nobody(collective, inplace):
     for recipe in RECIPES:
         for options in ({}, {"channels": 2}, {"instances": 2}):
             lowered = plus(recipe, collective, inplace=inplace, **options)
-            topology, messages = lowered.plan.schedule.topology, lowered.plan.messages
+            topology, messages = lowered.placement.schedule.topology, lowered.placement.messages
             first = {(topology.tail[m.link], topology.head[m.link], m.channel) for m in messages if m.step == 1}
             begin = [before for _, ops in blocks(lowered.text) if (before := before_put(ops)) is not None]
             assert sum(not before & WAITS for before in begin) == len(first) > 0
@@ -180,6 +180,6 @@ def test_no_latency_is_lost(collective):
 def test_the_plan_has_the_scratch_that_is_printed():
     lowered = plus("Torus(3,3)", "allgather")
     plan = json.loads(lowered.text)
-    assert [gpu["scratch_chunks"] for gpu in plan["gpus"]] == [s for _, _, s in lowered.plan.sizes] == [4] * 9
+    assert [gpu["scratch_chunks"] for gpu in plan["gpus"]] == [s for _, _, s in lowered.placement.sizes] == [4] * 9
     # The executor would exchange the halves for packets only, and a put would go to the wrong one.
     assert plan["use_double_scratch_buffer"] is False

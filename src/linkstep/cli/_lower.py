@@ -79,7 +79,7 @@ def _verify(lowered: Lowered) -> None:
 
 
 def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
-    plan, program = lowered.plan, lowered.program
+    plan, program = lowered.placement, lowered.blocks
     topology = plan.schedule.topology
     folder = args.output.rpartition("/")[0] or "."
     environment = _ENVIRONMENT.get(args.to)
