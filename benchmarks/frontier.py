@@ -44,7 +44,7 @@ def construction(recipe: Recipe) -> str:
 
 
 def best(candidates: Iterable[Candidate], size: str) -> tuple[Fraction, Candidate]:
-    return min(((FABRIC.allreduce_time(c.cost, size), c) for c in candidates), key=lambda pair: pair[0])
+    return min(((FABRIC.time(c.cost + c.cost, "allreduce", size), c) for c in candidates), key=lambda pair: pair[0])
 
 
 def sweep(families: str, nodes: Iterable[int]) -> dict[str, dict[int, tuple[Fraction, str]]]:
@@ -60,7 +60,7 @@ def sweep(families: str, nodes: Iterable[int]) -> dict[str, dict[int, tuple[Frac
 
 
 def mean_ratio(times: dict[int, tuple[Fraction, str]], size: str) -> float:
-    ratios = [t / FABRIC.allreduce_time(lower_bound(n, 4), size) for n, (t, _) in times.items()]
+    ratios = [t / FABRIC.time(lower_bound(n, 4) + lower_bound(n, 4), "allreduce", size) for n, (t, _) in times.items()]
     return float(sum(ratios, Fraction(0)) / len(ratios))
 
 
@@ -70,7 +70,7 @@ def plot_sweep(times: dict[int, tuple[Fraction, str]], size: str, title: str, pa
             points = [(n, float(t) * 1e6) for n, (t, k) in times.items() if k == kind]
             if points:
                 axes.plot(*zip(*points, strict=True), ".", markersize=3, color=colour, label=f"{kind} ({len(points)})")
-        bound = [float(FABRIC.allreduce_time(lower_bound(n, 4), size)) * 1e6 for n in times]
+        bound = [float(FABRIC.time(lower_bound(n, 4) + lower_bound(n, 4), "allreduce", size)) * 1e6 for n in times]
         axes.plot(list(times), bound, color="black", linewidth=1, label="no graph beats")
         axes.set_xlabel("N")
         axes.set_ylabel("us")

@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from linkstep._kernels.spread import _first_own_step, _rows_by_source, _spread
+from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints
@@ -134,12 +135,12 @@ def check_reduce(schedule: Schedule) -> None:
     _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False, only=root))
 
 
-CHECKS: dict[str, Callable[[Schedule], None]] = {
-    "allgather": check_allgather,
-    "reduce-scatter": check_reduce_scatter,
-    "allreduce": check_allreduce,
-    "broadcast": check_broadcast,
-    "reduce": check_reduce,
+CHECKS: dict[Collective, Callable[[Schedule], None]] = {
+    Collective.ALLGATHER: check_allgather,
+    Collective.REDUCE_SCATTER: check_reduce_scatter,
+    Collective.ALLREDUCE: check_allreduce,
+    Collective.BROADCAST: check_broadcast,
+    Collective.REDUCE: check_reduce,
 }
 
 

@@ -69,7 +69,7 @@ def test_lower_files(run, tmp_path):
     [
         (["K_4", "--to", "rccl", "-o", "no/a.xml"], "no/a.xml: there is no folder "),
         (["K_4", "--to", "rccl", "-o", "a.xml", "--max-bytes", "0.5B"], "--max-bytes must be whole bytes, not 0.5B"),
-        (["K_4", "--to", "rccl", "-o", "a.xml", "--root", "4"], r"--root must be a node in \[0, 4\), not 4"),
+        (["K_4", "--to", "rccl", "-o", "a.xml", "--root", "4"], r"root must be a node in \[0, 4\), not 4"),
         (
             ["K_4", "--to", "rccl", "-o", "a.xml", "--collective", "reduce", "--to", "mscclpp"],
             "mscclpp has no reduce: ",

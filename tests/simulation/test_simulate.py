@@ -229,7 +229,7 @@ def test_overhead_and_reduction_cost_time(to):
     assert done.time > free
     slow = Fabric.of("10us", "100Gbps", 4, "50Gbps")
     cost = cost_of(linkstep.parse("K_{4,4}").build("reduce-scatter"))
-    assert done.predicted == pytest.approx(float(slow.reduce_scatter_time(cost, "1MB")))
+    assert done.predicted == pytest.approx(float(slow.time(cost, "reduce-scatter", "1MB")))
 
 
 def test_sums_take_what_they_add():

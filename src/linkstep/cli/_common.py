@@ -11,10 +11,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from linkstep.core.schedule import Schedule
+from linkstep.cli._progress import progress_bar
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
+from linkstep.correctness import check
+from linkstep.costs import Fabric
 from linkstep.files import SUFFIXES, load
+from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
+
+DEFAULT = Collective.ALLREDUCE
+"""The collective of every command that makes a schedule, unless another is asked for."""
 
 
 @dataclass(frozen=True)
@@ -88,3 +97,33 @@ def _jsonable(value: Any) -> Any:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def add_collective(parser: argparse.ArgumentParser) -> None:
+    """Add ``--collective`` and ``--root``: what a schedule is made for."""
+    parser.add_argument("--collective", choices=COLLECTIVES, help="default: the file's own, else allreduce")
+    parser.add_argument("--root", type=int, default=0, metavar="NODE", help="of a broadcast or a reduce; default: 0")
+
+
+def add_fabric(parser: argparse.ArgumentParser) -> None:
+    """Add ``--alpha`` and ``--bandwidth``: what a step and a byte take."""
+    parser.add_argument("--alpha", default="10us", metavar="TIME", help="latency of a hop; default: 10us")
+    parser.add_argument(
+        "--bandwidth", default="100Gbps", metavar="RATE", help="B of a node, over all its ports; default: 100Gbps"
+    )
+
+
+def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
+    """Return the fabric that ``add_fabric``'s options describe, for nodes with this many ports."""
+    return Fabric.of(args.alpha, args.bandwidth, max(degree, 1))
+
+
+def schedule_of(given: Given, collective: str | None, root: int, **how: Any) -> Made:
+    """Return the file's schedule, checked, or make one as ``linkstep schedule`` does."""
+    if given.schedule is None:
+        with progress_bar("schedule") as bar:
+            return schedule(given.recipe or given.topology, collective or DEFAULT, root=root, progress=bar, **how)
+    if collective not in (None, given.schedule.collective):
+        raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
+    check(given.schedule)
+    return Made(given.schedule, "file")

@@ -70,7 +70,10 @@ def read_workload(path: Path) -> Workload:
 
 
 def _row(found: Found, answer: Answer, fabric: Fabric, size: str) -> dict[str, Any]:
-    time, bound = fabric.allreduce_time(found.cost, size), fabric.allreduce_time(answer.bound, size)
+    time, bound = (
+        fabric.time(found.cost + found.cost, "allreduce", size),
+        fabric.time(answer.bound + answer.bound, "allreduce", size),
+    )
     return {
         "recipe": found.recipe,
         "method": found.method,
@@ -98,7 +101,7 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
     def line(
         name: str, cost: Cost | None, time: Fraction, diameter: str, flow: Fraction | None, notes: str
     ) -> tuple[str, ...]:
-        over = time / fabric.allreduce_time(answer.bound, size)
+        over = time / fabric.time(answer.bound + answer.bound, "allreduce", size)
         steps, bandwidth = ("-", "-") if cost is None else (str(cost.steps), _bandwidth(cost.bandwidth))
         return name, steps, bandwidth, format_time(time), f"{float(over):.2f}x", diameter, _flow(flow), notes
 
@@ -111,9 +114,9 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
             if yes
         ]
         diameter = "-" if found.diameter is None else str(found.diameter)
-        time = fabric.allreduce_time(found.cost, size)
+        time = fabric.time(found.cost + found.cost, "allreduce", size)
         rows.append(line(found.recipe, found.cost, time, diameter, found.flow, ", ".join(notes)))
-    best = fabric.allreduce_time(answer.bound, size)
+    best = fabric.time(answer.bound + answer.bound, "allreduce", size)
     rows.append(line("no graph beats", answer.bound, best, str(answer.bound.steps), answer.flow_bound, ""))
     rows += [
         line(f"today: {b.name}", b.cost, b.allreduce_time(fabric, size), "-", b.flow, "") for b in answer.baselines
@@ -167,7 +170,7 @@ def _json(answer: Answer, fabric: Fabric, size: str, best: Found | None, workloa
             "steps": answer.bound.steps,
             "bandwidth": answer.bound.bandwidth,
             "all_to_all_bound": answer.flow_bound,
-            "allreduce_seconds": float(fabric.allreduce_time(answer.bound, size)),
+            "allreduce_seconds": float(fabric.time(answer.bound + answer.bound, "allreduce", size)),
         },
         "baselines": [
             {

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
+from linkstep.cli._common import Command, add_json, print_fields, print_json, read, schedule_of
 from linkstep.cli._progress import progress_bar
-from linkstep.cli._schedule import Wanted, make_schedule
 from linkstep.core.errors import LinkstepError
-from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.schedule import COLLECTIVES
 from linkstep.core.units import parse_size
-from linkstep.correctness import check
 from linkstep.costs import cost_of
 from linkstep.files import write_atomically
 from linkstep.lowering import MAX_BYTES, TARGETS, Lowered, lower
@@ -28,16 +26,6 @@ def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
     parser.add_argument("--collective", choices=COLLECTIVES, help="default: the file's own, else allreduce")
     parser.add_argument("--root", type=int, default=0, metavar="NODE", help="of a broadcast or a reduce; default: 0")
-
-
-def schedule_of(given: Given, collective: str | None, root: int) -> Schedule:
-    """Return the file's schedule, or the one ``linkstep schedule`` would make; checked."""
-    if given.schedule is None:
-        return make_schedule(given, Wanted(collective or "allreduce", root))[0]
-    if collective not in (None, given.schedule.collective):
-        raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
-    check(given.schedule)
-    return given.schedule
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +99,7 @@ def _run(args: argparse.Namespace) -> int:
         _bytes(args.min_bytes, "--min-bytes"),
         MAX_BYTES if args.max_bytes is None else _bytes(args.max_bytes, "--max-bytes"),
     )
-    schedule = schedule_of(read(args.topology), args.collective, args.root)
+    schedule = schedule_of(read(args.topology), args.collective, args.root).schedule
     gather = None if args.gather is None else _bytes(args.gather, "--gather")
     with progress_bar("lower and verify", " passes") as bar:
         bar(0, 2)

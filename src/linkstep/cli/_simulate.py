@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_fields, print_json, read
-from linkstep.cli._lower import schedule_of
+from linkstep.cli._common import Command, add_json, print_fields, print_json, read, schedule_of
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.units import format_time, parse_size, parse_time
@@ -134,7 +133,7 @@ def _run(args: argparse.Namespace) -> int:
     if text is not None:
         done, fabric = _run_file(text, args)
     else:
-        schedule = schedule_of(read(args.topology), args.collective, args.root)
+        schedule = schedule_of(read(args.topology), args.collective, args.root).schedule
         done, fabric = _run_schedule(schedule, args)
     facts = _facts(done, schedule, fabric, args)
     name = args.topology if schedule is None else facts["recipe"] or args.topology

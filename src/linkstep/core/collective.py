@@ -58,17 +58,22 @@ class Collective(StrEnum):
     ends_with_shard: bool
     """The same of its output."""
 
-    ALLGATHER = "allgather", (Phase.GATHER,), False, True, False
+    ALLGATHER = "allgather", (Phase.GATHER,), False, True
     REDUCE_SCATTER = "reduce-scatter", (Phase.REDUCE,), False, False, True
-    ALLREDUCE = "allreduce", (Phase.REDUCE, Phase.GATHER), False, False, False
-    BROADCAST = "broadcast", (Phase.GATHER,), True, False, False
-    REDUCE = "reduce", (Phase.REDUCE,), True, False, False
-    ALL_TO_ALL = "all-to-all", (Phase.EXCHANGE,), False, False, False
+    ALLREDUCE = "allreduce", (Phase.REDUCE, Phase.GATHER)
+    BROADCAST = "broadcast", (Phase.GATHER,), True
+    REDUCE = "reduce", (Phase.REDUCE,), True
+    ALL_TO_ALL = "all-to-all", (Phase.EXCHANGE,)
 
     def __new__(
-        cls, name: str, phases: tuple[Phase, ...], has_root: bool, starts_with_shard: bool, ends_with_shard: bool
+        cls,
+        name: str,
+        phases: tuple[Phase, ...] = (),
+        has_root: bool = False,
+        starts_with_shard: bool = False,
+        ends_with_shard: bool = False,
     ) -> Collective:
-        """Attach the definition to the name."""
+        """Attach the definition to the name; called with a name alone, ``Collective("reduce")`` is that member."""
         self = str.__new__(cls, name)
         self._value_ = name
         self.phases, self.has_root = phases, has_root
@@ -138,6 +143,3 @@ _REVERSE = {
     Collective.BROADCAST: Collective.REDUCE,
     Collective.REDUCE: Collective.BROADCAST,
 }
-
-SCHEDULED = tuple(c for c in Collective if Phase.EXCHANGE not in c.phases)
-"""Those that rows of (source, chunk, link, step) can say so far."""

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkstep._kernels.rows import _first_misplaced
+from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import ScheduleError, TopologyError
 from linkstep.core.topology import Ids, Ints, Topology, frozen
 
 Steps = NDArray[np.int16]
 
-COLLECTIVES = ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce")
+COLLECTIVES = tuple(c for c in Collective if Phase.EXCHANGE not in c.phases)
+"""Those that rows of (source, chunk, link, step) can say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ class Schedule:
     hi: Ints
     link: Ids
     step: Steps
-    collective: str = "allgather"
+    collective: Collective = Collective.ALLGATHER
 
     def __post_init__(self) -> None:
         sizes = {what: int(getattr(self, what).size) for what in ROW_COLUMNS}
@@ -75,11 +77,11 @@ class Schedule:
         hi: ArrayLike,
         link: ArrayLike,
         step: ArrayLike,
-        collective: str = "allgather",
+        collective: Collective | str = Collective.ALLGATHER,
     ) -> Schedule:
         """Check, sort and freeze rows in any order; the only way in from outside."""
         if collective not in COLLECTIVES:
-            raise ScheduleError(f"collective must be one of {', '.join(COLLECTIVES)}, not {collective!r}")
+            raise ScheduleError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
         if isinstance(unit, bool) or not isinstance(unit, (int, np.integer)) or not 1 <= unit < 2**62:
             raise ScheduleError(f"unit must be an integer in [1, 2^62), not {unit!r}")
         try:
@@ -99,7 +101,7 @@ class Schedule:
         for what in columns:
             columns[what] = columns[what][order]
             columns[what].flags.writeable = False
-        return cls(topology, int(unit), **columns, collective=collective)
+        return cls(topology, int(unit), **columns, collective=Collective(collective))
 
     @property
     def num_rows(self) -> int:

@@ -6,8 +6,9 @@ Not here: families of graphs (``linkstep.families``), expansions (``linkstep.exp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +42,21 @@ def frozen(values: ArrayLike, dtype: type, what: str) -> NDArray[Any]:
     return column
 
 
+def checked_labels(labels: Sequence[str], num_nodes: int) -> tuple[str, ...]:
+    """Return names of hosts as a tuple: one for each node, all different, none empty or with line breaks."""
+    names = tuple(labels)
+    if len(names) != num_nodes:
+        raise TopologyError(f"labels must name all {num_nodes} hosts, not {len(names)}")
+    seen: set[str] = set()
+    for node, label in enumerate(names):
+        if not isinstance(label, str) or not label or not label.isprintable() or label != label.strip():
+            raise TopologyError(f"the label of node {node} must be one line of printable text, not {label!r}")
+        if label in seen:
+            raise TopologyError(f"two hosts are called {label!r}: labels must be different")
+        seen.add(label)
+    return names
+
+
 def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
     ptr = np.zeros(num_nodes + 1, np.int64)
     np.cumsum(np.bincount(sorted_ids, minlength=num_nodes), out=ptr[1:])
@@ -69,6 +85,8 @@ class Topology:
     alpha: Ints | None = None
     vertex_transitive: bool = False
     """Whether all nodes are known to be alike (recipes know); work on one node then stands for all."""
+    labels: tuple[str, ...] | None = None
+    """What people call the hosts, all different; None where they have numbers only."""
 
     @classmethod
     def from_links(
@@ -80,6 +98,7 @@ class Topology:
         *,
         bandwidth: ArrayLike | None = None,
         alpha: ArrayLike | None = None,
+        labels: Sequence[str] | None = None,
     ) -> Topology:
         """Check, sort and freeze a list of links; the only way in from outside."""
         if isinstance(num_nodes, bool) or not isinstance(num_nodes, (int, np.integer)):
@@ -107,7 +126,43 @@ class Topology:
         for what in given:
             given[what] = frozen(given[what][order], np.int64, what)
         tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
-        return cls(int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"))
+        names = None if labels is None else checked_labels(labels, int(num_nodes))
+        return cls(
+            int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"), labels=names
+        )  # fmt: skip
+
+    def called(self, node: int) -> str:
+        """Return what to call a node in a message: its label, or ``node 7`` where hosts have no names."""
+        return f"node {node}" if self.labels is None else self.labels[node]
+
+    def host(self, node: int) -> str:
+        """Return a node's label, or its number as text: what tables, files and pictures show."""
+        return str(node) if self.labels is None else self.labels[node]
+
+    @cached_property
+    def _number_of(self) -> dict[str, int]:
+        return {label: node for node, label in enumerate(self.labels or ())}
+
+    def node_named(self, text: str) -> int:
+        """Return the node with this label, or with this number.
+
+        >>> Topology.from_links(2, [0, 1], [1, 0], labels=["rack2-07", "rack2-08"]).node_named("rack2-08")
+        1
+        """
+        if text in self._number_of:
+            return self._number_of[text]
+        if text.isascii() and text.isdecimal() and int(text) < self.num_nodes:
+            return int(text)
+        hosts = f"a number below {self.num_nodes}"
+        if self.labels is not None:
+            close = get_close_matches(text, self.labels, 1)
+            hosts = f"{'did you mean ' + repr(close[0]) + '?' if close else 'the first is ' + repr(self.labels[0])}"
+        raise TopologyError(f"no host is called {text!r}: {hosts}")
+
+    @cached_property
+    def derived(self) -> dict[Hashable, Any]:
+        """What other rooms worked out for this very topology and keep with it, so that it is worked out once."""
+        return {}
 
     @property
     def num_links(self) -> int:
@@ -153,7 +208,7 @@ class Topology:
     @cached_property
     def is_bidirectional(self) -> bool:
         """Whether each link has a partner the other way (as many u to w as w to u), alike in its columns."""
-        return self.transpose() == self
+        return self._turned() == self
 
     @property
     def num_self_loops(self) -> int:
@@ -166,12 +221,16 @@ class Topology:
         return int(((np.diff(self.tail) == 0) & (np.diff(self.head) == 0)).sum())
 
     def transpose(self) -> Topology:
-        """Return the topology with every link turned round (paper: transpose graph)."""
-        turned = Topology.from_links(
-            self.num_nodes, self.head, self.tail, f"T({self.name})" if self.name else "",
-            bandwidth=self.bandwidth, alpha=self.alpha,
-        )  # fmt: skip
-        return replace(turned, vertex_transitive=self.vertex_transitive)
+        """Return the topology with every link turned round (paper: transpose graph); always the same object."""
+        if "transpose" not in self.derived:
+            name = f"T({self.name})" if self.name else ""
+            turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
+            self.derived["transpose"] = replace(turned, name=name, labels=self.labels)
+        transpose: Topology = self.derived["transpose"]
+        return transpose
+
+    def _turned(self) -> Topology:
+        return Topology.from_links(self.num_nodes, self.head, self.tail, bandwidth=self.bandwidth, alpha=self.alpha)
 
     def without_links(self, links: ArrayLike) -> Topology:
         """Return the topology with these links (numbers) gone: a cable cut, a port down. The rest are renumbered."""
@@ -180,11 +239,47 @@ class Topology:
             raise TopologyError(f"links must lie in [0, {self.num_links}), not {gone.min()}..{gone.max()}")
         keep = np.ones(self.num_links, bool)
         keep[gone] = False
+        return self._with_links(keep, np.arange(self.num_nodes), self.labels)
+
+    def without_nodes(self, nodes: ArrayLike) -> Topology:
+        """Return the topology with these nodes and their links gone: hosts down.
+
+        The rest are renumbered and keep their names; where they had none, their old numbers become their names.
+
+        >>> Topology.from_links(3, [0, 1, 2, 0], [1, 2, 0, 2]).without_nodes([1]).labels
+        ('0', '2')
+        """
+        gone = np.unique(frozen(nodes, np.int64, "nodes"))
+        if gone.size and not 0 <= gone.min() <= gone.max() < self.num_nodes:
+            raise TopologyError(f"nodes must lie in [0, {self.num_nodes}), not {gone.min()}..{gone.max()}")
+        stays = np.ones(self.num_nodes, bool)
+        stays[gone] = False
+        if not stays.any():
+            raise TopologyError("no host is left")
+        number = np.cumsum(stays) - 1
+        labels = tuple(self.host(u) for u in np.flatnonzero(stays).tolist())
+        return self._with_links(stays[self.tail] & stays[self.head], number, labels)
+
+    def _with_links(self, keep: NDArray[np.bool_], number: Ints, labels: tuple[str, ...] | None) -> Topology:
+        """Return some links between nodes that now have other numbers."""
         bandwidth, alpha = (None if column is None else column[keep] for column in (self.bandwidth, self.alpha))
-        return Topology.from_links(self.num_nodes, self.tail[keep], self.head[keep], bandwidth=bandwidth, alpha=alpha)
+        return Topology.from_links(
+            int(number[-1]) + 1, number[self.tail[keep]], number[self.head[keep]],
+            bandwidth=bandwidth, alpha=alpha, labels=labels,
+        )  # fmt: skip
+
+    def with_bandwidth(self, bandwidth: ArrayLike) -> Topology:
+        """Return the topology with these rates (bit/s), one a link; links between the same nodes sort by them."""
+        return Topology.from_links(
+            self.num_nodes, self.tail, self.head, self.name, bandwidth=bandwidth, alpha=self.alpha, labels=self.labels
+        )
+
+    def with_labels(self, labels: Sequence[str]) -> Topology:
+        """Return the topology with these names of its hosts."""
+        return replace(self, labels=checked_labels(labels, self.num_nodes))
 
     def relabel(self, new: ArrayLike) -> Topology:
-        """Return the topology with node u renamed ``new[u]``, a permutation of the nodes."""
+        """Return the topology with node u renumbered ``new[u]``, a permutation of the nodes; names go along."""
         names = frozen(new, np.int32, "new")
         if names.size != self.num_nodes or not np.array_equal(np.sort(names), np.arange(self.num_nodes)):
             raise TopologyError(f"new must be a permutation of the {self.num_nodes} nodes")
@@ -192,22 +287,26 @@ class Topology:
             self.num_nodes, names[self.tail], names[self.head], self.name,
             bandwidth=self.bandwidth, alpha=self.alpha,
         )  # fmt: skip
-        return replace(renamed, vertex_transitive=self.vertex_transitive)
+        labels = None if self.labels is None else tuple(self.labels[u] for u in np.argsort(names).tolist())
+        return replace(renamed, vertex_transitive=self.vertex_transitive, labels=labels)
 
     def to_networkx(self) -> Any:
-        """Return a ``networkx.MultiDiGraph`` with nodes 0..N-1 (needs networkx installed)."""
+        """Return a ``networkx.MultiDiGraph`` whose nodes are the labels, or 0..N-1 (needs networkx installed)."""
         import networkx as nx
 
         graph = nx.MultiDiGraph(name=self.name)
-        graph.add_nodes_from(range(self.num_nodes))
+        names: Sequence[Any] = range(self.num_nodes) if self.labels is None else self.labels
+        graph.add_nodes_from(names)
         for e, (u, w) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
             columns = (("bandwidth", self.bandwidth), ("alpha", self.alpha))
-            graph.add_edge(u, w, **{what: int(c[e]) for what, c in columns if c is not None})
+            graph.add_edge(names[u], names[w], **{what: int(c[e]) for what, c in columns if c is not None})
         return graph
 
     @classmethod
     def from_networkx(cls, graph: Any, name: str = "") -> Topology:
         """Take any networkx graph: nodes in its own order become 0..N-1, an undirected edge two links.
+
+        Nodes that are not the numbers 0..N-1 in order give the hosts their labels.
 
         >>> import networkx as nx
         >>> Topology.from_networkx(nx.petersen_graph()).num_links
@@ -217,7 +316,7 @@ class Topology:
         edges = [(index[u], index[w], data) for u, w, data in graph.edges(data=True)]
         if not graph.is_directed():
             edges += [(w, u, data) for u, w, data in edges if u != w]
-        columns: dict[str, list[int]] = {}
+        columns: dict[str, Any] = {}
         for what in ("bandwidth", "alpha"):
             known = [data[what] for _, _, data in edges if what in data]
             if known and len(known) != len(edges):
@@ -225,10 +324,12 @@ class Topology:
             if known:
                 columns[what] = known
         tail, head = [e[0] for e in edges], [e[1] for e in edges]
-        return cls.from_links(len(index), tail, head, name or str(graph.graph.get("name", "")), **columns)
+        labels = None if list(index) == list(range(len(index))) else [str(node) for node in index]
+        name = name or str(graph.graph.get("name", ""))
+        return cls.from_links(len(index), tail, head, name, labels=labels, **columns)
 
     def __eq__(self, other: object) -> bool:
-        """Compare node count, links and columns; the name does not count."""
+        """Compare node count, links and columns; names, of the topology and of hosts, do not count."""
         if not isinstance(other, Topology):
             return NotImplemented
         pairs = ((self.bandwidth, other.bandwidth), (self.alpha, other.alpha))
@@ -289,12 +390,13 @@ def check_connected(topology: Topology) -> None:
     One search each way from node 0 decides it: all reach 0 and 0 reaches all.
     """
     for dist, message in (
-        (distances_from(topology, 0), "no path from node 0 to node {}"),
-        (distances_to(topology, 0), "no path from node {} to node 0"),
+        (distances_from(topology, 0), "no path from {first} to {missed}"),
+        (distances_to(topology, 0), "no path from {missed} to {first}"),
     ):
         missed = np.flatnonzero(dist < 0)
         if missed.size:
-            raise TopologyError(f"the topology is disconnected: {message.format(missed[0])}")
+            ends = {"first": topology.called(0), "missed": topology.called(int(missed[0]))}
+            raise TopologyError(f"the topology is disconnected: {message.format(**ends)}")
 
 
 def diameter(topology: Topology) -> int:

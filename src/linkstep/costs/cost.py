@@ -21,7 +21,7 @@ from linkstep.core.units import Number, parse_size
 class Cost:
     """T_L in units of alpha and T_B in units of M/B.
 
-    >>> Cost(2, Fraction(3, 4)).dominates(Cost(2, Fraction(1)))
+    >>> Cost(2, Fraction(3, 4)).is_within(Cost(2, Fraction(1)))
     True
     """
 
@@ -32,9 +32,14 @@ class Cost:
         """One after the other."""
         return Cost(self.steps + other.steps, self.bandwidth + other.bandwidth)
 
-    def dominates(self, other: Cost) -> bool:
-        """Whether this is no worse in either part and better in one."""
-        return self != other and self.steps <= other.steps and self.bandwidth <= other.bandwidth
+    @classmethod
+    def zero(cls) -> Cost:
+        """Nothing to do; what a sum of costs starts from."""
+        return cls(0, Fraction(0))
+
+    def is_within(self, other: Cost) -> bool:
+        """Whether this is no worse in either part."""
+        return self.steps <= other.steps and self.bandwidth <= other.bandwidth
 
     def __str__(self) -> str:
         return f"{self.steps} alpha + {self.bandwidth} M/B"
@@ -63,12 +68,8 @@ def cost_of(schedule: Schedule) -> Cost:
         total = sum(
             (max(load * s for load, s in zip(row, slowdown, strict=True)) for row in loads.tolist()), Fraction(0)
         )
-    return Cost(schedule.num_steps, total * topology.degree / (_num_shards(schedule) * schedule.unit))
-
-
-def _num_shards(schedule: Schedule) -> int:
-    """Return how many shards the data M is: N, but one where a root has it all."""
-    return 1 if schedule.collective in ("broadcast", "reduce") else schedule.topology.num_nodes
+    num_shards = schedule.collective.num_shards(topology.num_nodes)
+    return Cost(schedule.num_steps, total * topology.degree / (num_shards * schedule.unit))
 
 
 def time_of(schedule: Schedule, size: Number) -> Fraction:
@@ -89,7 +90,8 @@ def time_of(schedule: Schedule, size: Number) -> Fraction:
         schedule.link,
         schedule.step,
     )
-    bits = 8 * parse_size(size) / (_num_shards(schedule) * schedule.unit)
+    num_shards = schedule.collective.num_shards(topology.num_nodes)
+    bits = 8 * parse_size(size) / (num_shards * schedule.unit)
     kind = [(Fraction(a, 10**9), b) for a, b in kinds.T.tolist()]
     return sum(
         (

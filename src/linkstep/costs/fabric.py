@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import Number, parse_bandwidth, parse_size, parse_time
 from linkstep.costs.cost import Cost
@@ -18,7 +19,8 @@ class Fabric:
     sec:computeopt); None leaves that out, as the paper does.
 
     >>> fabric = Fabric.of("10us", "100Gbps", 4)
-    >>> float(fabric.allreduce_time(Cost(5, Fraction(341, 256)), "1MiB") * 10**6)  # Pi_{4,1024}: 323.5us
+    >>> allgather = Cost(5, Fraction(341, 256))  # of Pi_{4,1024}; its reduce-scatter costs the same
+    >>> float(fabric.time(allgather + allgather, "allreduce", "1MiB") * 10**6)
     323.47776
     """
 
@@ -52,22 +54,16 @@ class Fabric:
         """Seconds a node takes to reduce one bit."""
         return Fraction(0) if self.reduction_bandwidth is None else 1 / self.reduction_bandwidth
 
-    def _time(self, cost: Cost, size: Number, passes: int, reductions: int) -> Fraction:
+    def time(self, cost: Cost, collective: Collective | str, size: Number) -> Fraction:
+        """Return seconds for a collective of ``size`` bytes in all (M), its schedule being of this cost.
+
+        An allreduce's cost is that of its reduce-scatter and its allgather together. Adding up what arrives takes
+        gamma a bit; that is an upper bound (thm:computebound), and of an allreduce half the bandwidth cost reduces.
+        """
+        phases = Collective(collective).phases
         bits = 8 * parse_size(size)
-        per_bit = passes / self.node_bandwidth + reductions * self.gamma
-        return passes * cost.steps * self.alpha + bits * per_bit * cost.bandwidth
-
-    def allgather_time(self, cost: Cost, size: Number) -> Fraction:
-        """Seconds to gather ``size`` bytes in all (M, one shard from each node)."""
-        return self._time(cost, size, 1, 0)
-
-    def reduce_scatter_time(self, cost: Cost, size: Number) -> Fraction:
-        """Seconds for a reduce-scatter of M bytes; an upper bound where gamma counts (thm:computebound)."""
-        return self._time(cost, size, 1, 1)
-
-    def allreduce_time(self, cost: Cost, size: Number) -> Fraction:
-        """Seconds for a reduce-scatter and an allgather, each of this cost: 2 (T_L + T_B)."""
-        return self._time(cost, size, 2, 1)
+        reduced = Fraction(phases.count(Phase.REDUCE), len(phases))
+        return cost.steps * self.alpha + bits * cost.bandwidth * (1 / self.node_bandwidth + reduced * self.gamma)
 
     def all_to_all_time(self, flow: Fraction, num_nodes: int, size: Number) -> Fraction:
         """Seconds for each node to send ``size`` bytes, one N-th to each node.

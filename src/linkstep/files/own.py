@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._version import __version__
+from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
 from linkstep.core.topology import Ints, Topology, frozen
@@ -73,7 +74,7 @@ def _head_of(thing: Topology | Schedule) -> dict[str, Any]:
         "num_nodes": topology.num_nodes,
     }
     if isinstance(thing, Schedule):
-        head |= {"collective": thing.collective, "unit": int(thing.unit)}
+        head |= {"collective": str(thing.collective), "unit": int(thing.unit)}
     return head
 
 
@@ -123,7 +124,7 @@ def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns) -> Topology
     if not all(np.array_equal(getattr(topology, what), column) for what, column in links.items()):
         raise FileError("a schedule's links must be sorted by (tail, head, alpha, bandwidth): rows number them")
     columns = {what: frozen(rows[what], _ROW_TYPES[what], what) for what in ROW_COLUMNS}
-    return Schedule(topology, head["unit"], **columns, collective=head["collective"])
+    return Schedule(topology, head["unit"], **columns, collective=Collective(head["collective"]))
 
 
 # --- npz ---

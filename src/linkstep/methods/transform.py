@@ -1,4 +1,4 @@
-"""Every collective from one allgather (sec:reducescatterallgather): reverse, relabel, concatenate, pick a root.
+"""Every collective from allgathers (sec:reducescatterallgather): reverse, relabel, concatenate, pick a root.
 
 Pure functions of schedules. Reversing turns an allgather on G into a reduce-scatter on the transpose of G; where G
 looks like its own transpose, renaming nodes brings that back to G.
@@ -6,22 +6,17 @@ looks like its own transpose, renaming nodes brings that back to G.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
-
-_REVERSED = {
-    "allgather": "reduce-scatter",
-    "reduce-scatter": "allgather",
-    "allreduce": "allreduce",
-    "broadcast": "reduce",
-    "reduce": "broadcast",
-}
 
 
 def _link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
@@ -45,7 +40,7 @@ def reverse(schedule: Schedule) -> Schedule:
     step = schedule.num_steps + 1 - schedule.step.astype(np.int64)
     return Schedule.from_columns(
         topology.transpose(), schedule.unit, schedule.source, schedule.lo, schedule.hi, link, step,
-        _REVERSED[schedule.collective],
+        schedule.collective.reverse,
     )  # fmt: skip
 
 
@@ -61,7 +56,7 @@ def relabel(schedule: Schedule, new: Ids) -> Schedule:
 
 def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
     """Return the reduce-scatter followed by the allgather, on one grid of chunks (sec:allreduceopt)."""
-    if (reduce_scatter.collective, allgather.collective) != ("reduce-scatter", "allgather"):
+    if (reduce_scatter.collective, allgather.collective) != (Collective.REDUCE_SCATTER, Collective.ALLGATHER):
         raise ScheduleError(
             f"allreduce takes a reduce-scatter and an allgather, not {reduce_scatter!r} and {allgather!r}"
         )
@@ -79,19 +74,51 @@ def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
         np.concatenate([part.hi * s for part, s in zip(parts, scale, strict=True)]),
         np.concatenate([part.link for part in parts]),
         np.concatenate([part.step.astype(np.int64) + s for part, s in zip(parts, shift, strict=True)]),
-        "allreduce",
+        Collective.ALLREDUCE,
     )
+
+
+Allgather = Callable[[Topology], Schedule]
+"""Makes an allgather on a topology."""
+
+
+def derive(topology: Topology, collective: Collective, allgather: Allgather, root: int = 0) -> Schedule:
+    """Make any collective from allgathers on the topology and on its transpose (thm:scheduleswitchfunc).
+
+    ``allgather`` is called once for each that is needed, and only once where the topology is its own transpose. A
+    broadcast or a reduce keeps one root's rows.
+    """
+    check_root(topology, root)
+    if not collective.reduces:
+        made = gathered = replace(allgather(topology), topology=topology)
+    elif topology.is_bidirectional:
+        gathered = replace(allgather(topology), topology=topology)
+        made = replace(reverse(gathered), topology=topology)
+    else:
+        made = replace(reverse(allgather(topology.transpose())), topology=topology)
+        gathered = replace(allgather(topology), topology=topology) if collective.gathers else made
+    if collective is Collective.ALLREDUCE:
+        return allreduce(made, gathered)
+    return from_root(made, root) if collective.has_root else made
+
+
+def check_root(topology: Topology, root: int) -> None:
+    """Raise unless the root is a node."""
+    if not 0 <= root < topology.num_nodes:
+        raise ScheduleError(f"root must be a node in [0, {topology.num_nodes}), not {root}")
+
+
+_ROOTED = {Collective.ALLGATHER: Collective.BROADCAST, Collective.REDUCE_SCATTER: Collective.REDUCE}
+"""What is left of a collective when only one root's shard is kept."""
 
 
 def from_root(schedule: Schedule, root: int) -> Schedule:
     """Return one root's rows: of an allgather a broadcast from it, of a reduce-scatter a reduction to it."""
-    if schedule.collective not in ("allgather", "reduce-scatter"):
+    if schedule.collective not in _ROOTED:
         raise ScheduleError(f"a root is picked from an allgather or a reduce-scatter, not a {schedule.collective}")
-    if not 0 <= root < schedule.topology.num_nodes:
-        raise ScheduleError(f"root must be a node in [0, {schedule.topology.num_nodes}), not {root}")
+    check_root(schedule.topology, root)
     rows = schedule.source == root
-    collective = "broadcast" if schedule.collective == "allgather" else "reduce"
     return Schedule.from_columns(
         schedule.topology, schedule.unit, schedule.source[rows], schedule.lo[rows], schedule.hi[rows],
-        schedule.link[rows], schedule.step[rows], collective,
+        schedule.link[rows], schedule.step[rows], _ROOTED[schedule.collective],
     )  # fmt: skip

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from math import prod
 
 from linkstep.core.errors import RecipeError, TopologyError
@@ -39,7 +38,7 @@ from linkstep.recipe.member import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Expansion(Recipe):
     base: Recipe
 
@@ -52,7 +51,7 @@ class _Expansion(Recipe):
         return self.base.is_reverse_symmetric
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Repeated(_Expansion):
     times: int
 
@@ -64,7 +63,7 @@ class _Repeated(_Expansion):
             raise RecipeError(f"{self} has more than 2^{MAX_BITS} nodes")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Line(_Repeated):
     """``L^n(G)``: the line graph taken n times (def:linegraph)."""
 
@@ -81,15 +80,14 @@ class Line(_Repeated):
         return False  # not in general: L(G) is where all links of G are alike
 
     def _construct(self) -> Topology:
-        topology = self.base._construct()
+        topology = self.base.topology()
         for _ in range(self.times):
             topology = line_graph(topology)
         return topology
 
-    @cache  # noqa: B019 - recipes are few and small
-    def _predict(self, transposed: bool) -> Prediction:
+    def _prediction(self, transposed: bool) -> Prediction:
         """thm:linegraphconclusion; equality where thm:shortestpathlinegraph holds at every turn."""
-        base, n, d = self.base._predict(transposed), self.base.num_nodes, self.degree
+        base, n, d = self.base.predict(transposed), self.base.num_nodes, self.degree
         more = sum((Fraction(1, n * d**i) for i in range(self.times)), Fraction(0))
         is_bfb = base.is_bfb and self._keeps_bfb(transposed)
         return Prediction(
@@ -125,7 +123,7 @@ class Line(_Repeated):
         return f"L{power}({self.base.paper()})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Degree(_Repeated):
     """``G*n``: degree expansion (def:degreeexp)."""
 
@@ -144,17 +142,14 @@ class Degree(_Repeated):
         return self.base.degree * self.times
 
     def _construct(self) -> Topology:
-        return degree_expand(self.base._construct(), self.times)
-
-    def topology(self) -> Topology:
         try:
-            return super().topology()
+            return degree_expand(self.base.topology(), self.times)
         except TopologyError as error:
             raise RecipeError(f"{self}: {error}") from None
 
-    def _predict(self, transposed: bool) -> Prediction:
+    def _prediction(self, transposed: bool) -> Prediction:
         """thm:degexp."""
-        base, n = self.base._predict(transposed), self.base.num_nodes
+        base, n = self.base.predict(transposed), self.base.num_nodes
         more = Fraction(self.times - 1, self.times * n)
         last_step = 1 if self.times > 1 else 0
         return Prediction(Cost(base.cost.steps + last_step, base.cost.bandwidth + more), base.is_exact, False)
@@ -172,7 +167,7 @@ class Degree(_Repeated):
         return f"{self.base._grouped(1, latex=True)}*{self.times}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Power(_Repeated):
     """``G^n``: Cartesian power."""
 
@@ -187,11 +182,11 @@ class Power(_Repeated):
         return self.base.degree * self.times
 
     def _construct(self) -> Topology:
-        return cartesian_power(self.base._construct(), self.times)
+        return cartesian_power(self.base.topology(), self.times)
 
-    def _predict(self, transposed: bool) -> Prediction:
+    def _prediction(self, transposed: bool) -> Prediction:
         """thm:cartesianpowperformance."""
-        base, n = self.base._predict(transposed), self.base.num_nodes
+        base, n = self.base.predict(transposed), self.base.num_nodes
         grown = base.cost.bandwidth * Fraction(n, n - 1) * Fraction(n**self.times - 1, n**self.times)
         is_bfb = base.is_bfb and self.times == 1
         return Prediction(Cost(base.cost.steps * self.times, grown), base.is_exact, is_bfb)
@@ -206,7 +201,7 @@ class Power(_Repeated):
         return rf"{self.base._grouped(1, latex=True)}^{{\square {self.times}}}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Product(Recipe):
     """``G x H x ...``: Cartesian product (def:cartesianprodtopodef)."""
 
@@ -235,22 +230,21 @@ class Product(Recipe):
         return all(f.is_reverse_symmetric for f in self.factors)
 
     def _construct(self) -> Topology:
-        product = self.factors[0]._construct()
+        product = self.factors[0].topology()
         for factor in self.factors[1:]:
-            product = cartesian_product(product, factor._construct())
+            product = cartesian_product(product, factor.topology())
         return product
 
-    @cache  # noqa: B019
-    def _predict(self, transposed: bool) -> Prediction:
+    def _prediction(self, transposed: bool) -> Prediction:
         """thm:spathcartesianexpopt where it applies; otherwise BFB on the product, which must be built to know."""
-        factors = [factor._predict(transposed) for factor in self.factors]
+        factors = [factor.predict(transposed) for factor in self.factors]
         if all(map(_is_bandwidth_optimal_bfb, self.factors, factors)):
             steps = sum(factor.cost.steps for factor in factors)
             return Prediction(Cost(steps, bandwidth_bound(self.num_nodes)), True, True)
         return Prediction(bfb_cost(turned(self.topology(), transposed)), True, True)
 
     def _allgather(self, transposed: bool) -> Schedule:
-        return bfb_allgather(turned(self._construct(), transposed))
+        return bfb_allgather(turned(self.topology(), transposed))
 
     def __str__(self) -> str:
         return " x ".join(f._grouped(1) for f in self.factors)
@@ -259,7 +253,7 @@ class Product(Recipe):
         return r"\square ".join(f._grouped(1, latex=True) for f in self.factors)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bidirectional(_Expansion):
     """``Bi(G)``: G and its transpose together (sec:unitobidirectional)."""
 
@@ -276,11 +270,11 @@ class Bidirectional(_Expansion):
         return True
 
     def _construct(self) -> Topology:
-        return to_bidirectional(self.base._construct())
+        return to_bidirectional(self.base.topology())
 
-    def _predict(self, transposed: bool) -> Prediction:
+    def _prediction(self, transposed: bool) -> Prediction:
         """sec:unitobidirectional: nothing is lost."""
-        base = self.base._predict(False)
+        base = self.base.predict()
         return Prediction(base.cost, base.is_exact, False)
 
     def _allgather(self, transposed: bool) -> Schedule:
@@ -298,7 +292,7 @@ class Bidirectional(_Expansion):
         return rf"{text}\cup {text}^T"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Transpose(_Expansion):
     """``T(G)``: every link turned round."""
 
@@ -311,10 +305,10 @@ class Transpose(_Expansion):
         return self.base.degree
 
     def _construct(self) -> Topology:
-        return self.base._construct().transpose()
+        return self.base.topology().transpose()
 
-    def _predict(self, transposed: bool) -> Prediction:
-        return self.base._predict(not transposed)
+    def _prediction(self, transposed: bool) -> Prediction:
+        return self.base.predict(not transposed)
 
     def _allgather(self, transposed: bool) -> Schedule:
         return self.base._allgather(not transposed)
@@ -330,5 +324,5 @@ def _is_bandwidth_optimal_bfb(recipe: Recipe, predicted: Prediction) -> bool:
     """Whether thm:spathcartesianexpopt may use this factor: simple, nontrivial, its best BFB bandwidth-optimal."""
     if recipe.num_nodes < 2 or predicted.cost.bandwidth != bandwidth_bound(recipe.num_nodes) or not predicted.is_bfb:
         return False
-    topology = recipe._construct()
+    topology = recipe.topology()
     return not topology.num_self_loops and not topology.num_parallel

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from typing import Any
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import RecipeError
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
@@ -18,7 +19,7 @@ from linkstep.costs import Cost, cost_of
 from linkstep.families import Family
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
 from linkstep.methods.stored import stored_schedule
-from linkstep.methods.transform import allreduce, from_root, reverse
+from linkstep.methods.transform import derive
 
 MAX_LINKS = 2**27
 """The largest topology we build: 10^8 links are about 1 GB of columns."""
@@ -58,7 +59,7 @@ class Recipe(ABC):
     def _construct(self) -> Topology: ...
 
     @abstractmethod
-    def _predict(self, transposed: bool) -> Prediction:
+    def _prediction(self, transposed: bool) -> Prediction:
         """Predict the allgather on the topology or on its transpose."""
 
     @abstractmethod
@@ -82,44 +83,63 @@ class Recipe(ABC):
     @property
     def cost(self) -> Cost:
         """The predicted cost of the allgather that ``build`` makes; at most that if not ``cost_is_exact``."""
-        return self._predict(False).cost
+        return self.predict().cost
 
     @property
     def cost_is_exact(self) -> bool:
         """Whether the theorems give T_L and T_B of the built schedule exactly."""
-        return self._predict(False).is_exact
+        return self.predict().is_exact
 
     @property
     def reduce_scatter_cost(self) -> Cost:
         """The predicted cost of the reduce-scatter that ``build`` makes: an allgather's on the transpose."""
-        return self._predict(True).cost
+        return self.predict(transposed=True).cost
+
+    def predict(self, transposed: bool = False) -> Prediction:
+        """Return what the theorems say of the allgather on the topology, or on its transpose; worked out once."""
+        if transposed not in self._predictions:
+            self._predictions[transposed] = self._prediction(transposed)
+        return self._predictions[transposed]
+
+    @cached_property
+    def _predictions(self) -> dict[bool, Prediction]:
+        return {}
+
+    def cost_of(self, collective: Collective) -> Cost:
+        """Return the predicted cost of a collective that ``build`` makes, of all the data for one with a root."""
+        cost = Cost.zero()
+        for transposed in [True] * collective.reduces + [False] * collective.gathers:
+            cost += self.predict(transposed).cost
+        return cost
 
     def topology(self) -> Topology:
-        """Build the topology and check it against what the recipe promised."""
+        """Build the topology and check it against what the recipe promised; built once, and kept with the recipe."""
+        return self._topology
+
+    @cached_property
+    def _topology(self) -> Topology:
         self._check_size()
         built = replace(self._construct(), name=str(self), vertex_transitive=self.is_vertex_transitive)
         if (built.num_nodes, built.degree) != (self.num_nodes, self.degree):  # a family that lies is a bug of ours
             raise AssertionError(f"{self}: promised N={self.num_nodes} d={self.degree}, built {built!r}")
         return built
 
-    def build(self, collective: str = "allgather", root: int = 0) -> Schedule:
+    def build(self, collective: Collective | str = Collective.ALLGATHER, root: int = 0) -> Schedule:
         """Build the schedule that the recipe describes: its base's, expanded step by step.
 
         A reduce-scatter is the reverse of an allgather built on the transpose (thm:scheduleswitchfunc), an allreduce
         both in a row; a broadcast or a reduce keeps one root's rows.
         """
         if collective not in COLLECTIVES:
-            raise RecipeError(f"collective must be one of {', '.join(COLLECTIVES)}, not {collective!r}")
-        self._check_size()
+            raise RecipeError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
         topology = self.topology()
-        if collective == "allgather":
-            return _renamed(self._allgather(False), topology)
-        if collective == "broadcast":
-            return from_root(self.build("allgather"), root)
-        reduce_scatter = _renamed(reverse(self._allgather(True)), topology)
-        if collective == "reduce":
-            return from_root(reduce_scatter, root)
-        return reduce_scatter if collective == "reduce-scatter" else allreduce(reduce_scatter, self.build("allgather"))
+
+        def allgather(on: Topology) -> Schedule:
+            schedule = self._allgather(on is not topology)
+            assert schedule.topology == on, f"built on {schedule.topology!r}, not on {on!r}"
+            return schedule
+
+        return derive(topology, Collective(collective), allgather, root)
 
     def _check_size(self) -> None:
         if self.num_nodes * self.degree > MAX_LINKS:
@@ -127,16 +147,13 @@ class Recipe(ABC):
                 f"{self} has N={self.num_nodes}, d={self.degree}: more than the {MAX_LINKS} links linkstep builds"
             )
 
+    def __repr__(self) -> str:
+        return f"parse({str(self)!r})"
+
     def _grouped(self, tightness: int, *, latex: bool = False) -> str:
         """Return the notation, in parentheses if it holds together less than ``tightness``."""
         text = self.paper() if latex else str(self)
         return text if self.binds >= tightness else f"({text})"
-
-
-def _renamed(schedule: Schedule, topology: Topology) -> Schedule:
-    """Return the schedule on the recipe's own topology, name and knowledge included."""
-    assert schedule.topology == topology, f"built on {schedule.topology!r}, not on {topology!r}"
-    return replace(schedule, topology=topology)
 
 
 def turned(topology: Topology, transposed: bool) -> Topology:
@@ -144,7 +161,7 @@ def turned(topology: Topology, transposed: bool) -> Topology:
     return topology.transpose() if transposed else topology
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Member(Recipe):
     """A member of a family: ``C(16,{3,4})``."""
 
@@ -173,8 +190,7 @@ class Member(Recipe):
     def _construct(self) -> Topology:
         return self.family.build(*self.args)
 
-    @cache  # noqa: B019 - recipes are few and small
-    def _predict(self, transposed: bool) -> Prediction:
+    def _prediction(self, transposed: bool) -> Prediction:
         stored = stored_schedule(str(self), transposed)
         if stored is not None:
             return Prediction(cost_of(stored), True, False)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from random import Random
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, RecipeError
 from linkstep.core.topology import distance_profiles
 from linkstep.core.units import Number, parse_size
@@ -57,7 +58,7 @@ class Baseline:
     def allreduce_time(self, fabric: Fabric, size: Number) -> Fraction:
         """Return seconds for an allreduce of ``size`` bytes."""
         if self.cost is not None:
-            return fabric.allreduce_time(self.cost, size)
+            return fabric.time(self.cost + self.cost, Collective.ALLREDUCE, size)
         return double_tree_time(fabric, self.num_nodes, size)
 
 
@@ -304,7 +305,9 @@ class Workload:
         """Return seconds in all; None if there is all-to-all and its flow is not known."""
         if self.all_to_all and flow is None:
             return None
-        total = sum((w * fabric.allreduce_time(cost, size) for size, w in self.allreduce), Fraction(0))
+        total = sum(
+            (w * fabric.time(cost + cost, Collective.ALLREDUCE, size) for size, w in self.allreduce), Fraction(0)
+        )
         for size, w in self.all_to_all:
             assert flow is not None
             total += w * fabric.all_to_all_time(flow, num_nodes, size)

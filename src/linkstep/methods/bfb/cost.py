@@ -110,11 +110,16 @@ def solve(
 def bfb_certificate(topology: Topology, *, progress: Progress | None = None) -> Certificate:
     """Return, for each step, the node that decides its load and the links that cannot carry less.
 
+    Solved once for a topology and kept with it.
+
     >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
     >>> bfb_certificate(ring).steps
     (StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1)),)
     """
-    return solve(topology, Links.of(topology), progress=progress)
+    if "bfb" not in topology.derived:
+        topology.derived["bfb"] = solve(topology, Links.of(topology), progress=progress)
+    certificate: Certificate = topology.derived["bfb"]
+    return certificate
 
 
 def bfb_cost(topology: Topology, *, progress: Progress | None = None) -> Cost:

@@ -15,7 +15,7 @@ from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, parse_size
-from linkstep.methods.bfb.cost import solve
+from linkstep.methods.bfb.cost import bfb_certificate
 from linkstep.methods.bfb.problems import Block, Links, Progress, for_each_block
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
 
@@ -71,7 +71,7 @@ def bfb_allgather(
     if chunks is not None and not 1 <= chunks <= MAX_CHUNKS:
         raise ScheduleError(f"chunks must lie in [1, {MAX_CHUNKS}], not {chunks}")
     links = Links.of(topology)
-    certificate = solve(topology, links)
+    certificate = bfb_certificate(topology)
     if topology.num_nodes == 1:
         return Schedule.from_columns(topology, 1, [], [], [], [], [])
     fastest = int(links.weight.max())

@@ -1,0 +1,194 @@
+"""Make a schedule: the one place where a topology, a collective and a method meet.
+
+``METHODS`` is the table of ways to do it; ``schedule`` runs one of them, or the best. Every collective is derived from
+allgathers on the topology and on its transpose, and each of these is solved once. What is made is checked before it is
+returned. Not here: the methods themselves (``linkstep.methods``) and recipes (``linkstep.recipe``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.topology import Topology, diameter
+from linkstep.core.units import Number
+from linkstep.correctness import check
+from linkstep.costs import Cost, cost_of
+from linkstep.methods.bfb import Certificate, bfb_allgather, bfb_certificate
+from linkstep.methods.synthesis import synthesize
+from linkstep.methods.transform import check_root, derive
+from linkstep.recipe import Member, Recipe, parse
+
+Progress = Callable[[int, int], None]
+"""Called with (nodes done, nodes in all) as work goes on."""
+
+BEST = "best"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A schedule, the method that made it, and why no BFB schedule takes less bandwidth (None if BFB was not solved).
+
+    Of an allreduce the certificate is that of the half that takes more; for a reduce-scatter, and for that half of an
+    allreduce, it speaks of the transpose, on which the steps run backwards.
+    """
+
+    schedule: Schedule
+    method: str
+    certificate: Certificate | None = None
+
+    @property
+    def cost(self) -> Cost:
+        """T_L and T_B of the schedule."""
+        return cost_of(self.schedule)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be made."""
+
+    topology: Topology
+    collective: Collective
+    recipe: Recipe | None = None
+    chunks: int | None = None
+    size: Number | None = None
+    root: int = 0
+    progress: Progress | None = None
+
+    @property
+    def gathered(self) -> list[Topology]:
+        """The topologies whose allgathers it is made of: the transpose for a reduction, the topology for the rest."""
+        turned = self.topology if self.topology.is_bidirectional else self.topology.transpose()
+        return [turned] * self.collective.reduces + [self.topology] * self.collective.gathers
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to make schedules: a row of ``METHODS``."""
+
+    name: str
+    title: str
+    make: Callable[[Request], Made]
+    refuse: Callable[[Request], str | None]
+    """Return why it cannot serve a request, or None if it can."""
+
+
+def _certificate(request: Request) -> Certificate:
+    """Return the certificate of the half that takes the most bandwidth."""
+    found = [bfb_certificate(topology, progress=request.progress) for topology in request.gathered]
+    return max(found, key=lambda certificate: certificate.cost.bandwidth)
+
+
+def _by_bfb(request: Request) -> Made:
+    def allgather(topology: Topology) -> Schedule:
+        return bfb_allgather(topology, request.chunks, size=request.size, progress=request.progress)
+
+    made = derive(request.topology, request.collective, allgather, request.root)
+    return Made(made, "bfb", _certificate(request))
+
+
+def _by_expanding(request: Request) -> Made:
+    assert request.recipe is not None
+    return Made(request.recipe.build(request.collective, request.root), "expand")
+
+
+def _from_store(request: Request) -> Made:
+    assert request.recipe is not None
+    return Made(request.recipe.build(request.collective, request.root), "stored")
+
+
+def _by_synthesis(request: Request) -> Made:
+    """Search for the least bandwidth in as few steps as the diameter allows."""
+
+    def allgather(topology: Topology) -> Schedule:
+        found = synthesize(topology, diameter(topology), request.chunks or 1)
+        if found.schedule is None:
+            raise LinkstepError(f"no schedule was synthesized: {found.reason}")
+        return found.schedule
+
+    return Made(derive(request.topology, request.collective, allgather, request.root), "synthesized")
+
+
+def _no_recipe(request: Request) -> str | None:
+    if request.recipe is None:
+        return "needs a recipe: a topology alone does not say what it was expanded from"
+    if request.chunks is not None or request.size is not None:
+        return "takes neither chunks nor size: the recipe decides how shards are cut"
+    return None
+
+
+def _nothing_stored(request: Request) -> str | None:
+    is_stored = isinstance(request.recipe, Member) and not request.recipe.predict().is_bfb
+    return _no_recipe(request) or (None if is_stored else f"has nothing for {request.recipe}")
+
+
+def _no_sizes(request: Request) -> str | None:
+    return "takes no size: it searches for steps and bandwidth" if request.size is not None else None
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("bfb", "breadth-first broadcast", _by_bfb, lambda request: None),
+        Method("expand", "expanded from its base", _by_expanding, _no_recipe),
+        Method("stored", "from the store of schedules", _from_store, _nothing_stored),
+        Method("synthesized", "exact search (small topologies)", _by_synthesis, _no_sizes),
+    )
+}
+
+
+def _best(request: Request) -> Made:
+    """Choose between BFB and the recipe's own schedule: BFB if it is no worse in either part."""
+    recipe = request.recipe
+    if _no_recipe(request) is not None or recipe is None or recipe.predict().is_bfb:
+        return _by_bfb(request)
+    searched = sum((bfb_certificate(t, progress=request.progress).cost for t in request.gathered), Cost.zero())
+    if searched.is_within(recipe.cost_of(request.collective)):
+        return _by_bfb(request)
+    stored = _nothing_stored(request) is None
+    made = _from_store(request) if stored else _by_expanding(request)
+    return Made(made.schedule, made.method, _certificate(request))
+
+
+def schedule(
+    topology: Topology | Recipe | str,
+    collective: Collective | str = Collective.ALLGATHER,
+    *,
+    method: str = BEST,
+    chunks: int | None = None,
+    size: Number | None = None,
+    root: int = 0,
+    progress: Progress | None = None,
+) -> Made:
+    """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
+
+    ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says. ``chunks``
+    cuts every shard into exactly so many pieces; ``size``, the bytes in all, counts where links differ in latency.
+
+    >>> made = schedule("L(Paley(7))", "allreduce")
+    >>> made.schedule, made.method, made.cost
+    (<Schedule allreduce on L(Paley(7)): 924 rows, 6 steps, unit 3>, 'bfb', Cost(steps=6, bandwidth=Fraction(40, 21)))
+    """
+    if collective not in COLLECTIVES:
+        raise LinkstepError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
+    if method != BEST and method not in METHODS:
+        raise LinkstepError(f"method must be one of {', '.join((BEST, *METHODS))}, not {method!r}")
+    recipe = parse(topology) if isinstance(topology, str) else topology if isinstance(topology, Recipe) else None
+    graph = topology if isinstance(topology, Topology) else None
+    if graph is None:
+        assert recipe is not None
+        graph = recipe.topology()
+    request = Request(graph, Collective(collective), recipe, chunks, size, root, progress)
+    check_root(graph, root)
+    if method == BEST:
+        made = _best(request)
+    else:
+        why = METHODS[method].refuse(request)
+        if why is not None:
+            raise LinkstepError(f"method {method} {why}")
+        made = METHODS[method].make(request)
+    check(made.schedule)
+    return made
