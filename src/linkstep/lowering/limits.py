@@ -15,7 +15,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Topology
 from linkstep.lowering.targets import TARGETS, Target, target_named
-from linkstep.lowering.values import BlockProgram
+from linkstep.lowering.values import BlockProgram, Placement
 
 MAX_MOVES = 50_000_000
 """Chunks times the links they cross: ten million take minutes and gigabytes."""
@@ -135,10 +135,25 @@ def check_fits(
 
 def check_schedule_fits(target: Target, schedule: Schedule, proto: str, sizing: Sizing) -> None:
     """Do the same for a schedule, whose links are peers where it uses them."""
-    kind, topology = Collective(schedule.collective), schedule.topology
+    kind, topology = schedule.collective, schedule.topology
     _check_spelled(target, kind, proto)
     used = np.unique(schedule.link)
     _check(target, topology.num_nodes, _most_peers(topology.tail[used], topology.head[used]), kind, sizing)
+
+
+def least_excesses(placement: Placement, target: Target) -> Iterator[Excess]:
+    """Yield the limits that a placement exceeds before it has threadblocks: they need far longer to fill."""
+    topology = placement.schedule.topology
+    links = [m.link for m in placement.messages]
+    # An instruction sends, receives or does both, so a rank has no fewer than either.
+    busiest = max(int(np.bincount(ends[links]).max(initial=0)) for ends in (topology.tail, topology.head))
+    yield from exceeded(
+        [
+            ("chunks in a buffer", target.max_chunks, max(placement.num_chunks, *placement.sizes[0][:2])),
+            ("XML elements a rank reads", target.max_elements, 1 + placement.num_ranks + busiest),
+            ("channels", target.max_channels, placement.num_channels),
+        ]
+    )
 
 
 def excesses(program: BlockProgram, target: Target) -> Iterator[Excess]:

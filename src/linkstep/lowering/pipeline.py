@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.lowering.blocks import build_blocks
@@ -22,7 +21,7 @@ _FEWEST_GATHERED = 4
 _MOST_TRIED = 20_000
 """Messages up to which remedies are tried out: a few seconds for all of them."""
 _PASSES = 4
-"""Of an attempt: placing, following the flow, filling threadblocks, printing. Some formats need fewer."""
+"""Of an attempt, at most: placing, following the flow, filling threadblocks, printing."""
 
 
 @dataclass(frozen=True)
@@ -185,11 +184,11 @@ def lower(
         raise LinkstepError(f"{to} puts several pieces in one operation and has nothing to gather")
     options = Options(inplace, chunks, 1, instances)
     asked = _Asked(schedule, target, options, channels, FileOptions(proto, min_bytes, max_bytes), gather)
-    meter = Meter(progress, _PASSES if target.writer == "msccl" else _PASSES - 2)
+    meter = Meter(progress, _PASSES)
     attempt = _fit(asked, meter)
     if attempt.written is None or attempt.exceeded:
         why = "; ".join(str(excess) for excess in attempt.exceeded)
-        kind = Collective(schedule.collective)
-        raise LinkstepError(f"{kind} does not fit {to}: {why}; {_remedy(asked, attempt, meter)}")
+        raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {_remedy(asked, attempt, meter)}")
+    meter.finish()
     done = attempt.written
     return Lowered(done.text, target, done.placement, done.blocks, attempt.channels, done.window, done.scratch_chunks)

@@ -13,7 +13,6 @@ from math import gcd
 
 import numpy as np
 
-from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints
@@ -67,13 +66,13 @@ def shard_chunks(schedule: Schedule, options: Options) -> int:
 
 def num_chunks(schedule: Schedule, options: Options) -> int:
     """Return how many chunks the data M is cut into."""
-    shards = Collective(schedule.collective).num_shards(schedule.topology.num_nodes)
+    shards = schedule.collective.num_shards(schedule.topology.num_nodes)
     return shards * shard_chunks(schedule, options)
 
 
 def _reducing(schedule: Schedule) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which rows reduce; with both phases, those before the shard's node first sends it (as in ``check``)."""
-    collective = Collective(schedule.collective)
+    collective = schedule.collective
     if not (collective.reduces and collective.gathers):
         return np.full(schedule.num_rows, collective.reduces)
     first = np.full(schedule.topology.num_nodes, 2**15, np.int64)
@@ -87,7 +86,7 @@ class _Layout:
     """Where a rank keeps chunk c of shard v: in its input, as gathered from others, and as a partial sum."""
 
     def __init__(self, schedule: Schedule, inplace: bool, shard_chunks: int) -> None:
-        self.collective, self.inplace, self.width = Collective(schedule.collective), inplace, shard_chunks
+        self.collective, self.inplace, self.width = schedule.collective, inplace, shard_chunks
         self.gathers, self.reduces = self.collective.gathers, self.collective.reduces
         self.starts_with_shard = self.collective.starts_with_shard
         self.ends_with_shard = self.collective.ends_with_shard

@@ -24,6 +24,12 @@ class Meter:
         """Expect the passes of one more attempt."""
         self._expected = self._begun + self._per_attempt
 
+    def finish(self) -> None:
+        """Report that all is done, whatever was expected."""
+        if self._report is not None:
+            total = _PART * max(self._expected, self._begun)
+            self._report(total, total)
+
     def through(self, items: Iterable[_T], size: int) -> Iterator[_T]:
         """Yield the items of one pass, of which there are ``size``, and report now and then."""
         if self._report is None:

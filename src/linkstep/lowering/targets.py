@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from linkstep.core.collective import SCHEDULED, Collective
+from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import COLLECTIVES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class Target:
 
 def _spelled(reduce_scatter: str, *, reduce: bool = True) -> dict[Collective, str]:
     """Return the words of a GPU runtime: they differ in one, and not all of them reduce to a root."""
-    words = {c: c.value for c in SCHEDULED if reduce or c is not Collective.REDUCE}
+    words = {c: c.value for c in COLLECTIVES if reduce or c is not Collective.REDUCE}
     return words | {Collective.REDUCE_SCATTER: reduce_scatter}
 
 
@@ -146,7 +147,7 @@ TARGETS: dict[str, Target] = {
             note="CPU clusters, by an interpreter of docs/cpu-xml.md",
             writer="cpu",
             suffix=".xml",
-            collectives={c: c.value for c in SCHEDULED},
+            collectives={c: c.value for c in COLLECTIVES},
             splits=True,
             gather_bytes=512,
         ),

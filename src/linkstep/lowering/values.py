@@ -133,7 +133,7 @@ class Placement:
     @property
     def collective(self) -> Collective:
         """What the schedule does."""
-        return Collective(self.schedule.collective)
+        return self.schedule.collective
 
     @property
     def num_chunks(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from linkstep.core.collective import Collective
 from linkstep.lowering.blocks import build_blocks
-from linkstep.lowering.limits import excesses
+from linkstep.lowering.limits import excesses, least_excesses
 from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
 from linkstep.lowering.values import BlockProgram, BufferSizes, Instruction, Placement
@@ -72,6 +72,10 @@ def _xml(program: BlockProgram, target: Target, proto: str, window: Window, mete
 
 def write_msccl(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Written:
     """Return MSCCL XML in the target's dialect."""
+    hopeless = tuple(least_excesses(placement, target))
+    if hopeless:
+        window = window_of(options, target, most_scratch(placement.sizes), placement.num_chunks)
+        return Written("", placement, None, window, hopeless)
     program = build_blocks(placement, splits=target.splits, meter=meter)
     window = window_of(options, target, most_scratch(program.sizes), placement.num_chunks)
     exceeded = tuple(excesses(program, target))

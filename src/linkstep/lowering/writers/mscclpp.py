@@ -6,9 +6,9 @@ reductions of the step and meet at a second barrier.
 
 A put writes to another rank's memory, and that rank's input and output may be written only once its caller has handed
 them over. So a receiver sends a *handshake* signal when it starts, and the sender waits for it before its first put. At
-the first step that wait would cost a latency. Its messages therefore go without a handshake to scratch, which the caller
-does not own. In the next run they would overwrite that scratch, so the receiver *acknowledges* that it has read it, and
-the sender waits for the acknowledgement at the end of its run. Any other signal on the channel that comes early enough
+the first step that wait would cost a latency. Its messages therefore go without a handshake to scratch, which no caller
+owns. In the next run they would overwrite that scratch, so the receiver *acknowledges* that it has read it, and the
+sender waits for the acknowledgement at the end of its run. Any other signal on the channel that comes early enough
 serves as the handshake, and any later one as the acknowledgement.
 """
 
@@ -269,7 +269,7 @@ def _gpu_text(rank: int, gpu: _Gpu, sizes: BufferSizes) -> str:
 
 
 def _largest_message(placement: Placement) -> int:
-    """Return the most bytes for which all offsets fit: of output in an allgather, else of input, as the executor asks."""
+    """Return the most bytes for which all offsets fit: of output in an allgather, else of input, as executors ask."""
     sizes = placement.sizes[0]
     chunks = sizes.output if placement.collective.starts_with_shard else sizes.input
     return _OFFSETS * chunks // max(max(sizes) for sizes in placement.sizes)
