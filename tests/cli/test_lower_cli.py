@@ -13,7 +13,7 @@ from support import interpreters as runtimes
 
 LOWERED = """\
 K_{{2,2}}: allreduce, out of place, lowered to msccl and verified
-  runtime       microsoft/msccl, based on NCCL 2.12
+  runtime       microsoft/msccl, the first runtime of such files
   schedule      4 alpha + 3/2 M/B
   data in       8 chunks
   scratch       none

@@ -100,10 +100,8 @@ def _check(target: Target, num_ranks: int, num_peers: int, collective: Collectiv
     others = [t.name for t in TARGETS.values() if collective in t.collectives and not broken(t, sizing)]
     if others:
         advice.append(f"lower it to {' or '.join(others)}, which can take more")
-    why = "; ".join(str(excess) for excess in found)
-    raise LinkstepError(
-        f"{collective} does not fit {target.name}: {'; '.join([why, *[', or '.join(advice)] * bool(advice)])}"
-    )
+    why = "; ".join([*map(str, found), ", or ".join(advice) or "no runtime here can take it"])
+    raise LinkstepError(f"{collective} does not fit {target.name}: {why}")
 
 
 def check_fits(

@@ -49,7 +49,10 @@ class Target:
     max_blocks: int | None = None
     """Threadblocks of a rank."""
     max_channels: int = 1024
-    """Channels between two ranks. The default is our own, so that a slip of the keyboard is not hours of work."""
+    """Channels between two ranks; in MSCCL++ those of a rank to all its peers together.
+
+    The default is our own, so that a mistyped number is not hours of work.
+    """
     max_peers: int | None = None
     """Ranks that one rank sends to, and ranks that it receives from."""
     max_elements: int | None = None
@@ -87,7 +90,7 @@ TARGETS: dict[str, Target] = {
         ),
         Target(
             name="msccl",
-            note="microsoft/msccl, based on NCCL 2.12",
+            note="microsoft/msccl, the first runtime of such files",
             writer="msccl",
             suffix=".xml",
             collectives=_spelled("reduce_scatter"),
@@ -107,7 +110,7 @@ TARGETS: dict[str, Target] = {
         ),
         Target(
             name="msccl-azure",
-            note="Azure/msccl-executor-nccl, the executor that works beside NCCL",
+            note="Azure/msccl-executor-nccl, Azure's executor of such files",
             writer="msccl",
             suffix=".xml",
             collectives=_spelled("reducescatter"),
