@@ -11,8 +11,8 @@ import support
 from linkstep.costs import Fabric
 from linkstep.pictures.style import save_figure
 from linkstep.pictures.timeline import busy_links, draw_timeline, save_timeline, timeline_size
+from linkstep.programs import read_program
 from linkstep.simulation import Simulation, simulate, simulate_schedule, used_links
-from linkstep.verification import events_of
 from support.pictures import overlapping, texts
 
 PROGRAMS = Path(support.__file__).parent / "programs"
@@ -26,14 +26,14 @@ def run(recipe, collective="allreduce", to="msccl"):
 @pytest.fixture(scope="module")
 def many():
     """A simulation of 1024 links, made by hand: link e is busy for a round of e mod 8 + 1 microseconds, then again."""
-    events = events_of((PROGRAMS / "ring-allreduce.cpu.xml").read_text())
+    program = read_program((PROGRAMS / "ring-allreduce.cpu.xml").read_text())
     topology = linkstep.parse("C(256,{11,12})").topology()
     link = np.repeat(np.arange(1024), 2)
     busy = (link % 8 + 1) * 1e-6
     start = np.tile([0.0, 10e-6], 1024)
     none = np.zeros(0)
     return Simulation(
-        events=events, topology=topology, time=20e-6, start=none, end=none, sent_event=np.zeros(2048, int),
+        program=program, topology=topology, time=20e-6, start=none, end=none, sent_event=np.zeros(2048, int),
         sent_link=link, sent_round=np.tile([1, 2], 1024), sent_start=start, sent_end=start + busy, predicted=20e-6,
     )  # fmt: skip
 
@@ -48,9 +48,9 @@ def test_few_links_all_have_rows(tmp_path):
 
 
 def test_a_file_of_no_size(tmp_path):
-    events = events_of((PROGRAMS / "ring-allreduce.cpu.xml").read_text())
-    topology = used_links(events)
-    done = simulate(events, topology, Fabric.of("10us", "100Gbps", topology.degree), "0B")
+    program = read_program((PROGRAMS / "ring-allreduce.cpu.xml").read_text())
+    topology = used_links(program)
+    done = simulate(program, topology, Fabric.of("10us", "100Gbps", topology.degree), "0B")
     save_figure(lambda axes: draw_timeline(done, axes, "a file"), tmp_path / "u.svg")
     assert any(text.startswith("a file: allreduce for cpu") for text in texts(tmp_path / "u.svg"))
 
