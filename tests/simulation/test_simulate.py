@@ -17,7 +17,7 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Fabric, cost_of, time_of
 from linkstep.lowering import TARGETS, lower
-from linkstep.pictures.timeline import draw_timeline, link_spans
+from linkstep.pictures.timeline import link_spans
 from linkstep.programs import read_program
 from linkstep.simulation import (
     bound_time,
@@ -396,16 +396,3 @@ def agrees_with_twin(program, topology, chunk, alpha, instruction):
     done = simulate(program, topology, fabric, chunk * program.chunks, instruction_time=f"{instruction}s")
     assert done.start.tolist() == pytest.approx([float(start[e]) for e in range(len(start))], abs=1e-9)
     assert done.end.tolist() == pytest.approx([float(end[e]) for e in range(len(end))], abs=1e-9)
-
-
-def test_timeline(tmp_path):
-    from linkstep.pictures.frontier import save_figure
-
-    done = run("K_{2,2}")
-    save_figure(lambda axes: draw_timeline(done, axes), tmp_path / "t.svg")
-    drawn = (tmp_path / "t.svg").read_text()
-    assert "K_{2,2}: allreduce for msccl, 4 rounds by colour" in drawn
-    assert "0 to 2" in drawn and "idle, with more to carry" in drawn and "what the schedule costs" in drawn
-    many = run_text((PROGRAMS / "ring-allreduce.cpu.xml").read_text(), "0B")
-    save_figure(lambda axes: draw_timeline(many, axes, "a file"), tmp_path / "u.svg")
-    assert "a file: allreduce for cpu" in (tmp_path / "u.svg").read_text()

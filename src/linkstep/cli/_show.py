@@ -155,25 +155,17 @@ def _oddities(facts: dict[str, Any]) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
-def _labels(given: Given, node: int) -> dict[int, str]:
-    """Return, for each link that carries the node's shard, the steps at which it does and how much if not all."""
-    if not 0 <= node < given.topology.num_nodes:
-        raise LinkstepError(f"--broadcast must be a node in [0, {given.topology.num_nodes}), not {node}")
+def _draw(given: Given, path: Path, broadcast: int | None) -> None:
+    from linkstep.pictures.broadcast import draw_broadcast
+    from linkstep.pictures.topology import draw_topology
+
+    if broadcast is None:
+        draw_topology(given.topology, path)
+        return
+    if not 0 <= broadcast < given.topology.num_nodes:
+        raise LinkstepError(f"--broadcast must be a node in [0, {given.topology.num_nodes}), not {broadcast}")
     schedule = given.schedule or (given.recipe.build() if given.recipe else bfb_allgather(given.topology))
-    rows = np.flatnonzero(schedule.source == node)
-    carried: dict[tuple[int, int], int] = {}
-    for link, step, size in zip(
-        schedule.link[rows].tolist(),
-        schedule.step[rows].tolist(),
-        (schedule.hi - schedule.lo)[rows].tolist(),
-        strict=True,
-    ):
-        carried[link, step] = carried.get((link, step), 0) + size
-    labels: dict[int, list[str]] = {}
-    for (link, step), size in sorted(carried.items()):
-        part = "" if size == schedule.unit else f" ({Fraction(size, schedule.unit)})"
-        labels.setdefault(link, []).append(f"{step}{part}")
-    return {link: ", ".join(parts) for link, parts in labels.items()}
+    draw_broadcast(schedule, path, broadcast)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -182,10 +174,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.broadcast is not None and not args.draw:
         raise LinkstepError("--broadcast labels a picture: give --draw too")
     if args.draw:
-        from linkstep.pictures.topology import draw_topology
-
-        labels = None if args.broadcast is None else _labels(given, args.broadcast)
-        draw_topology(given.topology, args.draw, labels, args.broadcast)
+        _draw(given, args.draw, args.broadcast)
     if args.json:
         print_json(facts)
         return 0

@@ -14,7 +14,7 @@ from linkstep._kernels.bfb_flow import _place, _rows, _tally
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import ROW_COLUMNS, Schedule
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number, parse_size
+from linkstep.core.units import Number, check_count, parse_size
 from linkstep.methods.bfb.cost import bfb_certificate
 from linkstep.methods.bfb.problems import Block, Links, Progress, for_each_block
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
@@ -71,16 +71,17 @@ def bfb_allgather(
     >>> bfb_allgather(ring)
     <Schedule allgather on N=4: 16 rows, 2 steps, unit 2>
     """
-    if chunks is not None and not 1 <= chunks <= MAX_CHUNKS:
-        raise ScheduleError(f"chunks must lie in [1, {MAX_CHUNKS}], not {chunks}")
+    if chunks is not None:
+        chunks = check_count("chunks", chunks, 1, MAX_CHUNKS)
+    total = None if size is None else parse_size(size)
     links = Links.of(topology)
     certificate = bfb_certificate(topology)
     if topology.num_nodes == 1:
         return Schedule.from_columns(topology, 1, [], [], [], [], [])
     fastest = int(links.weight.max())
     loads = [step.load / fastest for step in certificate.steps]  # per unit of weight
-    if topology.alpha is not None and size is not None:
-        caps = Capacities(*grid_capacities(topology, links, chunks or 64, parse_size(size)))
+    if topology.alpha is not None and total is not None:
+        caps = Capacities(*grid_capacities(topology, links, chunks or 64, total))
     elif chunks is None:
         caps = _exact(loads, links)
         if caps.unit > MAX_UNIT:
