@@ -26,6 +26,7 @@ from linkstep.costs import cost_of
 from linkstep.files import SUFFIXES, write_atomically
 from linkstep.files.disk import to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
+from linkstep.lowering.progress import Progress
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,13 +79,13 @@ def _check_output(name: str, target: Target) -> None:
         raise FileError(f"{name}: cannot be written: {(error.strerror or str(error)).lower()}") from None
 
 
-def _verify(lowered: Lowered) -> None:
-    """Raise if the verifier, which knows nothing of how the file was made, refutes it."""
+def _verify(lowered: Lowered, progress: Progress) -> None:
+    """Raise unless the verifier, which knows nothing of how the file was made, proves it."""
     from linkstep.verification import verify_text
 
-    errors = verify_text(lowered.text, lowered.target.name).errors
-    if errors:  # a bug of ours: better no file than a wrong one
-        raise LinkstepError(f"not written, the verifier refutes it ({errors[0]}): please report this")
+    report = verify_text(lowered.text, lowered.target.name, progress=progress)
+    if not report.is_verified:  # a bug of ours: better no file than a wrong one
+        raise LinkstepError(f"not written, it is {report.status} ({report.findings[0]}): please report this")
 
 
 def _environment(target: Target, path: Path) -> str | None:
@@ -151,9 +152,7 @@ def _lower(args: argparse.Namespace) -> Lowered:
 def _run(args: argparse.Namespace) -> int:
     lowered = _lower(args)
     with progress_bar("verify", " parts") as bar:
-        bar(0, 1)
-        _verify(lowered)
-        bar(1, 1)
+        _verify(lowered, bar)
     write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
     facts = _facts(lowered, args)
     if facts["scratch_at_start"] and facts["scratch_bytes"] > MAX_SCRATCH:
