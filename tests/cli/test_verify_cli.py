@@ -124,3 +124,12 @@ def test_progress_is_shown_where_verification_takes_long(run, monkeypatch):
     assert run(RING, "--dialect", "msccl")[0] == 0
     assert [done for done, _ in told] == list(range(1, len(told) + 1))
     assert all(done <= total for done, total in told) and told[-1][0] == told[-1][1] and len(told) > 4
+
+
+def test_lower_writes_nothing_that_cannot_be_verified(capsys, tmp_path, monkeypatch):
+    from linkstep.verification import results
+
+    monkeypatch.setattr(results, "MAX_WORDS", 8)
+    assert main(["lower", "K_4", "--to", "msccl", "-o", str(tmp_path / "a.xml")]) == 2
+    assert capsys.readouterr().err.startswith("linkstep: not written: it cannot be verified: ")
+    assert not list(tmp_path.iterdir())
