@@ -79,25 +79,15 @@ def _check_output(name: str, target: Target) -> None:
         raise FileError(f"{name}: cannot be written: {(error.strerror or str(error)).lower()}") from None
 
 
-<<<<<<< HEAD
 def _verify(lowered: Lowered, progress: Progress) -> None:
-    """Raise unless the verifier, which knows nothing of how the file was made, proves it."""
-    from linkstep.verification import verify_text
-
-    report = verify_text(lowered.text, lowered.target.name, progress=progress)
-    if not report.is_verified:  # a bug of ours: better no file than a wrong one
-        raise LinkstepError(f"not written, it is {report.status} ({report.findings[0]}): please report this")
-=======
-def _verify(lowered: Lowered) -> None:
     """Raise unless the verifier, which knows nothing of how the file was made, proves it right."""
     from linkstep.verification import verify_text
 
-    report = verify_text(lowered.text, lowered.target.name)
+    report = verify_text(lowered.text, lowered.target.name, progress=progress)
     if report.errors:  # a bug of ours: better no file than a wrong one
         raise LinkstepError(f"not written, the verifier refutes it ({report.errors[0]}): please report this")
     if not report.is_verified:
         raise LinkstepError(f"not written: it {report.unknowns[0].message}")
->>>>>>> h1
 
 
 def _environment(target: Target, path: Path) -> str | None:
