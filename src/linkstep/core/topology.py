@@ -22,6 +22,7 @@ Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
 MAX_NODES = 2**31 - 1
+_MANY_NAMES = 10_000  # comparing a misspelt name with more would take longer than it helps
 
 
 def frozen(values: ArrayLike, dtype: type, what: str) -> NDArray[Any]:
@@ -62,6 +63,12 @@ def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
     np.cumsum(np.bincount(sorted_ids, minlength=num_nodes), out=ptr[1:])
     ptr.flags.writeable = False
     return ptr
+
+
+def _is_sorted(tail: Ids, head: Ids) -> bool:
+    """Whether links are in order already, as families build them: sorting 20 million takes seconds."""
+    same = tail[1:] == tail[:-1]
+    return bool(((tail[1:] > tail[:-1]) | (same & (head[1:] >= head[:-1]))).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +129,19 @@ class Topology:
             if column.size and column.min() < least:
                 raise TopologyError(f"link {column.argmin()}: {what} must be at least {least}, not {column.min()}")
             given[what] = column
-        order = np.lexsort((*given.values(), heads, tails))
-        for what in given:
-            given[what] = frozen(given[what][order], np.int64, what)
-        tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
+        if given or not _is_sorted(tails, heads):
+            order = np.lexsort((*given.values(), heads, tails))
+            given = {what: frozen(column[order], np.int64, what) for what, column in given.items()}
+            tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
         names = None if labels is None else checked_labels(labels, int(num_nodes))
         return cls(
             int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"), labels=names
         )  # fmt: skip
 
     def called(self, node: int) -> str:
-        """Return what to call a node in a message: its label, or ``node 7`` where hosts have no names."""
-        return f"node {node}" if self.labels is None else self.labels[node]
+        """Return what to call a node in a message: its label, or ``node 7`` where it has only a number."""
+        label = self.host(node)
+        return f"node {label}" if label.isdecimal() else label
 
     def host(self, node: int) -> str:
         """Return a node's label, or its number as text: what tables, files and pictures show."""
@@ -144,20 +152,21 @@ class Topology:
         return {label: node for node, label in enumerate(self.labels or ())}
 
     def node_named(self, text: str) -> int:
-        """Return the node with this label, or with this number.
+        """Return the node with this label, or with this number if no label is a number.
 
         >>> Topology.from_links(2, [0, 1], [1, 0], labels=["rack2-07", "rack2-08"]).node_named("rack2-08")
         1
         """
         if text in self._number_of:
             return self._number_of[text]
-        if text.isascii() and text.isdecimal() and int(text) < self.num_nodes:
-            return int(text)
-        hosts = f"a number below {self.num_nodes}"
-        if self.labels is not None:
-            close = get_close_matches(text, self.labels, 1)
-            hosts = f"{'did you mean ' + repr(close[0]) + '?' if close else 'the first is ' + repr(self.labels[0])}"
-        raise TopologyError(f"no host is called {text!r}: {hosts}")
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else self.num_nodes
+        if number < self.num_nodes and not any(label.isdecimal() for label in self._number_of):
+            return number
+        if self.labels is None:
+            raise TopologyError(f"no host is called {text!r}: hosts are the numbers 0 to {self.num_nodes - 1}")
+        close = get_close_matches(text, self.labels, 1) if self.num_nodes <= _MANY_NAMES else []
+        hint = f"did you mean {close[0]!r}?" if close else f"the first is {self.labels[0]!r}"
+        raise TopologyError(f"no host is called {text!r}: {hint}")
 
     @cached_property
     def derived(self) -> dict[Hashable, Any]:
@@ -208,6 +217,10 @@ class Topology:
     @cached_property
     def is_bidirectional(self) -> bool:
         """Whether each link has a partner the other way (as many u to w as w to u), alike in its columns."""
+        if self.bandwidth is None and self.alpha is None:
+            there = self.tail.astype(np.int64) * self.num_nodes + self.head
+            back = self.head.astype(np.int64) * self.num_nodes + self.tail
+            return bool(np.array_equal(there, np.sort(back)))
         return self._turned() == self
 
     @property
