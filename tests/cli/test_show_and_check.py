@@ -1,13 +1,17 @@
 """``show``, ``check``, ``schedule``, ``wire``, ``convert``: times, bounds, names of files, what is too much work."""
 
+import io
 import json
+import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import linkstep
-from linkstep.cli import main
+from linkstep.cli import _common, main
+from linkstep.cli._common import busy
 from linkstep.core.topology import Topology
 from linkstep.costs import distance_flow_bound
 from linkstep.files import save
@@ -119,3 +123,28 @@ def test_show_of_large_graphs_of_unlike_nodes(capsys, tmp_path, monkeypatch):
     assert (code, err) == (0, "")
     unknown = {"vertex_transitive": None}
     assert json.loads(out) == json.loads(expected[1]) | unknown
+
+
+# Long work
+
+
+@pytest.mark.parametrize(("is_terminal", "said"), [(True, "linkstep: counting sheep ..."), (False, "")])
+def test_long_work_says_what_it_is(monkeypatch, is_terminal, said):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return is_terminal
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(_common, "PATIENCE", 0.0)
+    with busy("counting sheep"):
+        deadline = time.monotonic() + 30
+        while is_terminal and not terminal.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert terminal.getvalue() == said
+    assert terminal.getvalue().split("\r")[-1] == ""
+    monkeypatch.setattr(_common, "PATIENCE", 1000.0)
+    quick = terminal.getvalue()
+    with busy("nothing much"):
+        pass
+    assert terminal.getvalue() == quick

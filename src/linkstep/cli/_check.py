@@ -15,6 +15,7 @@ from linkstep.cli._common import (
     Command,
     add_fabric,
     add_json,
+    busy,
     exists,
     fabric_of,
     fabric_text,
@@ -52,11 +53,13 @@ def _run(args: argparse.Namespace) -> int:
     fabric_of(args, 1)
     parse_size(args.size)
     _refuse_programs(args.file)
-    schedule = load_schedule(args.file)
+    with busy(f"reading {args.file}"):
+        schedule = load_schedule(args.file)
     collective = Collective(args.collective or schedule.collective)
     facts: dict[str, Any] = {"file": args.file, "collective": collective, "rows": schedule.num_rows}
     try:
-        CHECKS[collective](schedule)
+        with busy("following every chunk"):
+            CHECKS[collective](schedule)
     except ScheduleError as error:
         if args.json:
             print_json(facts | {"valid": False, "witness": str(error), "row": error.row})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -29,6 +31,8 @@ DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
 BANDWIDTH = "100Gbps"
 SIZE = "1MB"
+PATIENCE = 2.0
+"""Seconds after which a command that is still at work says at what."""
 MAX_ROWS = 2**30 // 5
 """The most rows that a file holds; an allgather has at least N (N - 1)."""
 
@@ -43,6 +47,30 @@ class Command:
     example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say on a terminal what is going on once it has taken two seconds; for work that reports no progress itself."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    said = threading.Event()
+
+    def say() -> None:
+        said.set()
+        print(f"linkstep: {what} ...", end="", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said.is_set():
+            print(f"\r{' ' * (len(what) + 14)}\r", end="", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
@@ -73,7 +101,8 @@ def read(text: str, args: argparse.Namespace | None = None, *, bandwidth: str | 
     The options of ``add_names`` and ``add_faults`` in ``args`` are heeded. ``bandwidth`` is B of a node, for links that
     a fault makes differ; by default that of ``--bandwidth``.
     """
-    given = _read(text)
+    with busy("reading the topology"):
+        given = _read(text)
     names, faults = getattr(args, "names", None), tuple(getattr(args, "faults", None) or ())
     if names is not None:
         topology = given.topology.with_labels(_names(names, given.topology.num_nodes))
@@ -86,7 +115,8 @@ def read(text: str, args: argparse.Namespace | None = None, *, bandwidth: str | 
             f"{text} holds a schedule, which is for its own topology: give faults with a recipe or a topology"
         )
     rate = parse_bandwidth(bandwidth or getattr(args, "bandwidth", None) or BANDWIDTH)
-    left = apply(given.topology, faults, rate / max(given.topology.degree, 1))
+    with busy("applying faults"):
+        left = apply(given.topology, faults, rate / max(given.topology.degree, 1))
     return Given(left, faults=faults, whole=given)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._common import Command, add_bandwidth, add_faults, add_names, read
+from linkstep.cli._common import Command, add_bandwidth, add_faults, add_names, busy, read
 from linkstep.core.topology import Topology
 from linkstep.files import SUFFIXES, check_savable, save
 
@@ -22,7 +22,8 @@ def _run(args: argparse.Namespace) -> int:
     check_savable(Topology, args.output)
     given = read(args.input, args)
     thing = given.schedule or given.topology
-    save(thing, args.output)
+    with busy(f"writing {args.output}"):
+        save(thing, args.output)
     print(f"wrote {args.output}: {thing!r}")
     return 0
 

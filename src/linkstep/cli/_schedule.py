@@ -13,6 +13,7 @@ from linkstep.cli._common import (
     add_fabric,
     add_faults,
     add_json,
+    busy,
     fabric_of,
     print_fields,
     print_json,
@@ -59,7 +60,8 @@ def _run(args: argparse.Namespace) -> int:
         raise LinkstepError(f"{args.topology} holds a schedule already: `linkstep check` proves it and costs it")
     made = _make(given, args)
     if args.output is not None:
-        save(made.schedule, args.output)
+        with busy(f"writing {args.output}"):
+            save(made.schedule, args.output)
     facts = _facts(made, args) | {
         "faults": [str(fault) for fault in given.faults],
         "without_faults": None if given.whole is None else _before(_make(given.whole, args), args),

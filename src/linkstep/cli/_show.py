@@ -17,6 +17,7 @@ from linkstep.cli._common import (
     add_fabric,
     add_faults,
     add_json,
+    busy,
     fabric_on,
     fabric_text,
     print_fields,
@@ -80,8 +81,10 @@ def _profiles(topology: Topology, nodes: Ints, progress: Progress) -> Ints:
 def describe(given: Given, args: argparse.Namespace) -> dict[str, Any]:
     """Return everything ``show`` knows, as JSON-able values; None where it was not determined."""
     topology, recipe = given.topology, given.recipe
-    check_connected(topology)
-    nodes, weights = _representatives(topology, recipe.is_vertex_transitive if recipe else None)
+    with busy("looking for symmetries"):
+        check_connected(topology)
+        nodes, weights = _representatives(topology, recipe.is_vertex_transitive if recipe else None)
+        reverse_symmetric = _reverse_symmetric(given)
     transitive = True if nodes.size == 1 else None if topology.num_nodes > LARGE else False
     with progress_bar("distances") as bar:
         profiles = _profiles(topology, nodes, bar)
@@ -101,7 +104,7 @@ def describe(given: Given, args: argparse.Namespace) -> dict[str, Any]:
         "parallel_links": topology.num_parallel,
         "bidirectional": topology.is_bidirectional,
         "vertex_transitive": transitive,
-        "reverse_symmetric": _reverse_symmetric(given),
+        "reverse_symmetric": reverse_symmetric,
         "diameter": profiles.shape[1] - 1,
         "nodes_by_distance": profiles[0] if alike else None,
         "mean_nodes_by_distance": [Fraction(int(x), n) for x in (profiles * weights[:, None]).sum(axis=0)],

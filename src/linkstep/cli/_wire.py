@@ -16,6 +16,7 @@ from linkstep.cli._common import (
     add_faults,
     add_json,
     add_names,
+    busy,
     print_json,
     print_table,
     read,
@@ -91,7 +92,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.output is not None:
         _check_output(args.output)
     topology = read(args.topology, args).topology
-    cabling = plan_cables(topology)
+    with busy("planning cables"):
+        cabling = plan_cables(topology)
     columns, rows = COLUMNS, _rows(cabling, topology)
     if args.cross_connects:
         columns, rows = ("input", "output"), [(str(a), str(b)) for a, b in cabling.cross_connects()]

@@ -65,10 +65,9 @@ def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
     return ptr
 
 
-def _is_sorted(tail: Ids, head: Ids) -> bool:
-    """Whether links are in order already, as families build them: sorting 20 million takes seconds."""
-    same = tail[1:] == tail[:-1]
-    return bool(((tail[1:] > tail[:-1]) | (same & (head[1:] >= head[:-1]))).all())
+def _keys(tail: Ids, head: Ids, num_nodes: int) -> Ints:
+    """Return a number for each link; they are in order of (tail, head)."""
+    return tail.astype(np.int64) * num_nodes + head
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +128,13 @@ class Topology:
             if column.size and column.min() < least:
                 raise TopologyError(f"link {column.argmin()}: {what} must be at least {least}, not {column.min()}")
             given[what] = column
-        if given or not _is_sorted(tails, heads):
+        if given:
             order = np.lexsort((*given.values(), heads, tails))
             given = {what: frozen(column[order], np.int64, what) for what, column in given.items()}
             tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
+        else:
+            keys = np.sort(_keys(tails, heads, num_nodes))  # several times faster than an order of links
+            tails, heads = (frozen(ids, np.int32, "links") for ids in np.divmod(keys, num_nodes))
         names = None if labels is None else checked_labels(labels, int(num_nodes))
         return cls(
             int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"), labels=names
@@ -218,8 +220,7 @@ class Topology:
     def is_bidirectional(self) -> bool:
         """Whether each link has a partner the other way (as many u to w as w to u), alike in its columns."""
         if self.bandwidth is None and self.alpha is None:
-            there = self.tail.astype(np.int64) * self.num_nodes + self.head
-            back = self.head.astype(np.int64) * self.num_nodes + self.tail
+            there, back = (_keys(*ends, self.num_nodes) for ends in ((self.tail, self.head), (self.head, self.tail)))
             return bool(np.array_equal(there, np.sort(back)))
         return self._turned() == self
 
