@@ -1,5 +1,6 @@
 """Topologies: the door, the views, distances."""
 
+import base64
 import dataclasses
 from collections import Counter
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep._kernels.graph import _distance_profiles, _distances
+from linkstep.core import notebook
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.schedule import Schedule
 from linkstep.core.topology import (
     MAX_NODES,
     Topology,
@@ -327,6 +330,43 @@ def test_equality_ignores_the_name_and_nothing_else():
 def test_repr():
     assert repr(topology_of(3, [(0, 1), (0, 2)], "fork")) == "<Topology 'fork' N=3 d=2 links=2>"
     assert repr(ring(3)) == "<Topology N=3 d=1 links=3>"
+
+
+# In a notebook
+
+
+def test_notebooks_show_a_table(monkeypatch):
+    import linkstep.pictures.topology as pictures
+
+    monkeypatch.setattr(pictures, "topology_svg", lambda topology: f"<svg>{topology.num_nodes}</svg>", raising=False)
+    named = topology_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)], "<b>&").with_labels(["<i>", "b", "c", "d"])
+    table, picture = named._repr_html_().split("<img ")
+    assert table == (
+        "<table><caption>&lt;b&gt;&amp;</caption><tr><th>N</th><td>4</td></tr><tr><th>d</th><td>1</td></tr>"
+        "<tr><th>links</th><td>4</td></tr><tr><th>hosts</th><td>&lt;i&gt;, b, c, ...</td></tr></table>"
+    )
+    assert named._repr_svg_() == "<svg>4</svg>"
+    assert base64.b64decode(picture.split(",")[1].removesuffix('">')) == b"<svg>4</svg>"
+    assert ring(64)._repr_svg_() == "<svg>64</svg>"
+    assert ring(65)._repr_svg_() is None
+
+
+def test_notebooks_do_without_matplotlib(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(notebook, "import_module", missing)
+    assert ring(3)._repr_svg_() is None
+    assert ring(3)._repr_html_().endswith("<tr><th>links</th><td>3</td></tr></table>")
+
+
+def test_notebooks_show_a_schedule():
+    schedule = Schedule.from_columns(ring(2), 1, [0, 1], [0, 0], [1, 1], [0, 1], [1, 1])
+    assert schedule._repr_html_() == (
+        "<table><caption>allgather schedule</caption><tr><th>topology</th><td>unnamed, N=2, d=1</td></tr>"
+        "<tr><th>cost</th><td>1 alpha + 1/2 M/B</td></tr><tr><th>chunks a shard</th><td>1</td></tr>"
+        "<tr><th>rows</th><td>2</td></tr></table>"
+    )
 
 
 # Distances

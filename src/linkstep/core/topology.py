@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkstep._kernels.graph import _distance_profiles, _distances
 from linkstep.core.errors import TopologyError
+from linkstep.core.notebook import html_picture, html_table, svg_of
 
 Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]
@@ -360,6 +361,15 @@ class Topology:
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
         return f"<Topology{name} N={self.num_nodes} d={self.degree} links={self.num_links}>"
+
+    def _repr_html_(self) -> str:
+        fields: list[tuple[str, object]] = [("N", self.num_nodes), ("d", self.degree), ("links", self.num_links)]
+        if self.labels is not None:
+            fields.append(("hosts", ", ".join(self.labels[:3]) + (", ..." if self.num_nodes > 3 else "")))
+        return html_table(self.name or "topology", fields) + html_picture(self._repr_svg_())
+
+    def _repr_svg_(self) -> str | None:
+        return svg_of(self)
 
 
 def _check_node(topology: Topology, node: int, what: str) -> None:
