@@ -151,7 +151,9 @@ def test_slow_links_take_the_rate_of_the_option(capsys, here):
 
 
 def test_wire_with_faults(capsys, here):
-    cables = facts(capsys, "wire", "pod.csv", "--down", "dog", "--cut", "ant,bee")["cables"]
+    plan = facts(capsys, "wire", "pod.csv", "--down", "dog", "--cut", "ant,bee")
+    assert (plan["faults"], plan["hosts"]) == (["down dog", "cut ant,bee"], ["ant", "bee", "cat"])
+    cables = plan["cables"]
     assert [(c["from"], c["to"]) for c in cables] == [("ant", "cat"), ("bee", "cat")]
     cables = facts(capsys, "wire", "K_4", "--down", "1")["cables"]
     assert [(c["from"], c["to"]) for c in cables] == [("0", "2"), ("0", "3"), ("2", "3")]

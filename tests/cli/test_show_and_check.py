@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from linkstep.cli._common import busy
 from linkstep.core.topology import Topology
 from linkstep.costs import distance_flow_bound
 from linkstep.files import save
+from support import reference
+from support.strategies import pairs
 
 CATALOG = Path(linkstep.__file__).parent / "data" / "catalog" / "d3.csv"
 
@@ -48,6 +51,10 @@ def test_one_bound_on_all_to_all(capsys, recipe):
     _, out, _ = run(capsys, "show", recipe, "--json")
     topology = linkstep.parse(recipe).topology()
     assert Fraction(json.loads(out)["all_to_all_bound"]) == distance_flow_bound(topology)
+    dist = reference.all_distances(topology.num_nodes, pairs(topology))
+    carrying = topology.num_links - topology.num_self_loops
+    assert distance_flow_bound(topology) == Fraction(carrying, sum(map(sum, dist)))
+    assert distance_flow_bound(replace(topology, vertex_transitive=False)) == distance_flow_bound(topology)
 
 
 def test_the_bound_counts_slow_links_in_part(capsys, tmp_path):

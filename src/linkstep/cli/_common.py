@@ -20,7 +20,7 @@ from linkstep.core.faults import KINDS, Fault, apply, format_rate
 from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import format_time, parse_bandwidth
+from linkstep.core.units import parse_bandwidth
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, time_of
 from linkstep.files import SUFFIXES, load
@@ -266,11 +266,6 @@ def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     if topology.bandwidth is not None:
         rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
     return f"{alpha}, {rates}"
-
-
-def time_field(size: str, seconds: Fraction | float, topology: Topology, args: argparse.Namespace) -> tuple[str, str]:
-    """Return the line that says how long ``size`` bytes take."""
-    return f"time for {size}", f"{format_time(seconds)} ({fabric_text(topology, args)})"
 
 
 def check_rows(topology: Topology, collective: str) -> None:

@@ -15,16 +15,15 @@ from linkstep.cli._common import (
     add_json,
     busy,
     fabric_of,
+    fabric_text,
     print_fields,
     print_json,
     read,
     schedule_of,
     seconds_of,
-    time_field,
 )
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology
 from linkstep.core.units import format_time
 from linkstep.costs import Cost, lower_bound
 from linkstep.files import check_savable, save
@@ -69,7 +68,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
     else:
-        _print(args.topology, facts, made.schedule.topology, args)
+        _print(args.topology, facts)
     return 0
 
 
@@ -101,6 +100,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "size": args.size or SIZE,
         "alpha": args.alpha,
         "node_bandwidth": args.bandwidth,
+        "fabric": fabric_text(topology, args),
         "unit": schedule.unit,
         "rows": schedule.num_rows,
         "moore_bound": bound.steps,
@@ -114,7 +114,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(name: str, facts: dict[str, Any], topology: Topology, args: argparse.Namespace) -> None:
+def _print(name: str, facts: dict[str, Any]) -> None:
     print(f"{facts['recipe'] or name}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
     moore = "Moore-optimal" if facts["moore_optimal"] else f"not Moore-optimal (bound {facts['moore_bound']})"
     fields = [
@@ -126,7 +126,7 @@ def _print(name: str, facts: dict[str, Any], topology: Topology, args: argparse.
         fields.append(("bandwidth-optimal", reached))
     if facts["limited_by"]:
         fields.append(("  limited by", facts["limited_by"]))
-    fields.append(time_field(facts["size"], facts["seconds"], topology, args))
+    fields.append((f"time for {facts['size']}", f"{format_time(facts['seconds'])} ({facts['fabric']})"))
     fields += [("chunks a shard", str(facts["unit"])), ("rows", str(facts["rows"]))]
     if facts["faults"]:
         before = facts["without_faults"]

@@ -114,7 +114,7 @@ def describe(given: Given, args: argparse.Namespace) -> dict[str, Any]:
         "bandwidth_bound": bandwidth_bound(n),
     }
     with progress_bar("costs") as bar:
-        facts["bfb"] = _bfb(topology, args, bar)
+        facts["bfb"] = _bfb(given, args, bar, alike=bool(reverse_symmetric))
     if n > 1:
         facts["all_to_all_bound"] = distance_flow_bound(topology, total)
         facts["all_to_all_bound_any"] = all_to_all_bound(n, d)
@@ -122,15 +122,18 @@ def describe(given: Given, args: argparse.Namespace) -> dict[str, Any]:
     return facts
 
 
-def _bfb(topology: Topology, args: argparse.Namespace, progress: Progress) -> dict[str, Any] | None:
-    """Return the best BFB costs, what limits them and the times; None where that would take long."""
+def _bfb(given: Given, args: argparse.Namespace, progress: Progress, *, alike: bool) -> dict[str, Any] | None:
+    """Return the best BFB costs, what limits them and the times; None where that would take long.
+
+    ``alike``: the transpose is known to look the same, so that a reduce-scatter costs what an allgather does.
+    """
+    topology = given.topology
     few = topology.vertex_transitive or topology.num_nodes * topology.num_links <= MANY
     if not few or topology.num_nodes == 1 or np.diff(topology.in_ptr).max() > MAX_DEGREE:
         return None
     certificate = bfb_certificate(topology, progress=progress)
     cost = certificate.cost
-    turned = topology if topology.is_bidirectional else topology.transpose()
-    both = bfb_certificate(turned, progress=progress).cost + cost
+    both = cost + (cost if alike else bfb_certificate(topology.transpose(), progress=progress).cost)
     fabric = fabric_on(topology, args)
     return {
         "steps": cost.steps,
@@ -149,7 +152,7 @@ def _before(whole: Given, args: argparse.Namespace) -> dict[str, Any]:
     """Return what faults change, as it was without them."""
     check_connected(whole.topology)
     with progress_bar("without the faults") as bar:
-        bfb = _bfb(whole.topology, args, bar)
+        bfb = _bfb(whole, args, bar, alike=bool(_reverse_symmetric(whole)))
     return {"nodes": whole.topology.num_nodes, "links": whole.topology.num_links, "bfb": bfb}
 
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from linkstep.cabling import Cabling, plan_cables
 from linkstep.cli._common import (
     Command,
+    Given,
     add_bandwidth,
     add_faults,
     add_json,
@@ -55,7 +56,8 @@ def _rows(cabling: Cabling, topology: Topology) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _as_json(cabling: Cabling, topology: Topology) -> dict[str, object]:
+def _as_json(cabling: Cabling, given: Given) -> dict[str, object]:
+    topology = given.topology
     cables = [
         {key: int(cell) if key in _NUMBERS else cell for key, cell in zip(COLUMNS, row, strict=True)}
         for row in _rows(cabling, topology)
@@ -66,6 +68,7 @@ def _as_json(cabling: Cabling, topology: Topology) -> dict[str, object]:
         "servers": cabling.num_nodes,
         "ports": cabling.ports,
         "hosts": hosts,
+        "faults": [str(fault) for fault in given.faults],
         "cables": cables,
         "cross_connects": connects,
     }
@@ -91,7 +94,8 @@ def _check_output(name: str) -> None:
 def _run(args: argparse.Namespace) -> int:
     if args.output is not None:
         _check_output(args.output)
-    topology = read(args.topology, args).topology
+    given = read(args.topology, args)
+    topology = given.topology
     with busy("planning cables"):
         cabling = plan_cables(topology)
     columns, rows = COLUMNS, _rows(cabling, topology)
@@ -99,13 +103,13 @@ def _run(args: argparse.Namespace) -> int:
         columns, rows = ("input", "output"), [(str(a), str(b)) for a, b in cabling.cross_connects()]
     if args.output is not None:
         is_json = Path(args.output).suffix.lower() == ".json"
-        text = json.dumps(_as_json(cabling, topology), indent=1) + "\n" if is_json else _csv(columns, rows)
+        text = json.dumps(_as_json(cabling, given), indent=1) + "\n" if is_json else _csv(columns, rows)
         write_atomically(args.output, lambda file: _write(file, text))
     duplex = sum(c.duplex for c in cabling.cables)
     summary = f"{duplex} duplex cables, {len(cabling.cables) - duplex} simplex fibres"
     summary += f"; {cabling.num_nodes} servers, {cabling.ports} ports each"
     if args.json:
-        print_json(_as_json(cabling, topology))
+        print_json(_as_json(cabling, given))
     elif args.output is not None:
         print(f"wrote {args.output}: {summary}, checked against the topology")
     else:
