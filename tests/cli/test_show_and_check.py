@@ -149,7 +149,7 @@ def test_long_work_says_what_it_is(monkeypatch, is_terminal, said):
         while is_terminal and not terminal.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert terminal.getvalue() == said
-    assert terminal.getvalue().split("\r")[-1] == ""
+    assert terminal.getvalue() == (f"{said}\r\x1b[K" if said else "")
     monkeypatch.setattr(_common, "PATIENCE", 1000.0)
     quick = terminal.getvalue()
     with busy("nothing much"):

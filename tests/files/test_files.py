@@ -261,7 +261,7 @@ def test_paths_that_are_no_file(tmp_path):
     (tmp_path / "dir.npz").mkdir()
     refuses(tmp_path / "dir.npz", "dir.npz: is a directory, not a file")
     refuses(tmp_path / "t.xml", "must end in one of .npz, .json, .csv, .graphml")
-    for path in ("", "a\0.npz"):
+    for path in ("", "a\0.npz", "\ud800.npz"):
         with pytest.raises(FileError, match="is not the name of a file"):
             load(path)
         with pytest.raises(FileError, match="is not the name of a file"):
@@ -749,6 +749,27 @@ def test_save_refuses(tmp_path):
     with pytest.raises(FileError, match="cannot be written: not a directory"):
         write_atomically(tmp_path / "file" / "t.npz", lambda file: None)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["dir.npz", "file"]
+
+
+def test_names_too_long(tmp_path):
+    """A name of 255 bytes can be saved, though its draft needs a name too; a longer one cannot."""
+    for path in (tmp_path / ("n" * 252 + ".npz"), tmp_path / ("f" * 256) / "t.npz", tmp_path / ("é" * 130 + ".npz")):
+        for attempt in (
+            lambda path: save(RING, path),
+            lambda path: write_atomically(path, lambda file: None),
+            lambda path: check_savable(Schedule, path),
+            load,
+        ):
+            with pytest.raises(FileError, match=r"^.{1,80}: file name too long$"):
+                attempt(path)
+    save(RING, tmp_path / ("n" * 251 + ".npz"))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_text_that_no_file_can_hold(tmp_path):
+    with pytest.raises(FileError, match=r"t.txt: cannot be written: '\\ud800' is not a character"):
+        write_atomically(tmp_path / "t.txt", lambda file: file.write("a\ud800".encode()))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

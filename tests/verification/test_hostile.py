@@ -34,7 +34,7 @@ def answer(text: str, dialect: str | None = None) -> str:
         said = str(error)
     else:
         assert not report.is_verified and len(report.findings) < 200
-        said = str(report.errors[0])
+        said = str(report.findings[0])
     assert time.monotonic() - start < 20
     assert "\n" not in said and len(said) < 500
     return said
@@ -90,7 +90,7 @@ def test_noise_never_escapes(name):
         except FileError as error:
             assert "\n" not in str(error)
         else:
-            assert report.is_verified == (not report.errors)
+            assert report.is_verified == (not report.errors and not report.unknowns)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n.endswith(".json")])

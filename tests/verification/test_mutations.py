@@ -17,7 +17,8 @@ PROGRAMS = Path(support.__file__).parent / "programs"
 def verdict(text: str, dialect: str) -> set[str]:
     """The rules broken, {"unreadable"} for what cannot be read; nothing if it is verified."""
     try:
-        return {f.rule for f in verify_text(text, dialect).errors}
+        report = verify_text(text, dialect)
+        return {f.rule for f in report.errors + report.unknowns}
     except FileError as error:
         assert "\n" not in str(error)
         return {"unreadable"}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._terminal import printable, raw
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.faults import KINDS, Fault, apply, format_rate
@@ -59,7 +60,7 @@ def busy(what: str) -> Iterator[None]:
 
     def say() -> None:
         said.set()
-        print(f"linkstep: {what} ...", end="", file=sys.stderr, flush=True)
+        print(f"linkstep: {printable(what)} ...", end="", file=raw(sys.stderr), flush=True)
 
     timer = threading.Timer(PATIENCE, say)
     timer.daemon = True
@@ -70,7 +71,7 @@ def busy(what: str) -> Iterator[None]:
         timer.cancel()
         timer.join()
         if said.is_set():
-            print(f"\r{' ' * (len(what) + 14)}\r", end="", file=sys.stderr, flush=True)
+            print("\r\x1b[K", end="", file=raw(sys.stderr), flush=True)
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.plot:
         from linkstep.pictures.frontier import plot_frontier
 
-        plot_frontier(answer, args.plot)
+        limits = {"bidirectional": args.bidirectional, "max_steps": args.max_steps}
+        paper = None if args.families == "paper" else find(args.nodes, args.degree, families="paper", **limits)
+        plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
     if args.json:
         print_json(_json(answer, fabric, args.size, best, workload))
         return 0

@@ -237,23 +237,15 @@ def _oddities(facts: dict[str, Any]) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
-def _labels(given: Given, node: int) -> dict[int, str]:
-    """Return, for each link that carries the node's shard, the steps at which it does and how much if not all."""
+def _draw(given: Given, path: Path, root: int | None) -> None:
+    from linkstep.pictures.broadcast import draw_broadcast
+    from linkstep.pictures.topology import draw_topology
+
+    if root is None:
+        draw_topology(given.topology, path)
+        return
     schedule = given.schedule or (given.recipe.build() if given.recipe else bfb_allgather(given.topology))
-    rows = np.flatnonzero(schedule.source == node)
-    carried: dict[tuple[int, int], int] = {}
-    for link, step, size in zip(
-        schedule.link[rows].tolist(),
-        schedule.step[rows].tolist(),
-        (schedule.hi - schedule.lo)[rows].tolist(),
-        strict=True,
-    ):
-        carried[link, step] = carried.get((link, step), 0) + size
-    labels: dict[int, list[str]] = {}
-    for (link, step), size in sorted(carried.items()):
-        part = "" if size == schedule.unit else f" ({Fraction(size, schedule.unit)})"
-        labels.setdefault(link, []).append(f"{step}{part}")
-    return {link: ", ".join(parts) for link, parts in labels.items()}
+    draw_broadcast(schedule, path, root)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -263,9 +255,7 @@ def _run(args: argparse.Namespace) -> int:
     root = None if args.broadcast is None else given.topology.node_named(args.broadcast)
     facts = describe(given, args)
     if args.draw:
-        from linkstep.pictures.topology import draw_topology
-
-        draw_topology(given.topology, args.draw, None if root is None else _labels(given, root), root)
+        _draw(given, args.draw, root)
     if args.json:
         print_json(facts)
         return 0
