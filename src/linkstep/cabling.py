@@ -36,6 +36,11 @@ class Cabling:
     ports: int
     cables: tuple[Cable, ...]
 
+    def __repr__(self) -> str:
+        duplex = sum(cable.duplex for cable in self.cables)
+        simplex = len(self.cables) - duplex
+        return f"<Cabling of {self.num_nodes} servers, {self.ports} ports: {duplex} duplex, {simplex} simplex cables>"
+
     def panel(self, node: int, port: int) -> int:
         """Return the panel port that a server's port is plugged into: servers in order, port by port."""
         return node * self.ports + port
@@ -49,10 +54,10 @@ class Cabling:
         return sorted(found)
 
 
-def plan_cables(topology: Topology) -> Cabling:
+def wire(topology: Topology) -> Cabling:
     """Return the cabling: duplex cables where a link has a partner the other way, simplex fibres for the rest.
 
-    >>> plan_cables(Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 0])).cables[0]
+    >>> wire(Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 0])).cables[0]
     Cable(from_node=0, from_port=0, to_node=1, to_port=0, duplex=True)
     """
     if topology.num_links > MAX_LINKS:

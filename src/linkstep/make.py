@@ -40,6 +40,9 @@ class Made:
     method: str
     certificate: Certificate | None = None
 
+    def __repr__(self) -> str:
+        return f"<Made {self.schedule!r} by {self.method}: {self.cost}>"
+
     @property
     def cost(self) -> Cost:
         """T_L and T_B of the schedule."""

@@ -29,7 +29,7 @@ from linkstep.costs import Fabric, cost_of
 from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS, check_fits, lower
 from linkstep.programs import read_program, read_text
-from linkstep.simulation import Simulation, bound_time, predicted_time, simulate, used_links
+from linkstep.simulation import Simulation, bound_time, predicted_time, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
 _SAME = 5e-4
@@ -83,7 +83,7 @@ def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
     fabric = _fabric(args, topology)
     with progress_bar("simulate", " stages") as bar:
         bar(0, 1)
-        done = simulate(program, topology, fabric, args.size, instruction_time=parse_time(args.instruction))
+        done = simulate_program(program, topology, fabric, args.size, instruction_time=parse_time(args.instruction))
         bar(1, 1)
     return done, fabric
 
@@ -115,7 +115,7 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
         bar(0, 2)
         program = read_program(lowered.text, to)
         bar(1, 2)
-        done = simulate(
+        done = simulate_program(
             program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
             predicted=predicted_time(schedule, fabric, args.size),
         )  # fmt: skip

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import BinaryIO
 
-from linkstep.cabling import Cabling, plan_cables
+from linkstep.cabling import Cabling, wire
 from linkstep.cli._common import (
     Command,
     Given,
@@ -97,7 +97,7 @@ def _run(args: argparse.Namespace) -> int:
     given = read(args.topology, args)
     topology = given.topology
     with busy("planning cables"):
-        cabling = plan_cables(topology)
+        cabling = wire(topology)
     columns, rows = COLUMNS, _rows(cabling, topology)
     if args.cross_connects:
         columns, rows = ("input", "output"), [(str(a), str(b)) for a, b in cabling.cross_connects()]

@@ -41,6 +41,9 @@ class Certificate:
     topology: Topology
     steps: tuple[StepCertificate, ...]
 
+    def __repr__(self) -> str:
+        return f"<Certificate of BFB on {self.topology!r}: {self.cost}>"
+
     @property
     def cost(self) -> Cost:
         """The cost that no BFB schedule beats and ``bfb_allgather`` reaches."""
