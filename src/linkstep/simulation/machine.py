@@ -48,7 +48,8 @@ class Simulation:
 
     def __repr__(self) -> str:
         what = f"{self.program.collective} for {self.program.dialect}"
-        return f"<Simulation {what} on {self.topology.name or self.topology!r}: {format_time(self.time)}>"
+        where = self.topology.name or f"N={self.topology.num_nodes}"
+        return f"<Simulation {what} on {where}: {format_time(self.time)}>"
 
     @property
     def rank(self) -> Ints:
