@@ -94,13 +94,24 @@ def test_a_packet_orders_what_was_read_but_shows_nothing_else():
     assert "race" in found(plan) and verify_plus.has_race(plan)
 
 
-@given(st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
-def test_property_races_are_those_of_all_pairs(seed):
+def races_are_those_of_all_pairs(seed):
     plan = verify_plus.random_plan(seed)
     rules = found(plan)
     if rules <= {"race", "result", "input-written"}:
         assert ("race" in rules) == verify_plus.has_race(plan)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_property_races_are_those_of_all_pairs(seed):
+    races_are_those_of_all_pairs(seed)
+
+
+@pytest.mark.slow
+@given(st.integers(0, 2**32))
+@settings(max_examples=1000, deadline=None)
+def test_property_more_races_are_those_of_all_pairs(seed):
+    races_are_those_of_all_pairs(seed)
 
 
 def test_too_many_doubts_are_settled_by_the_clocks_of_all(monkeypatch):

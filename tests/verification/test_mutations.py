@@ -47,6 +47,7 @@ def test_msccl_mutants(name, dialect):
     assert seen[True] >= 60 and seen[False] >= 10
 
 
+@pytest.mark.parametrize("count", [54, pytest.param(180, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("name", "dialect", "run", "mutants"),
     [
@@ -55,12 +56,12 @@ def test_msccl_mutants(name, dialect):
         ("ports-allgather.mscclpp.json", "mscclpp", verify_random.run_plus, verify_random.plus_mutants),
     ],
 )
-def test_mutants_in_random_runs(name, dialect, run, mutants):
+def test_mutants_in_random_runs(name, dialect, run, mutants, count):
     """Random runs may miss a race, so what the verifier refuses beyond them must be one, or a wrong size."""
     text = (PROGRAMS / name).read_text()
     assert verify_random.is_harmful(run, text, 100) is None
     seen = Counter()
-    for what, mutant in mutants(text, count=90, seed=2024):
+    for what, mutant in mutants(text, count=count, seed=2024):
         harm = verify_random.is_harmful(run, mutant, 30)
         broken = verdict(mutant, dialect)
         if harm is None:
@@ -68,7 +69,7 @@ def test_mutants_in_random_runs(name, dialect, run, mutants):
         else:
             assert broken, (what, harm)
         seen[harm is not None, bool(broken)] += 1
-    assert seen[True, True] >= 40 and seen[False, False] >= 5
+    assert seen[True, True] >= 0.4 * count and seen[False, False] >= 0.05 * count
 
 
 @pytest.mark.slow
