@@ -159,6 +159,46 @@ def test_wire_with_faults(capsys, here):
     assert [(c["from"], c["to"]) for c in cables] == [("0", "2"), ("0", "3"), ("2", "3")]
 
 
+def test_lower_with_faults_says_which_rank_is_which_host(capsys, here):
+    argv = ["lower", "pod.csv", "--to", "cpu", "--down", "bee", "-o", "left.xml"]
+    assert facts(capsys, *argv)["hosts"] == ["ant", "cat", "dog"]
+    code, out, _ = run(capsys, *argv)
+    assert code == 0
+    assert "  hosts        rank 0, 1, ... on ant, cat, dog\n" in out
+
+
+def test_simulate_with_faults(capsys, here):
+    """Slow links are as slow in the simulation as in the prediction, and go by their hosts' names."""
+    argv = ["simulate", "pod.csv", "--to", "cpu", "--collective", "allgather"]
+    whole = facts(capsys, *argv)
+    slow = facts(capsys, *argv, "--slow", "ant,bee=1Gbps")
+    assert slow["busiest_link"] in (["ant", "bee"], ["bee", "ant"])
+    assert slow["simulated_seconds"] > 10 * whole["simulated_seconds"]
+    assert slow["simulated_seconds"] <= slow["predicted_seconds"] * 1.001
+    assert f"busiest link  {' to '.join(slow['busiest_link'])}, " in run(capsys, *argv, "--slow", "ant,bee=1Gbps")[1]
+
+
+def test_a_runtime_file_on_a_slow_fabric(capsys, here):
+    assert run(capsys, "lower", "K_4", "--to", "msccl", "-o", "k4.xml")[0] == 0
+    whole = facts(capsys, "simulate", "k4.xml", "--on", "K_4")
+    slow = facts(capsys, "simulate", "k4.xml", "--on", "K_4", "--slow", "0,1=1Gbps")
+    assert slow["simulated_seconds"] > whole["simulated_seconds"]
+    code, _, err = run(capsys, "simulate", "k4.xml", "--slow", "0,1=1Gbps")
+    assert (code, err) == (
+        2,
+        "linkstep: faults are those of a topology: name the one the file runs on with --on\n",
+    )
+    code, _, err = run(capsys, "simulate", "k4.xml", "--on", "K_4", "--cut", "0,1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "rank 0 sends to rank 1, which K_4, cut 0,1 does not join" in err
+
+
+def test_synthesize_with_faults(capsys, here):
+    code, out, err = run(capsys, "synthesize", "K_3", "--steps", "2", "--chunks", "1", "--cut", "0,1", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["recipe"] == "K_3, cut 0,1"
+
+
 def test_the_rate_of_links_with_a_rate_is_theirs(capsys, here):
     """Not that of --bandwidth, which is for links without."""
     (here / "slow.csv").write_text("tail,head,bandwidth\n0,1,1000000000\n1,0,1000000000\n")
@@ -198,11 +238,11 @@ def test_bad_faults_are_one_line_and_code_2(capsys, here, argv, message):
     assert message in err
 
 
-@pytest.mark.parametrize("command", ["show", "wire", "convert", "schedule"])
+@pytest.mark.parametrize("command", ["show", "wire", "convert", "schedule", "simulate", "synthesize"])
 def test_a_schedule_is_for_its_own_topology(capsys, here, command):
     assert run(capsys, "schedule", "K_4", "-o", "s.npz")[0] == 0
-    out = ["out.npz"] if command == "convert" else []
-    code, _, err = run(capsys, command, "s.npz", *out, "--cut", "0,1")
+    needed = {"convert": ["out.npz"], "synthesize": ["--steps", "1", "--chunks", "1"]}
+    code, _, err = run(capsys, command, "s.npz", *needed.get(command, []), "--cut", "0,1")
     assert (code, err) == (
         2,
         "linkstep: s.npz holds a schedule, which is for its own topology: give faults with a recipe or a topology\n",

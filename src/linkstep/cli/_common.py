@@ -96,11 +96,11 @@ def exists(text: str) -> bool:
         return False
 
 
-def read(text: str, args: argparse.Namespace | None = None, *, bandwidth: str | None = None) -> Given:
+def read(text: str, args: argparse.Namespace | None = None) -> Given:
     """Read RECIPE|FILE: what ends like a file of ours or exists is a file, all else a recipe.
 
-    The options of ``add_names`` and ``add_faults`` in ``args`` are heeded. ``bandwidth`` is B of a node, for links that
-    a fault makes differ; by default that of ``--bandwidth``.
+    The options of ``add_names`` and ``add_faults`` in ``args`` are heeded; where a fault makes links differ, the others
+    have their part of ``--bandwidth``.
     """
     with busy("reading the topology"):
         given = _read(text)
@@ -115,7 +115,7 @@ def read(text: str, args: argparse.Namespace | None = None, *, bandwidth: str | 
         raise LinkstepError(
             f"{text} holds a schedule, which is for its own topology: give faults with a recipe or a topology"
         )
-    rate = parse_bandwidth(bandwidth or getattr(args, "bandwidth", None) or BANDWIDTH)
+    rate = parse_bandwidth(getattr(args, "bandwidth", BANDWIDTH))
     with busy("applying faults"):
         left = apply(given.topology, faults, rate / max(given.topology.degree, 1))
     return Given(left, faults=faults, whole=given)
@@ -240,7 +240,7 @@ def add_faults(parser: argparse.ArgumentParser) -> None:
 
 def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
     """Return the fabric that ``add_fabric``'s options describe, for nodes with this many ports."""
-    return Fabric.of(args.alpha, args.bandwidth, max(degree, 1))
+    return Fabric.of(args.alpha, args.bandwidth, max(degree, 1), getattr(args, "reduction", None))
 
 
 def fabric_on(topology: Topology, args: argparse.Namespace) -> Fabric:
