@@ -119,13 +119,13 @@ def test_more_cables_than_are_listed(capsys):
 
 def test_show_of_large_graphs_of_unlike_nodes(capsys, tmp_path, monkeypatch):
     """Distances are counted in blocks of nodes, which may see different diameters."""
-    import linkstep.cli._show as show
+    from linkstep import description
 
     path = Topology.from_links(5, [0, 1, 1, 2, 2, 3, 3, 4], [1, 0, 2, 1, 3, 2, 4, 3])
     save(path, tmp_path / "path.csv")
     expected = run(capsys, "show", str(tmp_path / "path.csv"), "--json")
-    monkeypatch.setattr(show, "LARGE", 3)
-    monkeypatch.setattr(show, "_BLOCK", 1)
+    monkeypatch.setattr(description, "LARGE", 3)
+    monkeypatch.setattr(description, "_BLOCK", 1)
     code, out, err = run(capsys, "show", str(tmp_path / "path.csv"), "--json")
     assert (code, err) == (0, "")
     unknown = {"vertex_transitive": None}

@@ -21,7 +21,6 @@ from linkstep.pictures.timeline import link_spans
 from linkstep.programs import read_program
 from linkstep.simulation import (
     bound_time,
-    predicted_time,
     simulate_program,
     simulate_schedule,
     used_links,
@@ -61,7 +60,7 @@ def test_lowering_loses_little(recipe, to):
         program = read_program(lower(schedule, to).text, to)
         for size in ("1MB", "100MB"):
             done = simulate_program(program, schedule.topology, fabric, size)
-            assert done.time < predicted_time(schedule, fabric, size) * 1.05, (collective, size)
+            assert done.time < fabric.time_of(schedule, size) * 1.05, (collective, size)
 
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])

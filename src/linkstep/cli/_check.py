@@ -20,7 +20,6 @@ from linkstep.cli._common import (
     fabric_of,
     fabric_text,
     print_json,
-    seconds_of,
 )
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, ScheduleError
@@ -67,7 +66,7 @@ def _run(args: argparse.Namespace) -> int:
             print(f"linkstep: {args.file} is not a valid {collective}: {error}", file=sys.stderr)
         return 1
     cost = cost_of(schedule)
-    seconds = seconds_of(schedule, cost, args.size, args)
+    seconds = fabric_of(args, schedule.topology.degree).time_of(schedule, args.size)
     facts |= {"valid": True, "steps": cost.steps, "bandwidth": cost.bandwidth}
     facts |= {"size": args.size, "seconds": float(seconds), "fabric": fabric_text(schedule.topology, args)}
     if args.json:

@@ -23,7 +23,7 @@ from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import parse_bandwidth
 from linkstep.correctness import check
-from linkstep.costs import Cost, Fabric, time_of
+from linkstep.costs import Fabric
 from linkstep.files import SUFFIXES, load
 from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
@@ -34,8 +34,6 @@ BANDWIDTH = "100Gbps"
 SIZE = "1MB"
 PATIENCE = 2.0
 """Seconds after which a command that is still at work says at what."""
-MAX_ROWS = 2**30 // 5
-"""The most rows that a file holds; an allgather has at least N (N - 1)."""
 
 
 @dataclass(frozen=True)
@@ -243,23 +241,6 @@ def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
     return Fabric.of(args.alpha, args.bandwidth, max(degree, 1), getattr(args, "reduction", None))
 
 
-def fabric_on(topology: Topology, args: argparse.Namespace) -> Fabric:
-    """Return the fabric of the options, or of the rates that the topology gives its links: B is d times the fastest."""
-    fabric = fabric_of(args, topology.degree)
-    carries = topology.tail != topology.head
-    if topology.bandwidth is None or not carries.any():
-        return fabric
-    return replace(fabric, node_bandwidth=Fraction(fabric.degree * int(topology.bandwidth[carries].max())))
-
-
-def seconds_of(schedule: Schedule, cost: Cost, size: str, args: argparse.Namespace) -> Fraction:
-    """Return what a schedule of this cost takes for ``size`` bytes in all on the fabric of the options."""
-    topology = schedule.topology
-    if topology.alpha is not None and topology.bandwidth is not None:
-        return time_of(schedule, size)
-    return fabric_on(topology, args).time(cost, schedule.collective, size)
-
-
 def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     """Say for which fabric a time is: ``alpha 10us, 100Gbps a node``."""
     alpha = f"alpha {args.alpha}" if topology.alpha is None or topology.bandwidth is None else "alpha of each link"
@@ -267,16 +248,6 @@ def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     if topology.bandwidth is not None:
         rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
     return f"{alpha}, {rates}"
-
-
-def check_rows(topology: Topology, collective: str) -> None:
-    """Raise if a schedule would have more rows than a file holds: better at once than after hours."""
-    rows = topology.num_nodes * (topology.num_nodes - 1) * max(len(Collective(collective).phases), 1)
-    if rows > MAX_ROWS:
-        raise LinkstepError(
-            f"{collective} on N={topology.num_nodes} takes {rows} rows or more, above the {MAX_ROWS} of a file: "
-            "`linkstep show` gives the cost"
-        )
 
 
 def _root(topology: Topology, text: str) -> int:
@@ -288,7 +259,6 @@ def schedule_of(given: Given, collective: str | None, root: int | str, **how: An
     """Return the file's schedule, checked, or make one as ``linkstep schedule`` does."""
     if given.schedule is None:
         wanted = collective or DEFAULT
-        check_rows(given.topology, wanted)
         number = root if isinstance(root, int) else _root(given.topology, root)
         with progress_bar("schedule") as bar:
             source = given.topology if given.recipe is None else given.recipe

@@ -20,7 +20,6 @@ from linkstep.cli._common import (
     print_json,
     read,
     schedule_of,
-    seconds_of,
 )
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -79,7 +78,7 @@ def _make(given: Given, args: argparse.Namespace) -> Made:
 def _before(made: Made, args: argparse.Namespace) -> dict[str, Any]:
     """Return what faults change, as it was without them."""
     cost = made.cost
-    seconds = seconds_of(made.schedule, cost, args.size or SIZE, args)
+    seconds = fabric_of(args, made.schedule.topology.degree).time_of(made.schedule, args.size or SIZE)
     return {"method": made.method, "steps": cost.steps, "bandwidth": cost.bandwidth, "seconds": float(seconds)}
 
 
@@ -96,7 +95,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "method": made.method,
         "steps": cost.steps,
         "bandwidth": cost.bandwidth,
-        "seconds": float(seconds_of(schedule, cost, args.size or SIZE, args)),
+        "seconds": float(fabric_of(args, topology.degree).time_of(schedule, args.size or SIZE)),
         "size": args.size or SIZE,
         "alpha": args.alpha,
         "node_bandwidth": args.bandwidth,

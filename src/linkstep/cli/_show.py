@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from linkstep.cli._common import (
     SIZE,
@@ -17,29 +13,21 @@ from linkstep.cli._common import (
     add_fabric,
     add_faults,
     add_json,
-    busy,
-    fabric_on,
+    fabric_of,
     fabric_text,
     print_fields,
     print_json,
     read,
+    schedule_of,
 )
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Ints, Topology, check_connected, distance_profiles
 from linkstep.core.units import format_time
-from linkstep.costs import all_to_all_bound, bandwidth_bound, distance_flow_bound, moore_steps
-from linkstep.methods.bfb import MAX_DEGREE, bfb_allgather, bfb_certificate
-
-LARGE = 20_000
-"""Above this many nodes a search for symmetries takes long: only what the recipe knows is shown."""
-MANY = 10**9
-"""Above nodes times links, the BFB cost of all nodes takes long: ``linkstep schedule`` computes it."""
-_BLOCK = 10**8
-"""Link visits between two looks at the progress bar."""
-
-Progress = Callable[[int, int], None]
+from linkstep.costs import all_to_all_bound, bandwidth_bound, moore_steps
+from linkstep.description import Description, describe
+from linkstep.make import schedule
+from linkstep.pictures.style import check_drawable
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,44 +44,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _representatives(topology: Topology, transitive: bool | None) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return one node of each class of alike nodes and the size of each class."""
-    if transitive:
-        return np.zeros(1, np.int64), np.array([topology.num_nodes])
-    if topology.num_nodes > LARGE:
-        return np.arange(topology.num_nodes), np.ones(topology.num_nodes, np.int64)
-    from linkstep.core.symmetry import node_orbits
-
-    return np.unique(node_orbits(topology), return_counts=True)
-
-
-def _profiles(topology: Topology, nodes: Ints, progress: Progress) -> Ints:
-    """Return ``distance_profiles``, block by block."""
-    size = max(1, _BLOCK // max(topology.num_links, 1))
-    blocks = []
-    for begin in range(0, nodes.size, size):
-        blocks.append(distance_profiles(topology, nodes[begin : begin + size]))
-        progress(min(begin + size, nodes.size), nodes.size)
-    width = max(block.shape[1] for block in blocks)
-    return np.concatenate([np.pad(block, ((0, 0), (0, width - block.shape[1]))) for block in blocks])
-
-
-def describe(given: Given, args: argparse.Namespace) -> dict[str, Any]:
+def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
     """Return everything ``show`` knows, as JSON-able values; None where it was not determined."""
-    topology, recipe = given.topology, given.recipe
-    with busy("looking for symmetries"):
-        check_connected(topology)
-        nodes, weights = _representatives(topology, recipe.is_vertex_transitive if recipe else None)
-        reverse_symmetric = _reverse_symmetric(given)
-    transitive = True if nodes.size == 1 else None if topology.num_nodes > LARGE else False
-    with progress_bar("distances") as bar:
-        profiles = _profiles(topology, nodes, bar)
-    alike = bool((profiles == profiles[0]).all())
-    total = int((profiles * weights[:, None] * np.arange(profiles.shape[1])).sum())
+    found = describe(given.recipe or given.topology, progress_bar)
+    topology = found.topology
     n, d = topology.num_nodes, topology.degree
     facts: dict[str, Any] = {
-        "recipe": str(recipe) if recipe else topology.name or None,
-        "paper": recipe.paper() if recipe else None,
+        "recipe": str(given.recipe) if given.recipe else topology.name or None,
+        "paper": given.recipe.paper() if given.recipe else None,
         "labels": topology.labels,
         "faults": [str(fault) for fault in given.faults],
         "nodes": n,
@@ -103,46 +61,38 @@ def describe(given: Given, args: argparse.Namespace) -> dict[str, Any]:
         "self_loops": topology.num_self_loops,
         "parallel_links": topology.num_parallel,
         "bidirectional": topology.is_bidirectional,
-        "vertex_transitive": transitive,
-        "reverse_symmetric": reverse_symmetric,
-        "diameter": profiles.shape[1] - 1,
-        "nodes_by_distance": profiles[0] if alike else None,
-        "mean_nodes_by_distance": [Fraction(int(x), n) for x in (profiles * weights[:, None]).sum(axis=0)],
-        "mean_distance": Fraction(total, n * (n - 1)) if n > 1 else Fraction(0),
+        "vertex_transitive": found.vertex_transitive,
+        "reverse_symmetric": found.reverse_symmetric,
+        "diameter": found.diameter,
+        "nodes_by_distance": found.profile,
+        "mean_nodes_by_distance": found.mean_profile,
+        "mean_distance": found.mean_distance,
         "moore_steps": moore_steps(n, d),
         "moore_steps_bidirectional": _bidirectional_moore(n, d),
         "bandwidth_bound": bandwidth_bound(n),
+        "bfb": _bfb(found, args),
     }
-    with progress_bar("costs") as bar:
-        facts["bfb"] = _bfb(given, args, bar, alike=bool(reverse_symmetric))
-    if n > 1:
-        facts["all_to_all_bound"] = distance_flow_bound(topology, total)
+    if found.all_to_all_bound is not None:
+        facts["all_to_all_bound"] = found.all_to_all_bound
         facts["all_to_all_bound_any"] = all_to_all_bound(n, d)
     facts["without_faults"] = None if given.whole is None else _before(given.whole, args)
     return facts
 
 
-def _bfb(given: Given, args: argparse.Namespace, progress: Progress, *, alike: bool) -> dict[str, Any] | None:
-    """Return the best BFB costs, what limits them and the times; None where that would take long.
-
-    ``alike``: the transpose is known to look the same, so that a reduce-scatter costs what an allgather does.
-    """
-    topology = given.topology
-    few = topology.vertex_transitive or topology.num_nodes * topology.num_links <= MANY
-    if not few or topology.num_nodes == 1 or np.diff(topology.in_ptr).max() > MAX_DEGREE:
+def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the best BFB costs, what limits them and the times; None where they were not worked out."""
+    if found.certificate is None or found.reduce_scatter is None:
         return None
-    certificate = bfb_certificate(topology, progress=progress)
-    cost = certificate.cost
-    both = cost + (cost if alike else bfb_certificate(topology.transpose(), progress=progress).cost)
-    fabric = fabric_on(topology, args)
+    cost, both = found.certificate.cost, found.certificate.cost + found.reduce_scatter
+    fabric = fabric_of(args, found.topology.degree).on(found.topology)
     return {
         "steps": cost.steps,
         "bandwidth": cost.bandwidth,
-        "limited_by": certificate.explain_bandwidth(),
+        "limited_by": found.certificate.explain_bandwidth(),
         "allreduce_steps": both.steps,
         "allreduce_bandwidth": both.bandwidth,
         "size": args.size,
-        "fabric": fabric_text(topology, args),
+        "fabric": fabric_text(found.topology, args),
         "allgather_seconds": float(fabric.time(cost, Collective.ALLGATHER, args.size)),
         "allreduce_seconds": float(fabric.time(both, Collective.ALLREDUCE, args.size)),
     }
@@ -150,24 +100,12 @@ def _bfb(given: Given, args: argparse.Namespace, progress: Progress, *, alike: b
 
 def _before(whole: Given, args: argparse.Namespace) -> dict[str, Any]:
     """Return what faults change, as it was without them."""
-    check_connected(whole.topology)
-    with progress_bar("without the faults") as bar:
-        bfb = _bfb(whole, args, bar, alike=bool(_reverse_symmetric(whole)))
-    return {"nodes": whole.topology.num_nodes, "links": whole.topology.num_links, "bfb": bfb}
+    found = describe(whole.recipe or whole.topology, progress_bar)
+    return {"nodes": found.topology.num_nodes, "links": found.topology.num_links, "bfb": _bfb(found, args)}
 
 
 def _bidirectional_moore(num_nodes: int, degree: int) -> int | None:
     return moore_steps(num_nodes, degree, bidirectional=True) if degree > 1 or num_nodes <= 2 else None
-
-
-def _reverse_symmetric(given: Given) -> bool | None:
-    if given.topology.is_bidirectional or (given.recipe is not None and given.recipe.is_reverse_symmetric):
-        return True
-    if given.topology.num_nodes > LARGE:
-        return None
-    from linkstep.core.symmetry import is_reverse_symmetric
-
-    return is_reverse_symmetric(given.topology)
 
 
 def _yes(value: bool | None) -> str:
@@ -244,16 +182,18 @@ def _draw(given: Given, path: Path, root: int | None) -> None:
     if root is None:
         draw_topology(given.topology, path)
         return
-    schedule = given.schedule or (given.recipe.build() if given.recipe else bfb_allgather(given.topology))
-    draw_broadcast(schedule, path, root)
+    made = schedule_of(given, None, root) if given.schedule else schedule(given.recipe or given.topology)
+    draw_broadcast(made.schedule, path, root)
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.draw is not None:
+        check_drawable(args.draw)
     if args.broadcast is not None and not args.draw:
         raise LinkstepError("--broadcast labels a picture: give --draw too")
     given = read(args.topology, args)
     root = None if args.broadcast is None else given.topology.node_named(args.broadcast)
-    facts = describe(given, args)
+    facts = _facts(given, args)
     if args.draw:
         _draw(given, args.draw, root)
     if args.json:

@@ -15,7 +15,7 @@ from linkstep.cli._common import (
     add_fabric,
     add_faults,
     add_json,
-    fabric_on,
+    fabric_of,
     print_fields,
     print_json,
     read,
@@ -31,7 +31,7 @@ from linkstep.costs import Fabric, cost_of
 from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS, check_fits, lower
 from linkstep.programs import read_program, read_text
-from linkstep.simulation import Simulation, bound_time, predicted_time, simulate_program, used_links
+from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
 _SAME = 5e-4
@@ -85,7 +85,7 @@ def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
     topology = used_links(program) if args.on is None else read(args.on, args).topology
     if program.num_ranks == 1 or not topology.num_links:
         raise LinkstepError(f"{args.topology}: nothing is sent, so there is nothing to simulate")
-    fabric = fabric_on(topology, args)
+    fabric = fabric_of(args, topology.degree).on(topology)
     with progress_bar("simulate", " stages") as bar:
         bar(0, 1)
         done = simulate_program(program, topology, fabric, args.size, instruction_time=parse_time(args.instruction))
@@ -109,7 +109,8 @@ def _make_schedule(args: argparse.Namespace) -> Schedule:
 
 
 def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
-    to, fabric = args.to or _DEFAULT_TARGET, fabric_on(schedule.topology, args)
+    to, topology = args.to or _DEFAULT_TARGET, schedule.topology
+    fabric = fabric_of(args, topology.degree).on(topology)
     with progress_bar("lower", " parts") as bar:
         lowered = lower(
             schedule, to, channels=args.channels, instances=1 if args.instances is None else args.instances,
@@ -122,7 +123,7 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
         bar(1, 2)
         done = simulate_program(
             program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
-            predicted=predicted_time(schedule, fabric, args.size),
+            predicted=float(fabric.time_of(schedule, args.size)),
         )  # fmt: skip
         bar(2, 2)
     return done, fabric

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from linkstep.core.errors import LinkstepError
+
 if TYPE_CHECKING:
     from linkstep.core.schedule import Schedule
     from linkstep.core.topology import Topology
@@ -42,9 +44,8 @@ def svg_of(topology: Topology) -> str | None:
         return None
     try:
         # By name: pictures stand above this layer, and only a notebook asks for one.
-        draw = getattr(import_module("linkstep.pictures.topology"), "topology_svg", None)
-        return None if draw is None else str(draw(topology))
-    except ImportError:
+        return str(import_module("linkstep.pictures.topology").topology_svg(topology))
+    except LinkstepError:  # matplotlib is not installed
         return None
 
 

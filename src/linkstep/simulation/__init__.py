@@ -12,7 +12,6 @@ ties are ties.
 from linkstep.simulation.machine import (
     Simulation,
     bound_time,
-    predicted_time,
     simulate,
     simulate_program,
     simulate_schedule,
@@ -22,7 +21,6 @@ from linkstep.simulation.wires import used_links
 __all__ = [
     "Simulation",
     "bound_time",
-    "predicted_time",
     "simulate",
     "simulate_program",
     "simulate_schedule",

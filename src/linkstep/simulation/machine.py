@@ -15,7 +15,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, format_time, parse_size, parse_time
-from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, cost_of, time_of
+from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound
 from linkstep.lowering import lower
 from linkstep.programs import Program, read_program
 from linkstep.programs.events import NONE
@@ -266,14 +266,6 @@ def simulate_program(
     )  # fmt: skip
 
 
-def predicted_time(schedule: Schedule, fabric: Fabric, size: Number) -> float:
-    """Return the seconds that the schedule's cost stands for."""
-    topology = schedule.topology
-    if topology.alpha is not None and topology.bandwidth is not None:
-        return float(time_of(schedule, size))
-    return float(fabric.time(cost_of(schedule), schedule.collective, size))
-
-
 def bound_time(program: Program, fabric: Fabric, size: Number) -> float | None:
     """Return the seconds that B alone asks of the collective (thm:bwoptequation), whatever the program."""
     n, data = program.num_ranks, 8 * parse_size(size) / fabric.node_bandwidth
@@ -312,7 +304,7 @@ def simulate_schedule(
     )
     return simulate_program(
         read_program(lowered.text, to), schedule.topology, fabric, size,
-        instruction_time=instruction_time, tight=tight, predicted=predicted_time(schedule, fabric, size),
+        instruction_time=instruction_time, tight=tight, predicted=float(fabric.time_of(schedule, size)),
     )  # fmt: skip
 
 
