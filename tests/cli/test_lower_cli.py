@@ -169,4 +169,4 @@ def test_the_bar_moves(run, monkeypatch):
     run("Torus(4,4)", "--to", "msccl", "-o", "a.xml")
     lowering = [(done, total) for label, done, total in seen if label == "lower"]
     assert len(set(lowering)) > 4 and lowering == sorted(lowering) and lowering[-1][0] == lowering[-1][1]
-    assert seen[-1][0] == "verify"
+    assert len({done for label, done, _ in seen if label == "verify"}) > 1

@@ -29,4 +29,4 @@ def test_draws(tmp_path, arguments, said):
 
 def test_broadcast_of_no_node(tmp_path, capsys):
     assert main(["show", "K_{2,2}", "--broadcast", "4", "--draw", str(tmp_path / "a.svg")]) == 2
-    assert "--broadcast must be a node in [0, 4), not 4" in capsys.readouterr().err
+    assert "no host is called '4': hosts are the numbers 0 to 3" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from linkstep.costs import Fabric
 from linkstep.pictures.style import save_figure
 from linkstep.pictures.timeline import busy_links, draw_timeline, save_timeline, timeline_size
 from linkstep.programs import read_program
-from linkstep.simulation import Simulation, simulate, simulate_schedule, used_links
+from linkstep.simulation import Simulation, simulate_program, simulate_schedule, used_links
 from support.pictures import overlapping, texts
 
 PROGRAMS = Path(support.__file__).parent / "programs"
@@ -50,7 +50,7 @@ def test_few_links_all_have_rows(tmp_path):
 def test_a_file_of_no_size(tmp_path):
     program = read_program((PROGRAMS / "ring-allreduce.cpu.xml").read_text())
     topology = used_links(program)
-    done = simulate(program, topology, Fabric.of("10us", "100Gbps", topology.degree), "0B")
+    done = simulate_program(program, topology, Fabric.of("10us", "100Gbps", topology.degree), "0B")
     save_figure(lambda axes: draw_timeline(done, axes, "a file"), tmp_path / "u.svg")
     assert any(text.startswith("a file: allreduce for cpu") for text in texts(tmp_path / "u.svg"))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import linkstep
+from linkstep.core import symmetry
 from linkstep.core.errors import RecipeError
 from linkstep.families import FAMILIES
 from linkstep.recipe import parse
@@ -142,9 +142,9 @@ def test_property_size_is_what_was_promised(recipe):
 def test_property_known_symmetries_hold(recipe):
     topology = recipe.topology()
     if recipe.is_vertex_transitive:
-        assert linkstep.symmetry.is_vertex_transitive(topology)
+        assert symmetry.is_vertex_transitive(topology)
     if recipe.is_reverse_symmetric:
-        assert linkstep.symmetry.is_reverse_symmetric(topology)
+        assert symmetry.is_reverse_symmetric(topology)
 
 
 @given(st.text(alphabet="KLCxZ_^*(){},0123456789: BiRng", max_size=30))

@@ -21,8 +21,7 @@ from linkstep.pictures.timeline import link_spans
 from linkstep.programs import read_program
 from linkstep.simulation import (
     bound_time,
-    predicted_time,
-    simulate,
+    simulate_program,
     simulate_schedule,
     used_links,
 )
@@ -46,7 +45,9 @@ def run(recipe, collective="allreduce", size="1MB", to="msccl", reduction=None, 
 def run_text(text, size, topology=None, reduction=None, **options):
     program = read_program(text)
     topology = topology or used_links(program)
-    return simulate(program, topology, Fabric.of("10us", "100Gbps", topology.degree, reduction), size, **options)
+    return simulate_program(
+        program, topology, Fabric.of("10us", "100Gbps", topology.degree, reduction), size, **options
+    )
 
 
 @pytest.mark.parametrize("to", TARGETS)
@@ -58,8 +59,8 @@ def test_lowering_loses_little(recipe, to):
         fabric = Fabric.of("10us", "100Gbps", schedule.topology.degree)
         program = read_program(lower(schedule, to).text, to)
         for size in ("1MB", "100MB"):
-            done = simulate(program, schedule.topology, fabric, size)
-            assert done.time < predicted_time(schedule, fabric, size) * 1.05, (collective, size)
+            done = simulate_program(program, schedule.topology, fabric, size)
+            assert done.time < fabric.time_of(schedule, size) * 1.05, (collective, size)
 
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
@@ -306,7 +307,7 @@ def test_no_file_beats_the_bound(name):
     program = read_program((PROGRAMS / name).read_text())
     topology = used_links(program)
     fabric = Fabric.of("0us", "100Gbps", topology.degree)
-    assert simulate(program, topology, fabric, "16MB").time >= bound_time(program, fabric, "16MB") * (1 - 1e-9)
+    assert simulate_program(program, topology, fabric, "16MB").time >= bound_time(program, fabric, "16MB") * (1 - 1e-9)
 
 
 def slow_run(program, links, rate, alpha, chunk_bits, instruction):
@@ -393,6 +394,6 @@ def agrees_with_twin(program, topology, chunk, alpha, instruction):
         return
     start, end = slow_run(program, links, 8, alpha, 8 * chunk, instruction)
     fabric = Fabric.of(f"{alpha}s", 8 * topology.degree, topology.degree)
-    done = simulate(program, topology, fabric, chunk * program.chunks, instruction_time=f"{instruction}s")
+    done = simulate_program(program, topology, fabric, chunk * program.chunks, instruction_time=f"{instruction}s")
     assert done.start.tolist() == pytest.approx([float(start[e]) for e in range(len(start))], abs=1e-9)
     assert done.end.tolist() == pytest.approx([float(end[e]) for e in range(len(end))], abs=1e-9)

@@ -56,11 +56,11 @@ def _augment(masks, links, cap, start, want, flow, load, parent, via, queue):
 
 @njit(cache=True, nogil=True)
 def _roomiest(mask, links, cap, load, least):
-    """Return the allowed link with most room, if more than ``least``, or -1."""
-    room, best = least, -1
+    """Return the allowed link with the most capacity left, if more than ``least``, or -1."""
+    most, best = least, -1
     for k in range(links):
-        if (mask >> np.uint64(k)) & _ONE and cap[k] - load[k] > room:
-            room, best = cap[k] - load[k], k
+        if (mask >> np.uint64(k)) & _ONE and cap[k] - load[k] > most:
+            most, best = cap[k] - load[k], k
     return best
 
 
@@ -68,7 +68,7 @@ def _roomiest(mask, links, cap, load, least):
 def _assign(masks, counts, links, cap, share, flow, load, left, work):
     """Spread each group's sources, ``share`` apiece, over its links within cap; return (done, blocking set P).
 
-    Whole sources go first, each to the allowed link with most room, groups with fewer links before the others; what is
+    Whole sources go first, each to the allowed link with most left, groups with fewer links before the others; what is
     left is cut up; what still does not fit moves others out of the way.
     """
     load[:links] = 0

@@ -12,7 +12,9 @@ from typing import Any
 from linkstep.cli._common import (
     DEFAULT,
     Command,
+    add_bandwidth,
     add_collective,
+    add_faults,
     add_json,
     print_fields,
     print_json,
@@ -26,11 +28,17 @@ from linkstep.costs import cost_of
 from linkstep.files import SUFFIXES, write_atomically
 from linkstep.files.disk import to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
+from linkstep.lowering.progress import Progress
+
+_SHOWN = 16
+"""Names of hosts that are printed; --json has all."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
     add_collective(parser)
+    add_bandwidth(parser)
+    add_faults(parser)
     parser.add_argument("--to", required=True, choices=tuple(TARGETS), help="the runtime")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write: .xml, .json of mscclpp")
     place = parser.add_mutually_exclusive_group()
@@ -78,11 +86,11 @@ def _check_output(name: str, target: Target) -> None:
         raise FileError(f"{name}: cannot be written: {(error.strerror or str(error)).lower()}") from None
 
 
-def _verify(lowered: Lowered) -> None:
+def _verify(lowered: Lowered, progress: Progress) -> None:
     """Raise unless the verifier, which knows nothing of how the file was made, proves it right."""
     from linkstep.verification import verify_text
 
-    report = verify_text(lowered.text, lowered.target.name)
+    report = verify_text(lowered.text, lowered.target.name, progress=progress)
     if report.errors:  # a bug of ours: better no file than a wrong one
         raise LinkstepError(f"not written, the verifier refutes it ({report.errors[0]}): please report this")
     if not report.is_verified:
@@ -106,6 +114,7 @@ def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
         "file": args.output,
         "path": str(path),
         "ranks": placement.num_ranks,
+        "hosts": placement.schedule.topology.labels,
         "root": None if placement.root < 0 else placement.root,
         "inplace": placement.inplace,
         "chunks": placement.num_chunks,
@@ -136,7 +145,7 @@ def _lower(args: argparse.Namespace) -> Lowered:
     largest = None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes")
     gather = None if args.gather is None else parse_bytes(args.gather, "--gather")
     _check_output(args.output, TARGETS[args.to])
-    given = read(args.topology)
+    given = read(args.topology, args)
     if given.schedule is None:
         check_fits(
             args.to, given.topology, args.collective or DEFAULT, proto=args.proto, channels=args.channels,
@@ -153,9 +162,7 @@ def _lower(args: argparse.Namespace) -> Lowered:
 def _run(args: argparse.Namespace) -> int:
     lowered = _lower(args)
     with progress_bar("verify", " parts") as bar:
-        bar(0, 1)
-        _verify(lowered)
-        bar(1, 1)
+        _verify(lowered, bar)
     write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
     facts = _facts(lowered, args)
     if facts["scratch_at_start"] and facts["scratch_bytes"] > MAX_SCRATCH:
@@ -208,6 +215,9 @@ def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what must hold at run time; where it does not, runtimes fall back to other algorithms without a word."""
     unit = "bytes" if facts["to"] == "mscclpp" else "elements"
     found = [("ranks", str(facts["ranks"]))]
+    if facts["hosts"] is not None:
+        shown = ", ".join(facts["hosts"][:_SHOWN])
+        found.append(("hosts", f"rank 0, 1, ... on {shown}{', ...' if facts['ranks'] > _SHOWN else ''}"))
     if facts["root"] is not None:
         blind = "" if facts["to"] == "cpu" else ": the runtime does not compare it, so make no calls with another root"
         found.append(("root", f"{facts['root']}{blind}"))

@@ -13,7 +13,9 @@ from linkstep.cli._common import (
     Command,
     add_collective,
     add_fabric,
+    add_faults,
     add_json,
+    fabric_of,
     print_fields,
     print_json,
     read,
@@ -29,7 +31,7 @@ from linkstep.costs import Fabric, cost_of
 from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS, check_fits, lower
 from linkstep.programs import read_program, read_text
-from linkstep.simulation import Simulation, bound_time, predicted_time, simulate, used_links
+from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
 _SAME = 5e-4
@@ -50,6 +52,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the topology a runtime's file runs on; default: a link for each pair it uses",
     )
     add_fabric(parser)
+    add_faults(parser)
     parser.add_argument("--size", default="1MB", metavar="BYTES", help="the data in all; default: 1MB")
     parser.add_argument("--reduction", metavar="RATE", help="how fast a node adds up; default: infinitely")
     parser.add_argument("--instruction", default="0s", metavar="TIME", help="overhead of an instruction; default: none")
@@ -77,13 +80,15 @@ def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
         program = read_program(text)
     except FileError as error:
         raise FileError(f"{args.topology}: {error}") from None
-    topology = used_links(program) if args.on is None else read(args.on).topology
+    if args.faults and args.on is None:
+        raise LinkstepError("faults are those of a topology: name the one the file runs on with --on")
+    topology = used_links(program) if args.on is None else read(args.on, args).topology
     if program.num_ranks == 1 or not topology.num_links:
         raise LinkstepError(f"{args.topology}: nothing is sent, so there is nothing to simulate")
-    fabric = _fabric(args, topology)
+    fabric = fabric_of(args, topology.degree).on(topology)
     with progress_bar("simulate", " stages") as bar:
         bar(0, 1)
-        done = simulate(program, topology, fabric, args.size, instruction_time=parse_time(args.instruction))
+        done = simulate_program(program, topology, fabric, args.size, instruction_time=parse_time(args.instruction))
         bar(1, 1)
     return done, fabric
 
@@ -92,7 +97,7 @@ def _make_schedule(args: argparse.Namespace) -> Schedule:
     """Return the schedule to simulate, once it is known that the options suit it."""
     if args.on is not None:
         raise LinkstepError("--on is for runtime files: a schedule runs on its own topology")
-    given = read(args.topology)
+    given = read(args.topology, args)
     if given.topology.num_nodes == 1:
         raise LinkstepError("one node alone has nothing to send")
     if given.schedule is None:
@@ -104,7 +109,8 @@ def _make_schedule(args: argparse.Namespace) -> Schedule:
 
 
 def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
-    to, fabric = args.to or _DEFAULT_TARGET, _fabric(args, schedule.topology)
+    to, topology = args.to or _DEFAULT_TARGET, schedule.topology
+    fabric = fabric_of(args, topology.degree).on(topology)
     with progress_bar("lower", " parts") as bar:
         lowered = lower(
             schedule, to, channels=args.channels, instances=1 if args.instances is None else args.instances,
@@ -115,16 +121,12 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
         bar(0, 2)
         program = read_program(lowered.text, to)
         bar(1, 2)
-        done = simulate(
+        done = simulate_program(
             program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
-            predicted=predicted_time(schedule, fabric, args.size),
+            predicted=float(fabric.time_of(schedule, args.size)),
         )  # fmt: skip
         bar(2, 2)
     return done, fabric
-
-
-def _fabric(args: argparse.Namespace, topology: Topology) -> Fabric:
-    return Fabric.of(args.alpha, args.bandwidth, topology.degree, args.reduction)
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -135,6 +137,10 @@ def _check_options(args: argparse.Namespace) -> None:
         parse_bytes(args.gather, "--gather")
     parse_time(args.instruction)
     Fabric.of(args.alpha, args.bandwidth, 1, args.reduction)
+
+
+def _end(topology: Topology, node: int) -> int | str:
+    return node if topology.labels is None else topology.labels[node]
 
 
 def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
@@ -154,7 +160,7 @@ def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: ar
         "bound_seconds": bound_time(done.program, fabric, args.size) if topology.bandwidth is None else None,
         "simulated_seconds": done.time,
         "loss": None if schedule is None else done.loss,
-        "busiest_link": [int(topology.tail[busiest]), int(topology.head[busiest])],
+        "busiest_link": [_end(topology, int(ids[busiest])) for ids in (topology.tail, topology.head)],
         "utilisation": done.utilisation,
         "instructions": done.program.num_instructions,
         "timeline": args.timeline,

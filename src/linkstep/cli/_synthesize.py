@@ -6,7 +6,16 @@ import argparse
 import sys
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_fields, print_json, print_table, read
+from linkstep.cli._common import (
+    Command,
+    add_bandwidth,
+    add_faults,
+    add_json,
+    print_fields,
+    print_json,
+    print_table,
+    read,
+)
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -33,11 +42,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", default="60s", metavar="TIME", help="stop after this long (60s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="start the search elsewhere (0)")
     parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
+    add_bandwidth(parser)
+    add_faults(parser)
     add_json(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
-    topology = read(args.topology).topology
+    topology = read(args.topology, args).topology
     seconds = float(parse_time(args.time_limit))
     at_most = None if args.at_most is None else parse_fraction(args.at_most, "--at-most")
     if args.pareto:

@@ -3,6 +3,7 @@
 from linkstep.costs.bounds import (
     all_to_all_bound,
     bandwidth_bound,
+    distance_flow_bound,
     is_bandwidth_optimal,
     is_moore_optimal,
     lower_bound,
@@ -18,6 +19,7 @@ __all__ = [
     "all_to_all_bound",
     "bandwidth_bound",
     "cost_of",
+    "distance_flow_bound",
     "is_bandwidth_optimal",
     "is_moore_optimal",
     "lower_bound",

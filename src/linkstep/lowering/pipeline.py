@@ -40,6 +40,9 @@ class Lowered:
     scratch_chunks: int
     """Of the rank that has most of it."""
 
+    def __repr__(self) -> str:
+        return f"<Lowered {self.placement.schedule!r} to {self.target.name}: {len(self.text)} characters>"
+
     @property
     def scratch_bytes(self) -> int:
         """Scratch of that rank for the largest data of the window; ``target`` tells if it is allocated at start-up."""

@@ -50,26 +50,26 @@ _LINEAR = 12
 
 
 @dataclass(frozen=True)
-class _Group:
+class _Series:
     """One kind of point: its name in the legend and what it looks like, told by shape as well as colour."""
 
     name: str
     look: dict[str, Any]
 
 
-_FOUND = _Group("found", {"marker": "o", "markersize": 7, "color": BLUE})
-_PAPER = _Group(
+_FOUND = _Series("found", {"marker": "o", "markersize": 7, "color": BLUE})
+_PAPER = _Series(
     "from the paper's bases", {"marker": "D", "markersize": 9, "color": VERMILLION, "markerfacecolor": "none"}
 )
-_TODAY = _Group("today", {"marker": "s", "markersize": 7, "color": SOFT})
-_BOUND = _Group("no graph beats", {"marker": "|", "markersize": 11, "color": BLACK, "markeredgewidth": 1.5})
+_TODAY = _Series("today", {"marker": "s", "markersize": 7, "color": SOFT})
+_BOUND = _Series("no graph beats", {"marker": "|", "markersize": 11, "color": BLACK, "markeredgewidth": 1.5})
 
 
 @dataclass(frozen=True)
 class _Row:
     """A line of the table and, where it has a cost, a point of the plot."""
 
-    group: _Group
+    group: _Series
     mark: str
     name: str
     method: str

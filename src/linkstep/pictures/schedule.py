@@ -12,7 +12,8 @@ import numpy as np
 
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints
-from linkstep.pictures.style import BLUE, ORANGE, Fill, shortened, svg_text
+from linkstep.files import AnyPath
+from linkstep.pictures.style import BLUE, ORANGE, Fill, save_picture, shortened, svg_text
 
 _MOST_TICKS = 16
 
@@ -57,6 +58,11 @@ def _fill(schedule: Schedule) -> Fill:
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
     return fill
+
+
+def draw_schedule(schedule: Schedule, path: AnyPath) -> None:
+    """Draw what each step loads the links with into a .svg or .png file."""
+    save_picture(_fill(schedule), path, (8.0, 4.5))
 
 
 def schedule_svg(schedule: Schedule) -> str:

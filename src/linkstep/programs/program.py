@@ -53,6 +53,10 @@ class Program:
     """Where a run can be disturbed by the next: the events of several in a row, with their callers."""
     doubts: tuple[Doubt, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        what = f"{self.collective} for {self.dialect}"
+        return f"<Program {what}: {self.num_ranks} ranks, {self.chunks} chunks, {self.num_instructions} instructions>"
+
     @property
     def num_instructions(self) -> int:
         """Instructions of all ranks."""

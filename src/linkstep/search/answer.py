@@ -74,6 +74,10 @@ class Answer:
     bound: Cost
     flow_bound: Fraction
 
+    def __repr__(self) -> str:
+        best = ", ".join(f"{row.cost.steps} steps {float(row.cost.bandwidth):.3f} M/B" for row in self.frontier[:4])
+        return f"<Answer for N={self.num_nodes} d={self.degree}: {len(self.frontier)} topologies, {best}>"
+
 
 def _catalog_bases(catalog: Catalog, num_nodes: int, degree: int) -> Iterator[Candidate]:
     """Catalog entries as bases; T_B is what allgather and reduce-scatter both stay within."""

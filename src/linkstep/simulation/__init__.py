@@ -9,13 +9,20 @@ flags that LL protocols send beside data, and full connections (``tight`` models
 ties are ties.
 """
 
-from linkstep.simulation.machine import Simulation, bound_time, predicted_time, simulate, simulate_schedule, used_links
+from linkstep.simulation.machine import (
+    Simulation,
+    bound_time,
+    simulate,
+    simulate_program,
+    simulate_schedule,
+)
+from linkstep.simulation.wires import used_links
 
 __all__ = [
     "Simulation",
     "bound_time",
-    "predicted_time",
     "simulate",
+    "simulate_program",
     "simulate_schedule",
     "used_links",
 ]

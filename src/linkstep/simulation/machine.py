@@ -14,14 +14,12 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number, parse_size, parse_time
-from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, cost_of, time_of
+from linkstep.core.units import Number, format_time, parse_size, parse_time
+from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound
 from linkstep.lowering import lower
 from linkstep.programs import Program, read_program
 from linkstep.programs.events import NONE
 from linkstep.simulation.wires import Wires, first_links, used_links, wires_of
-
-__all__ = ["Simulation", "bound_time", "predicted_time", "simulate", "simulate_schedule", "used_links"]
 
 _TICK = Fraction(1, 10**15)
 _MOST_TICKS = 2**61
@@ -47,6 +45,11 @@ class Simulation:
     sent_end: NDArray[np.float64]
     predicted: float | None = None
     """The schedule's cost in seconds: T_L alpha + T_B M/B, reductions included; None for a file without a schedule."""
+
+    def __repr__(self) -> str:
+        what = f"{self.program.collective} for {self.program.dialect}"
+        where = self.topology.name or f"N={self.topology.num_nodes}"
+        return f"<Simulation {what} on {where}: {format_time(self.time)}>"
 
     @property
     def rank(self) -> Ints:
@@ -219,7 +222,7 @@ class _Machine:
         self.end[event] = max(self.end[event], end + (self.alpha[best] if self.fetches[wire] else 0))
 
 
-def simulate(
+def simulate_program(
     program: Program,
     topology: Topology,
     fabric: Fabric,
@@ -238,7 +241,7 @@ def simulate(
     >>> from linkstep.lowering import lower
     >>> schedule = linkstep.parse("K_{4,4}").build("allgather")
     >>> program = read_program(lower(schedule, "rccl").text)
-    >>> done = simulate(program, schedule.topology, Fabric.of("10us", "100Gbps", 4), "1MB")
+    >>> done = simulate_program(program, schedule.topology, Fabric.of("10us", "100Gbps", 4), "1MB")
     >>> f"{done.time * 1e6:.0f} us, the busiest link {done.utilisation:.0%}"
     '90 us, the busiest link 78%'
     """
@@ -261,14 +264,6 @@ def simulate(
         program, topology, float(end.max(initial=0)), start, end,
         wires.event[order], link[order], rounds[order], sent[order], gone[order], predicted,
     )  # fmt: skip
-
-
-def predicted_time(schedule: Schedule, fabric: Fabric, size: Number) -> float:
-    """Return the seconds that the schedule's cost stands for."""
-    topology = schedule.topology
-    if topology.alpha is not None and topology.bandwidth is not None:
-        return float(time_of(schedule, size))
-    return float(fabric.time(cost_of(schedule), schedule.collective, size))
 
 
 def bound_time(program: Program, fabric: Fabric, size: Number) -> float | None:
@@ -307,7 +302,30 @@ def simulate_schedule(
     lowered = lower(
         schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most
     )
-    return simulate(
+    return simulate_program(
         read_program(lowered.text, to), schedule.topology, fabric, size,
-        instruction_time=instruction_time, tight=tight, predicted=predicted_time(schedule, fabric, size),
+        instruction_time=instruction_time, tight=tight, predicted=float(fabric.time_of(schedule, size)),
     )  # fmt: skip
+
+
+def simulate(
+    what: Schedule | Program,
+    fabric: Fabric,
+    size: Number,
+    *,
+    to: str = "msccl",
+    topology: Topology | None = None,
+    instruction_time: Number = 0,
+) -> Simulation:
+    """Run a schedule as lowered to a runtime, or a runtime's program as it is, with ``size`` bytes of data in all.
+
+    A program runs on ``topology``, or where it needs a link for each pair that it sends between.
+
+    >>> import linkstep
+    >>> made = linkstep.schedule("K_{4,4}", "allreduce")
+    >>> linkstep.simulate(made.schedule, linkstep.Fabric.of("10us", "100Gbps", 4), "1MB")
+    <Simulation allreduce for msccl on K_{4,4}: 180us>
+    """
+    if isinstance(what, Schedule):
+        return simulate_schedule(what, to, fabric, size, instruction_time=instruction_time)
+    return simulate_program(what, topology or used_links(what), fabric, size, instruction_time=instruction_time)

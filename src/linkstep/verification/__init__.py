@@ -25,10 +25,29 @@ from linkstep.verification.proof import prove
 from linkstep.verification.report import Report
 from linkstep.verification.stages import Progress, Stages
 
-__all__ = ["CAPACITIES", "DIALECTS", "Finding", "Report", "verify_file", "verify_program", "verify_text"]
+__all__ = ["CAPACITIES", "DIALECTS", "Finding", "Report", "verify", "verify_file", "verify_program", "verify_text"]
 
 CAPACITIES = ("1", "runtime")
 """How many messages a connection of MSCCL XML holds in the proof: one, or as many as in the runtime."""
+
+
+def verify(
+    what: str | PathLike[str] | Program,
+    dialect: str | None = None,
+    capacity: str = "1",
+    progress: Progress | None = None,
+) -> Report:
+    """Verify a runtime's file by its path, its text (anything of several lines) or a program read from it.
+
+    >>> import linkstep
+    >>> linkstep.verify(linkstep.lower(linkstep.parse("K_4").build("allreduce"), "msccl").text).status
+    'verified'
+    """
+    if isinstance(what, Program):
+        return verify_program(what, progress)
+    if isinstance(what, str) and "\n" in what:
+        return verify_text(what, dialect, capacity, progress)
+    return verify_file(what, dialect, capacity, progress)
 
 
 def verify_file(

@@ -54,7 +54,7 @@ class Links:
         most = int(np.diff(ptr).max())
         if most > MAX_DEGREE:
             node = int(np.diff(ptr).argmax())
-            raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; node {node} has {most}")
+            raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; {topology.called(node)} has {most}")
         unit = 1
         weight = np.ones(ids.size, np.int64)
         if topology.bandwidth is not None and ids.size:
