@@ -186,10 +186,10 @@ def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, sh
 
 
 @njit(cache=True, nogil=True)
-def _emit(members, group_of, links, local_link, share, scale, flow, step, rows, at):
-    """Write the rows of one problem, sources ascending; whole sources first, cut ones last. Return the new end.
+def _emit(members, group_of, links, local_link, share, scale, flow, number, source, lo, hi, link, step, at):
+    """Write the rows of one problem of step ``number``, sources ascending. Return the new end; ``flow`` is used up.
 
-    ``flow`` is used up.
+    Whole sources go first, cut ones last.
     """
     for i in range(members.size):
         g = group_of[i]
@@ -202,8 +202,8 @@ def _emit(members, group_of, links, local_link, share, scale, flow, step, rows, 
             take = min(flow[g, k], share - have)
             if take > 0:
                 flow[g, k] -= take
-                rows["source"][at], rows["link"][at], rows["step"][at] = members[i], local_link[k], step
-                rows["lo"][at], rows["hi"][at] = have * scale, (have + take) * scale
+                source[at], lo[at], hi[at] = members[i], have * scale, (have + take) * scale
+                link[at], step[at] = local_link[k], number
                 at += 1
                 have += take
             k += 1
@@ -224,9 +224,13 @@ def _rows(
     whole_of,
     share,
     scale,
-    rows,
+    source,
+    lo,
+    hi,
+    link,
+    step,
 ):
-    """Fill ``rows`` with those of all problems; return (how many, -1), or the number of a problem that does not fit.
+    """Fill the columns of rows of all problems; return (how many, -1), or the number of a problem that does not fit.
 
     At step t each source is ``share[t - 1]`` pieces of ``scale[t - 1]`` units and a link of class c takes
     ``cap_of[t - 1, c]`` pieces. Where whole sources fit within ``whole_of[t - 1, c]`` sources a link, none is cut.
@@ -244,13 +248,13 @@ def _rows(
         links = classes.size
         masks = group_mask[problems["first_group"][i] : problems["end_group"][i]]
         counts = group_count[problems["first_group"][i] : problems["end_group"][i]]
-        lo, hi = problems["first_source"][i], problems["end_source"][i]
+        first, end = problems["first_source"][i], problems["end_source"][i]
         fitting = np.int64(0)
         for k in range(links):
             cap[k] = whole_of[t, classes[k]]
             fitting += cap[k]
         pieces, units, done = np.int64(1), share[t] * scale[t], False
-        if fitting >= hi - lo:
+        if fitting >= end - first:
             done = _assign(masks, counts, links, cap, np.int64(1), flow, load, left, work)[0]
         if not done:
             for k in range(links):
@@ -259,23 +263,25 @@ def _rows(
             if not _assign(masks, counts, links, cap, pieces, flow, load, left, work)[0]:
                 return at, i
         local_link = link_id[link_ptr[u] : link_ptr[u + 1]]
-        at = _emit(members[lo:hi], group_of[lo:hi], links, local_link, pieces, units, flow, t + 1, rows, at)
+        at = _emit(
+            members[first:end], group_of[first:end], links, local_link, pieces, units, flow, t + 1,
+            source, lo, hi, link, step, at,
+        )  # fmt: skip
     return at, -1
 
 
 @njit(cache=True, nogil=True)
-def _tally(rows, counts):
+def _tally(link, step, counts):
     """Count rows by (step, link)."""
-    link, step = rows["link"], rows["step"]
-    for r in range(rows.size):
+    for r in range(link.size):
         counts[step[r] - 1, link[r]] += 1
 
 
 @njit(cache=True, nogil=True)
-def _place(rows, offset, source, lo, hi, link, step):
+def _place(source, lo, hi, link, step, offset, to_source, to_lo, to_hi, to_link, to_step):
     """Move rows to their place in canonical order; offset[t - 1, e] is where link e's next row of step t goes."""
-    for r in range(rows.size):
-        t, e = rows["step"][r], rows["link"][r]
+    for r in range(source.size):
+        t, e = step[r], link[r]
         to = offset[t - 1, e]
         offset[t - 1, e] = to + 1
-        source[to], lo[to], hi[to], link[to], step[to] = rows["source"][r], rows["lo"][r], rows["hi"][r], e, t
+        to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = source[r], lo[r], hi[r], e, t

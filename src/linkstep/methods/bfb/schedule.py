@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _place, _rows, _tally
 from linkstep.core.errors import ScheduleError
-from linkstep.core.schedule import ROW_COLUMNS, Schedule
+from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, check_count, parse_size
 from linkstep.methods.bfb.cost import bfb_certificate
 from linkstep.methods.bfb.problems import Block, Links, Progress, for_each_block
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
 
-ROW = np.dtype([("source", np.int32), ("lo", np.int64), ("hi", np.int64), ("link", np.int32), ("step", np.int16)])
-"""A row of a schedule while it is made; its fields are the columns of ``Schedule``."""
+_TYPES = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, "step": np.int16}
+"""The columns of ``Schedule``, as the kernels take them."""
 
 MAX_UNIT = 2**31
 MAX_CHUNKS = 10**6
@@ -93,6 +93,10 @@ def bfb_allgather(
     return _build(topology, links, caps, progress)
 
 
+def _columns(size: int) -> dict[str, NDArray[Any]]:
+    return {what: np.empty(size, kind) for what, kind in _TYPES.items()}
+
+
 def _build(topology: Topology, links: Links, caps: Capacities, progress: Progress | None) -> Schedule:
     share, unit = caps.share, caps.unit
     scale = unit // share
@@ -100,26 +104,26 @@ def _build(topology: Topology, links: Links, caps: Capacities, progress: Progres
     steps = share.size
     most = int(min(share.max(), np.diff(links.ptr).max()))
 
-    def work(block: Block) -> NDArray[np.void]:
+    def work(block: Block) -> dict[str, NDArray[Any]]:
         sources = int((block.problems["end_source"] - block.problems["first_source"]).sum())
-        rows = np.empty(sources * most, ROW)
+        rows = _columns(sources * most)
         count, stuck = _rows(
             *block.groups, block.members, block.group_of, links.ptr, links.id, caps.link_class,
-            caps.piece, whole, share, scale, rows,
+            caps.piece, whole, share, scale, *rows.values(),
         )  # fmt: skip
         assert stuck < 0, f"problem {block.problems[stuck]} does not fit although its load is feasible"
-        return rows[:count].copy()
+        return {what: column[:count].copy() for what, column in rows.items()}
 
     counts = np.zeros((steps, topology.num_links), np.int64)
     blocks = []
     for block in for_each_block(topology, np.arange(topology.num_nodes), steps, work, progress):
-        _tally(block, counts)
+        _tally(block["link"], block["step"], counts)
         blocks.append(block)
     total = int(counts.sum())
     offset = np.cumsum(counts.ravel()).reshape(counts.shape) - counts
-    columns: dict[str, Any] = {what: np.empty(total, ROW[what]) for what in ROW_COLUMNS}
+    columns: dict[str, Any] = _columns(total)
     while blocks:
-        _place(blocks.pop(0), offset, *columns.values())
+        _place(*blocks.pop(0).values(), offset, *columns.values())
     for column in columns.values():
         column.flags.writeable = False
     return Schedule(topology, unit, **columns)
