@@ -16,6 +16,7 @@ from linkstep.costs import Cost, Fabric, cost_of
 from linkstep.files import load, save
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost
 from linkstep.recipe import Recipe, parse
+from linkstep.search import find
 
 __all__ = [
     "Cost",
@@ -38,6 +39,7 @@ __all__ = [
     "check_allreduce",
     "check_reduce_scatter",
     "cost_of",
+    "find",
     "load",
     "parse",
     "save",

@@ -10,17 +10,21 @@ from linkstep.costs.bounds import (
     moore_steps,
 )
 from linkstep.costs.cost import Cost, cost_of, time_of
+from linkstep.costs.distances import Distances, distance_flow_bound, measure_distances
 from linkstep.costs.fabric import Fabric
 
 __all__ = [
     "Cost",
+    "Distances",
     "Fabric",
     "all_to_all_bound",
     "bandwidth_bound",
     "cost_of",
+    "distance_flow_bound",
     "is_bandwidth_optimal",
     "is_moore_optimal",
     "lower_bound",
+    "measure_distances",
     "moore_levels",
     "moore_steps",
     "time_of",

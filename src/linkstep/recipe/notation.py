@@ -5,6 +5,7 @@
     atom    := "(" recipe ")"
              | ("L" | "Bi" | "T") ["^" count] "(" recipe ")"
              | WORD ["_" subscript] ["(" [argument ("," argument)*] ")"]
+             | "Cat" "(" integer "," integer "," integer ")"     a recipe of the catalog: N, d and its number
     argument := integer | "{" [element ("," element)*] "}" | group
     element  := integer | "(" integer ("," integer)* ")"
     group    := "Z" integer ("x" "Z" integer)* | "Z" integer ":" "Z" integer "[" integer "]"
@@ -15,20 +16,25 @@ Spaces are free between tokens. ``x`` is always the product sign, so no word sta
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from linkstep.core.errors import RecipeError
 from linkstep.families import FAMILIES, Family
 from linkstep.groups import parse_group
 from linkstep.recipe.expanded import Bidirectional, Degree, Line, Power, Product, Transpose
 from linkstep.recipe.member import Member, Recipe
+from linkstep.recipe.names import named_recipe
 
 _TOKEN = re.compile(r"\s*(?:(Z\d+(?:xZ\d+)*(?::Z\d+\[\d+\])?)|(\d+)|(x|□|[A-WYZa-wyzΠ][A-Za-zΠ]*)|([\^*(){},_]))")
 _END = "end"
 _MAX_LENGTH = 100_000
 _MAX_DEPTH = 100
 _WORDS = {"Π": "Pi"}
+_CATALOG = "Cat"
+
+Made = TypeVar("Made")
 
 
 class _Parser:
@@ -97,12 +103,11 @@ class _Parser:
             recipe = self.made(position, Power if sign == "^" else Degree, recipe, times)
         return recipe
 
-    def made(self, position: int, kind: Any, *parts: Any) -> Recipe:
+    def made(self, position: int, kind: Callable[..., Made], *parts: Any) -> Made:
         try:
-            made: Recipe = kind(*parts)
+            return kind(*parts)
         except RecipeError as error:
             self.fail(position, str(error))
-        return made
 
     def atom(self) -> Recipe:
         if self.take("("):
@@ -136,9 +141,11 @@ class _Parser:
             args = self.arguments("}")
         elif self.take("("):
             args = self.arguments(")")
+        if word == _CATALOG:
+            return self.entry(args, position)
         named = [f for f in FAMILIES if word == f.name or word in f.aliases]
         if not named:
-            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T"}
+            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T", _CATALOG}
             close = get_close_matches(word, sorted(words), 1)
             hint = f"did you mean {close[0]!r}?" if close else "`linkstep families` lists them"
             self.fail(position, f"no family is called {word!r}; {hint}")
@@ -149,6 +156,11 @@ class _Parser:
         # K_{4,4} and K(4,4) are different graphs: the way it is written decides where both fit.
         exact = [f for f in fitting if word in f.aliases or f.subscript == subscript]
         return self.made(position, Member, (exact or fitting)[0], tuple(args))
+
+    def entry(self, args: list[Any], position: int) -> Recipe:
+        if len(args) != 3 or not all(isinstance(arg, int) for arg in args):
+            self.fail(position, f"{_CATALOG} is written {_CATALOG}(N,d,number)")
+        return parse(self.made(position, named_recipe, *args))
 
     def arguments(self, closing: str) -> list[Any]:
         args: list[Any] = []
