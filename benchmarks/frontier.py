@@ -20,7 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from linkstep.costs import Fabric, bandwidth_bound, lower_bound
-from linkstep.pictures.frontier import save_figure
+from linkstep.pictures.style import save_figure
 from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, parse
 from linkstep.search.answer import finder
 from linkstep.search.choice import Choice

@@ -45,7 +45,7 @@ def measure(schedule: Schedule, to: str) -> Row:
     report = verify_text(lowered.text, to)
     end = time.process_time()
     assert report.is_verified, report.errors[0]
-    sizes = {"messages": len(lowered.plan.messages), "bytes": len(lowered.text)}
+    sizes = {"messages": len(lowered.placement.messages), "bytes": len(lowered.text)}
     return {**row, "lower": middle - start, "verify": end - middle, **sizes}
 
 

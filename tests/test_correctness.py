@@ -546,3 +546,22 @@ def test_20_million_rows(collective, split, record_property):
     assert figures["seconds"] < 15
     assert figures["bytes"] < 4 * 10**9
     assert figures["steps"] == (20 if collective == "allreduce" else 10)
+
+
+def test_witnesses_call_hosts_by_name():
+    named = strategies.ring(3).with_labels(["rack2-07", "rack2-08", "rack2-09"])
+    late = Schedule.from_columns(named, 1, [0, 0], [0, 0], [1, 1], [1, 2], [1, 2])
+    with pytest.raises(ScheduleError) as caught:
+        check_allgather(late)
+    assert str(caught.value) == (
+        "row 0: step 1, link 1 (rack2-08 -> rack2-09) carries [0, 1)/1 of rack2-07's shard, "
+        "but rack2-08 does not hold [0, 1)/1 yet"
+    )
+    nothing = Schedule.from_columns(named, 1, [], [], [], [], [])
+    with pytest.raises(ScheduleError, match=r"^\[0, 1\)/1 of rack2-07's shard never arrives at rack2-0[89]$"):
+        check_allgather(nothing)
+    with pytest.raises(ScheduleError, match=r"^rack2-08's part of .* of rack2-07's shard never reaches rack2-07$"):
+        check_reduce_scatter(nothing)
+    two = Schedule.from_columns(named, 1, [0, 1], [0, 0], [1, 1], [0, 1], [1, 1], "broadcast")
+    with pytest.raises(ScheduleError, match="but the root is rack2-07: row 0 is of its shard"):
+        check(two)

@@ -7,11 +7,14 @@ and are not wired: their ports stay free.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from linkstep.core.errors import TopologyError
 from linkstep.core.topology import Topology
+
+MAX_LINKS = 2**20
+"""The most links whose cables are listed one by one."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,17 @@ class Cable:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Cabling:
     """All cables of a topology, with ``ports`` on every server, numbered from 0."""
 
     num_nodes: int
     ports: int
     cables: tuple[Cable, ...]
+
+    def __repr__(self) -> str:
+        duplex = sum(cable.duplex for cable in self.cables)
+        simplex = len(self.cables) - duplex
+        return f"<Cabling of {self.num_nodes} servers, {self.ports} ports: {duplex} duplex, {simplex} simplex cables>"
 
     def panel(self, node: int, port: int) -> int:
         """Return the panel port that a server's port is plugged into: servers in order, port by port."""
@@ -46,12 +54,14 @@ class Plan:
         return sorted(found)
 
 
-def plan_cables(topology: Topology) -> Plan:
-    """Return a plan: duplex cables where a link has a partner the other way, simplex fibres for the rest.
+def wire(topology: Topology) -> Cabling:
+    """Return the cabling: duplex cables where a link has a partner the other way, simplex fibres for the rest.
 
-    >>> plan_cables(Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 0])).cables[0]
+    >>> wire(Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 0])).cables[0]
     Cable(from_node=0, from_port=0, to_node=1, to_port=0, duplex=True)
     """
+    if topology.num_links > MAX_LINKS:
+        raise TopologyError(f"has {topology.num_links} links: cables are planned for up to {MAX_LINKS}")
     counts: dict[tuple[int, int], int] = defaultdict(int)
     for u, w in zip(topology.tail.tolist(), topology.head.tolist(), strict=True):
         if u != w:
@@ -71,30 +81,31 @@ def plan_cables(topology: Topology) -> Plan:
         cables.append(Cable(u, out[u], w, into[w], False))
         out[u] += 1
         into[w] += 1
-    plan = Plan(topology.num_nodes, topology.degree, tuple(cables))
-    check_plan(plan, topology)
-    return plan
+    cabling = Cabling(topology.num_nodes, topology.degree, tuple(cables))
+    check_cabling(cabling, topology)
+    return cabling
 
 
-def check_plan(plan: Plan, topology: Topology) -> None:
+def check_cabling(cabling: Cabling, topology: Topology) -> None:
     """Raise unless every port side is used at most once and the cables are the topology's links, no more, no less."""
-    taken: dict[tuple[int, int, str], Cable] = {}
+    taken: set[tuple[int, int, str]] = set()
     links: list[tuple[int, int]] = []
-    for cable in plan.cables:
+    for cable in cabling.cables:
         ends = [(cable.from_node, cable.from_port, "out"), (cable.to_node, cable.to_port, "in")]
         links.append((cable.from_node, cable.to_node))
         if cable.duplex:
             ends += [(cable.from_node, cable.from_port, "in"), (cable.to_node, cable.to_port, "out")]
             links.append((cable.to_node, cable.from_node))
-        for end in ends:
-            if end[1] >= plan.ports:
-                raise TopologyError(f"node {end[0]} has {plan.ports} ports, but {cable} uses port {end[1]}")
-            if end in taken:
+        for node, port, side in ends:
+            if port >= cabling.ports:
                 raise TopologyError(
-                    f"the {end[2]} side of node {end[0]} port {end[1]} is used twice: {taken[end]} and {cable}"
+                    f"{topology.called(node)} has {cabling.ports} ports, but a cable is plugged into port {port}"
                 )
-            taken[end] = cable
+            if (node, port, side) in taken:
+                raise TopologyError(f"two cables use the {side} side of {topology.called(node)} port {port}")
+            taken.add((node, port, side))
     wanted = [(u, w) for u, w in zip(topology.tail.tolist(), topology.head.tolist(), strict=True) if u != w]
     if sorted(links) != sorted(wanted):
-        odd = next(iter(set(links).symmetric_difference(wanted)), None)
-        raise TopologyError(f"the cables are not the topology's links: {odd or 'some link'} differs in number")
+        u, w = next(iter((Counter(links) - Counter(wanted)) | (Counter(wanted) - Counter(links))))
+        ends_text = f"from {topology.called(u)} to {topology.called(w)}"
+        raise TopologyError(f"the cables are not the topology's links: those {ends_text} differ in number")

@@ -19,7 +19,7 @@ from linkstep._kernels.spread import _first_own_step, _rows_by_source, _spread
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Ints
+from linkstep.core.topology import Ints, Topology
 
 _END = 2**15  # past any int16 step
 
@@ -36,43 +36,51 @@ def _run(schedule: Schedule, first: Ints, last: Ints, *, gather: bool, only: int
     return tuple(int(x) for x in witness)
 
 
+def _shard(topology: Topology, source: int) -> str:
+    """Say whose shard: ``rack2-07's shard``, or ``shard 7`` where hosts have no names."""
+    return f"shard {source}" if topology.labels is None else f"{topology.called(source)}'s shard"
+
+
 def _describe_row(schedule: Schedule, row: int) -> str:
-    e = schedule.link[row]
-    tail, head = schedule.topology.tail[e], schedule.topology.head[e]
-    chunk = f"[{schedule.lo[row]}, {schedule.hi[row]})/{schedule.unit} of shard {schedule.source[row]}"
-    return f"row {row}: step {schedule.step[row]}, link {e} ({tail} -> {head}) carries {chunk}"
+    topology, e = schedule.topology, int(schedule.link[row])
+    ends = f"{topology.host(int(topology.tail[e]))} -> {topology.host(int(topology.head[e]))}"
+    chunk = f"[{schedule.lo[row]}, {schedule.hi[row]})/{schedule.unit}"
+    shard = _shard(topology, int(schedule.source[row]))
+    return f"row {row}: step {schedule.step[row]}, link {e} ({ends}) carries {chunk} of {shard}"
 
 
 def _refuse_gather(schedule: Schedule, witness: tuple[int, ...]) -> None:
     kind, row, source, node, a, b = witness
-    piece = f"[{a}, {b})/{schedule.unit}"
+    topology, piece = schedule.topology, f"[{a}, {b})/{schedule.unit}"
     if kind == 1:
         raise ScheduleError(f"{_describe_row(schedule, row)}, but the link is a self-loop", row)
     if kind == 2:
-        raise ScheduleError(f"{_describe_row(schedule, row)}, but node {node} does not hold {piece} yet", row)
+        holder = topology.called(node)
+        raise ScheduleError(f"{_describe_row(schedule, row)}, but {holder} does not hold {piece} yet", row)
     if kind == 4:
-        raise ScheduleError(f"{piece} of shard {source} never arrives at node {node}")
+        raise ScheduleError(f"{piece} of {_shard(topology, source)} never arrives at {topology.called(node)}")
 
 
 def _refuse_reduce(schedule: Schedule, witness: tuple[int, ...]) -> None:
     kind, row, source, node, a, b = witness
-    piece = f"[{a}, {b})/{schedule.unit}"
+    topology, piece = schedule.topology, f"[{a}, {b})/{schedule.unit}"
     if kind == 1:
         raise ScheduleError(f"{_describe_row(schedule, row)}, but the link is a self-loop", row)
     if kind == 2:
         raise ScheduleError(
-            f"{_describe_row(schedule, row)}, but node {node} does not pass {piece} on at a later step: "
+            f"{_describe_row(schedule, row)}, but {topology.called(node)} does not pass {piece} on at a later step: "
             f"the reduction misses it",
             row,
         )
     if kind == 3:
         raise ScheduleError(
-            f"{_describe_row(schedule, row)}, but node {node}'s part of {piece} is counted "
+            f"{_describe_row(schedule, row)}, but {topology.called(node)}'s part of {piece} is counted "
             f"{'already' if node == source else 'by a later row too'}: it is reduced twice",
             row,
         )
     if kind == 4:
-        raise ScheduleError(f"node {node}'s part of {piece} of shard {source} never reaches node {source}")
+        part = f"{topology.called(node)}'s part of {piece} of {_shard(topology, source)}"
+        raise ScheduleError(f"{part} never reaches {topology.called(source)}")
 
 
 def check_allgather(schedule: Schedule) -> None:
@@ -119,7 +127,10 @@ def _root(schedule: Schedule) -> int:
     other = np.flatnonzero(schedule.source != root)
     if other.size:
         row = int(other[0])
-        raise ScheduleError(f"{_describe_row(schedule, row)}, but the root is node {root}: row 0 is of its shard", row)
+        raise ScheduleError(
+            f"{_describe_row(schedule, row)}, but the root is {schedule.topology.called(root)}: row 0 is of its shard",
+            row,
+        )
     return root
 
 

@@ -17,15 +17,14 @@ from linkstep.core.topology import Topology, diameter
 from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of
-from linkstep.methods.bfb import Certificate, bfb_allgather, bfb_certificate
+from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import check_root, derive
 from linkstep.recipe import Member, Recipe, parse
 
-Progress = Callable[[int, int], None]
-"""Called with (nodes done, nodes in all) as work goes on."""
-
 BEST = "best"
+MAX_ROWS = 2**30 // 5
+"""The most rows that a file holds; an allgather has at least N (N - 1)."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,9 @@ class Made:
     schedule: Schedule
     method: str
     certificate: Certificate | None = None
+
+    def __repr__(self) -> str:
+        return f"<Made {self.schedule!r} by {self.method}: {self.cost}>"
 
     @property
     def cost(self) -> Cost:
@@ -153,6 +155,16 @@ def _best(request: Request) -> Made:
     return Made(made.schedule, made.method, _certificate(request))
 
 
+def _check_rows(topology: Topology, collective: Collective) -> None:
+    """Raise if a schedule would have more rows than a file holds: better at once than after hours."""
+    rows = topology.num_nodes * (topology.num_nodes - 1) * len(collective.phases)
+    if rows > MAX_ROWS:
+        raise LinkstepError(
+            f"{collective} on N={topology.num_nodes} takes {rows} rows or more, above the {MAX_ROWS} of a file: "
+            "`linkstep show` gives the cost"
+        )
+
+
 def schedule(
     topology: Topology | Recipe | str,
     collective: Collective | str = Collective.ALLGATHER,
@@ -183,6 +195,7 @@ def schedule(
         graph = recipe.topology()
     request = Request(graph, Collective(collective), recipe, chunks, size, root, progress)
     check_root(graph, root)
+    _check_rows(graph, request.collective)
     if method == BEST:
         made = _best(request)
     else:

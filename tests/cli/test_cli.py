@@ -1,13 +1,12 @@
 """The command line, in process and on exact text; bad input is one line and exit code 2."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 import linkstep
-from linkstep.cli import load_commands, main
+from linkstep.cli import main
+from linkstep.cli._parser import load_commands
 from linkstep.core.schedule import COLLECTIVES, Schedule
 
 SHOW = """\
@@ -23,6 +22,7 @@ K_{4,4}
   reverse-symmetric            yes
   no schedule beats            2 alpha + 7/8 M/B at this N and d
   BFB allgather                2 steps, Moore-optimal; 7/8 = 0.8750 M/B, bandwidth-optimal
+  time for 1MB                 allgather 90us, allreduce 180us (alpha 10us, 100Gbps a node)
   all-to-all flow at most      4.000e-01 a pair (any graph: 4.000e-01)
 """
 
@@ -42,7 +42,7 @@ def test_show_json(capsys):
     facts = json.loads(out)
     assert code == 0
     assert (facts["nodes"], facts["degree"], facts["diameter"], facts["self_loops"]) == (64, 4, 3, 4)
-    assert facts["bfb"] == {"steps": 3, "bandwidth": "21/16", "limited_by": facts["bfb"]["limited_by"]}
+    assert (facts["bfb"]["steps"], facts["bfb"]["bandwidth"]) == (3, "21/16")
     assert facts["bandwidth_bound"] == "63/64"
 
 
@@ -94,11 +94,13 @@ def test_schedule_check_convert(capsys, tmp_path):
     assert code == 0
     rows = linkstep.load(npz).num_rows
     assert out == (
-        f"{text}: valid allgather on Torus(3,4), N=12, {rows} rows: 3 alpha + 11/12 M/B, bandwidth-optimal\n"
+        f"{text}: valid allgather on Torus(3,4), N=12, {rows} rows: 3 alpha + 11/12 M/B, bandwidth-optimal, "
+        "103.3us for 1MB (alpha 10us, 100Gbps a node)\n"
     )
     _, out, _ = run(capsys, "check", text, "--json")
     assert json.loads(out) == {
         "file": text, "collective": "allgather", "rows": rows, "valid": True, "steps": 3, "bandwidth": "11/12",
+        "size": "1MB", "seconds": pytest.approx(103.3e-6, rel=1e-3), "fabric": "alpha 10us, 100Gbps a node",
     }  # fmt: skip
 
 
@@ -161,7 +163,7 @@ BAD = [
     (["families", "--nodes", "0", "--degree", "4"], "--nodes must be at least 1, not 0"),
     (["families", "--nodes", "x", "--degree", "4"], "argument --nodes: invalid int value: 'x'"),
     (["convert", "K_5", "out.txt"], "must end in one of .npz, .json, .csv, .graphml"),
-    (["frobnicate"], "invalid choice: 'frobnicate'"),
+    (["frobnicate"], "no command is called 'frobnicate'; `linkstep --help` lists them"),
     ([], "the following arguments are required: COMMAND"),
 ]
 
@@ -195,10 +197,3 @@ def test_completion(capsys, shell):
     code, out, _ = run(capsys, "completion", shell)
     assert code == 0
     assert "families" in out
-
-
-def test_a_reader_that_has_seen_enough_is_no_error():
-    command = f"{sys.executable} -m linkstep families | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert done.stdout.startswith("written")

@@ -8,7 +8,7 @@ import pytest
 
 import linkstep
 import support
-from linkstep.cli import main
+from linkstep.cli import _simulate, main
 
 PROGRAMS = Path(support.__file__).parent / "programs"
 
@@ -101,6 +101,10 @@ def test_topology_of_a_file(run):
     assert slow["simulated_seconds"] > 2.5 * fast["simulated_seconds"]
 
 
+def test_a_recipe_may_be_longer_than_a_file_name():
+    assert _simulate._runtime_text("K_5" + "*1" * 150) is None
+
+
 def cut(path, size):
     path.write_bytes(path.read_bytes()[:size])
 
@@ -117,13 +121,22 @@ def cut(path, size):
         (["hangs.xml"], "hangs.xml: cannot run: deadlock: "),
         (["lonely.xml"], "lonely.xml: nothing is sent, so there is nothing to simulate"),
         (["one.csv"], "one node alone has nothing to send"),
+        (["K_4", "--size", "nan"], "size must be a number with a unit, such as 1MB or 1MiB, not 'nan'"),
+        (["K_4", "--size", "0B"], "--size must be more than 0 bytes, not 0B"),
+        (["ring-allreduce.msccl.xml", "--size", "0B"], "--size must be more than 0 bytes, not 0B"),
+        (["K_4", "--size=-1MB"], "size must be a number with a unit, such as 1MB or 1MiB, not '-1MB'"),
+        (["K_4", "--gather", "0.5B", "--to", "cpu"], "--gather must be whole bytes, not 0.5B"),
+        (["K_5", "--instances", "1000000"], "channels: 1000000, 999968 over the limit of 32; "),
+        (["K_5", "--instances", "0"], "instances must be at least 1, not 0"),
+        (["K_5", "--channels", "99999999999"], "channels: 99999999999, 99999999967 over the limit of 32; "),
+        (["K(4,4)"], "ranks: 1280, 256 over the limit of 1024; lower it to mscclpp or cpu"),
         (["K_4", "--size", "1"], "size '1' has no known unit: write it like 1MB or 1MiB"),
         (["K_4", "--alpha", "-1us"], ""),
         (["K_4", "--bandwidth", "0Gbps"], "bandwidth must be positive, not 0Gbps"),
         (["K_4", "--collective", "reduce", "--to", "mscclpp"], "mscclpp has no reduce: lower it to msccl or "),
         (["K_4", "--to", "nccl"], "argument --to: invalid choice"),
         (["K_4", "--on", "K_4"], "--on is for runtime files: a schedule runs on its own topology"),
-        (["K_4", "--timeline", "a.pdf"], "a.pdf: the name of a plot must end in .svg or .png"),
+        (["K_4", "--timeline", "a.pdf"], "a.pdf: the name of a picture must end in .svg or .png"),
         (
             ["ring-allreduce.msccl.xml", "--to", "rccl"],
             "--to is for schedules: ring-allreduce.msccl.xml is a runtime's",

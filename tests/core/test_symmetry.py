@@ -1,6 +1,7 @@
 """Automorphisms and isomorphisms against every permutation tried, and networkx."""
 
 from collections import Counter
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linkstep.core import symmetry
+from linkstep.core.errors import TopologyError
+from linkstep.core.refinement import Pair
 from linkstep.core.symmetry import (
     automorphism_generators,
     is_reverse_symmetric,
@@ -16,7 +20,9 @@ from linkstep.core.symmetry import (
     node_orbits,
 )
 from linkstep.core.topology import Topology
+from linkstep.correctness import check_allgather
 from linkstep.expansions import cartesian_power, line_graph, to_bidirectional
+from linkstep.recipe import parse
 from support import reference
 from support.strategies import complete, complete_bipartite, link_lists, pairs, ring, topologies, topology_of
 
@@ -184,3 +190,52 @@ def test_orbits_of_a_larger_topology():
     one_way = node_orbits(topology_of(1024, [*links, (0, 1)]))
     assert one_way[1] == 1
     assert len(set(one_way.tolist())) == 20
+
+
+# Without igraph
+
+
+@pytest.fixture
+def no_igraph(monkeypatch):
+    """As if igraph were not installed."""
+    monkeypatch.setattr(symmetry, "find_spec", lambda name: None)
+    symmetry.is_available.cache_clear()
+    yield
+    symmetry.is_available.cache_clear()
+
+
+@settings(max_examples=150)
+@given(topologies(tiny, columns=True), st.randoms(use_true_random=False), topologies(tiny, columns=True))
+def test_own_isomorphisms_against_bliss(topology, random, other):
+    renamed = topology.relabel(random.sample(range(topology.num_nodes), topology.num_nodes))
+    for right in (renamed, other, topology.transpose()):
+        if (topology.num_nodes, topology.num_links) != (right.num_nodes, right.num_links):
+            continue
+        pairs_of = (symmetry._pairs(topology), symmetry._pairs(right))
+        mapping = symmetry._by_refinement(*pairs_of, topology.num_nodes)
+        assert (mapping is None) == (isomorphism(topology, right) is None)
+        if mapping is not None:
+            assert topology.relabel(mapping) == right
+
+
+@pytest.mark.parametrize("recipe", ["K_30", "L(Paley(7))", "DBJ(2,6)", "Q(6)", "Pi_{3,36}", "C(64,{1,9})", "K_5*4"])
+def test_own_isomorphisms_of_families(recipe, no_igraph):
+    topology = parse(recipe).topology()
+    mapping = isomorphism(topology, topology.transpose())
+    assert mapping is not None
+    assert topology.relabel(mapping) == topology.transpose()
+
+
+def test_without_igraph_all_works_and_says_so_once(no_igraph, caplog):
+    topology = parse("Bi(L(Paley(7)))").topology()
+    assert node_orbits(topology).tolist() == list(range(21))
+    assert automorphism_generators(topology) == []
+    assert [r.message for r in caplog.records if "igraph is not installed" in r.message] == [caplog.records[0].message]
+    assert len(caplog.records) == 1
+    check_allgather(parse("Bi(DBJ(2,3))").build())
+
+
+def test_a_search_that_is_too_long_gives_up(monkeypatch, no_igraph):
+    monkeypatch.setattr(symmetry, "Pair", partial(Pair, budget=1))
+    with pytest.raises(TopologyError, match="no isomorphism was found and none ruled out for 8 nodes"):
+        isomorphism(DIAMOND, DIAMOND.transpose())

@@ -1,5 +1,6 @@
 """Topologies: the door, the views, distances."""
 
+import base64
 import dataclasses
 from collections import Counter
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep._kernels.graph import _distance_profiles, _distances
+from linkstep.core import notebook
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.schedule import Schedule
 from linkstep.core.topology import (
     MAX_NODES,
     Topology,
@@ -246,6 +249,64 @@ def test_from_networkx_takes_any_graph():
         Topology.from_networkx(nx.Graph())
 
 
+# Names of hosts
+
+
+@given(st.data(), topologies(columns=True))
+def test_property_names_survive_every_transform(data, topology):
+    """Links between names stay what they were, whatever numbers the hosts get."""
+    n = topology.num_nodes
+    named = topology.with_labels([f"h{u}" for u in data.draw(st.permutations(range(n)))])
+
+    def by_name(t):
+        return Counter((t.labels[u], t.labels[w]) for u, w in pairs(t))
+
+    links = by_name(named)
+    turned = named.transpose()
+    assert by_name(turned) == Counter({(w, u): k for (u, w), k in links.items()})
+    assert by_name(turned.transpose()) == links
+    assert by_name(named.relabel(data.draw(st.permutations(range(n))))) == links
+    assert named.with_bandwidth([7] * named.num_links).labels == named.labels
+    assert named.without_links([0] if named.num_links else []).labels == named.labels
+    gone = data.draw(st.sets(st.integers(0, n - 1), max_size=n - 1))
+    fewer = named.without_nodes(sorted(gone))
+    assert fewer.labels == tuple(label for u, label in enumerate(named.labels) if u not in gone)
+    names_gone = {named.labels[u] for u in gone}
+    assert by_name(fewer) == Counter({link: k for link, k in links.items() if not names_gone & set(link)})
+    graph = Topology.from_networkx(named.to_networkx())
+    assert (graph.labels, by_name(graph)) == (named.labels, links)
+    assert named == topology
+
+
+def test_hosts_are_named_by_label_or_number():
+    named = ring(3).with_labels(["ant", "bee", "cat"])
+    assert [named.node_named(text) for text in ("ant", "cat", "1")] == [0, 2, 1]
+    assert [named.called(1), named.host(1), ring(3).called(1), ring(3).host(1)] == ["bee", "bee", "node 1", "1"]
+    left = complete_bipartite(2).without_nodes([1])
+    assert left.labels == ("0", "2", "3")
+    assert left.called(1) == "node 2"
+    assert left.node_named("2") == 1
+
+
+@pytest.mark.parametrize(
+    ("topology", "text", "message"),
+    [
+        (ring(3), "3", "no host is called '3': hosts are the numbers 0 to 2"),
+        (ring(3), "-1", "no host is called '-1': hosts are the numbers 0 to 2"),
+        (ring(3), "9" * 5000, "hosts are the numbers 0 to 2"),
+        (ring(3), "٣", "hosts are the numbers 0 to 2"),
+        (ring(3).with_labels(["ant", "bee", "cat"]), "bees", "no host is called 'bees': did you mean 'bee'?"),
+        (ring(3).with_labels(["ant", "bee", "cat"]), "x", "no host is called 'x': the first is 'ant'"),
+        # What is left after a host went down: 1 is gone, and is not the second of those that are left.
+        (complete_bipartite(2).without_nodes([1]), "1", "no host is called '1'"),
+    ],
+)
+def test_no_such_host(topology, text, message):
+    with pytest.raises(TopologyError) as caught:
+        topology.node_named(text)
+    assert message in str(caught.value)
+
+
 # Equality
 
 
@@ -269,6 +330,43 @@ def test_equality_ignores_the_name_and_nothing_else():
 def test_repr():
     assert repr(topology_of(3, [(0, 1), (0, 2)], "fork")) == "<Topology 'fork' N=3 d=2 links=2>"
     assert repr(ring(3)) == "<Topology N=3 d=1 links=3>"
+
+
+# In a notebook
+
+
+def test_notebooks_show_a_table(monkeypatch):
+    import linkstep.pictures.topology as pictures
+
+    monkeypatch.setattr(pictures, "topology_svg", lambda topology: f"<svg>{topology.num_nodes}</svg>", raising=False)
+    named = topology_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)], "<b>&").with_labels(["<i>", "b", "c", "d"])
+    table, picture = named._repr_html_().split("<img ")
+    assert table == (
+        "<table><caption>&lt;b&gt;&amp;</caption><tr><th>N</th><td>4</td></tr><tr><th>d</th><td>1</td></tr>"
+        "<tr><th>links</th><td>4</td></tr><tr><th>hosts</th><td>&lt;i&gt;, b, c, ...</td></tr></table>"
+    )
+    assert named._repr_svg_() == "<svg>4</svg>"
+    assert base64.b64decode(picture.split(",")[1].removesuffix('">')) == b"<svg>4</svg>"
+    assert ring(64)._repr_svg_() == "<svg>64</svg>"
+    assert ring(65)._repr_svg_() is None
+
+
+def test_notebooks_do_without_matplotlib(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(notebook, "import_module", missing)
+    assert ring(3)._repr_svg_() is None
+    assert ring(3)._repr_html_().endswith("<tr><th>links</th><td>3</td></tr></table>")
+
+
+def test_notebooks_show_a_schedule():
+    schedule = Schedule.from_columns(ring(2), 1, [0, 1], [0, 0], [1, 1], [0, 1], [1, 1])
+    assert schedule._repr_html_() == (
+        "<table><caption>allgather schedule</caption><tr><th>topology</th><td>unnamed, N=2, d=1</td></tr>"
+        "<tr><th>cost</th><td>1 alpha + 1/2 M/B</td></tr><tr><th>chunks a shard</th><td>1</td></tr>"
+        "<tr><th>rows</th><td>2</td></tr></table>"
+    )
 
 
 # Distances

@@ -2,12 +2,13 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep.core.errors import LinkstepError, UnitError
-from linkstep.core.units import format_time, parse_bandwidth, parse_size, parse_time
+from linkstep.core.units import check_count, format_time, parse_bandwidth, parse_fraction, parse_size, parse_time
 from support.strategies import near_quantities
 
 
@@ -89,6 +90,30 @@ def test_bandwidths(text, rate):
         (parse_time, "1e99s", "time must be a number with a unit, such as 10us, not '1e99s'"),
         (parse_time, "1" * 41 + "s", f"time must be a number with a unit, such as 10us, not '{'1' * 41}s'"),
         (parse_time, "nan", "time must be a number with a unit, such as 10us, not 'nan'"),
+        (
+            parse_time,
+            1.5,
+            "time must be text with a unit, such as 10us, or an int or a Fraction of seconds, not 1.5",
+        ),
+        (
+            parse_size,
+            float("nan"),
+            "size must be text with a unit, such as 1MB or 1MiB, or an int or a Fraction of bytes, not nan",
+        ),
+        (
+            parse_bandwidth,
+            True,
+            "bandwidth must be text with a unit, such as 100Gbps or 12.5GB/s, or an int or a Fraction of bit/s, not True",  # noqa: E501
+        ),
+        (
+            parse_size,
+            None,
+            "size must be text with a unit, such as 1MB or 1MiB, or an int or a Fraction of bytes, not None",
+        ),
+        (parse_size, "nan", "size must be a number with a unit, such as 1MB or 1MiB, not 'nan'"),
+        (parse_size, "infB", "size must be a number with a unit, such as 1MB or 1MiB, not 'infB'"),
+        (parse_size, "-1MB", "size must be a number with a unit, such as 1MB or 1MiB, not '-1MB'"),
+        (parse_size, "", "size must be a number with a unit, such as 1MB or 1MiB, not ''"),
         (parse_size, "1Mb", "size '1Mb' has no known unit: write it like 1MB or 1MiB"),
         (parse_size, "1mB", "size '1mB' has no known unit: write it like 1MB or 1MiB"),
         (parse_bandwidth, "100GB", "bandwidth '100GB' has no known unit: write it like 100Gbps or 12.5GB/s"),
@@ -104,6 +129,34 @@ def test_refusals(parse, text, message):
         parse(text)
     assert str(caught.value) == message
     assert isinstance(caught.value, LinkstepError)
+
+
+@pytest.mark.parametrize("value", [1.5, 2.0, True, "3", None, float("inf"), Fraction(2)])
+def test_counts_are_integers(value):
+    with pytest.raises(LinkstepError) as caught:
+        check_count("chunks", value, 1, 9)
+    assert str(caught.value) == f"chunks must be an integer, not {value!r}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("7/8", Fraction(7, 8)), ("2", 2), ("0.875", Fraction(7, 8)), (".5", Fraction(1, 2)), ("1.", 1)]
+)
+def test_fractions(text, value):
+    assert parse_fraction(text, "T_B") == value
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "-1", "7/0", "7/00", "1/2/3", "1e999999999", "x", "1" * 81, "٣"])
+def test_not_fractions(text):
+    with pytest.raises(UnitError) as caught:
+        parse_fraction(text, "T_B")
+    assert str(caught.value) == f"T_B must be a fraction such as 7/8, not {text!r}"
+
+
+def test_counts_have_bounds():
+    assert check_count("chunks", 9, 1, 9) == check_count("chunks", np.int32(9), 1, 9) == 9
+    for value in (0, 10, -1, 10**30):
+        with pytest.raises(LinkstepError, match=rf"^chunks must lie in \[1, 9\], not {value}$"):
+            check_count("chunks", value, 1, 9)
 
 
 @given(near_quantities)

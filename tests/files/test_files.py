@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -22,7 +23,6 @@ from linkstep.files import (
     SUFFIXES,
     check_savable,
     load,
-    load_node_names,
     load_schedule,
     load_topology,
     own,
@@ -77,6 +77,21 @@ def schedules(draw):
     )  # fmt: skip
 
 
+odd_names = st.sampled_from(["tail", "head", "#1", '"', "a,b", "ä 1", "0", "1", "2", "-1", "1.0", "<x>&'", "nodes=3"])
+plain_names = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
+
+
+@st.composite
+def labelled(draw, things):
+    """Give hosts names of every kind: words, numbers in any order, what CSV and XML use themselves."""
+    thing = draw(things)
+    topology = thing.topology if isinstance(thing, Schedule) else thing
+    n = topology.num_nodes
+    some = st.lists(odd_names | plain_names, min_size=n, max_size=n, unique=True)
+    topology = topology.with_labels(draw(some | st.permutations([str(u) for u in range(n)])))
+    return replace(thing, topology=topology) if isinstance(thing, Schedule) else topology
+
+
 def refuses(path, match):
     """Load must raise a FileError of one line that names the file."""
     with pytest.raises(FileError, match=match) as caught:
@@ -117,6 +132,70 @@ def test_schedule_round_trip(tmp_path_factory, suffix, schedule):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+@settings(deadline=None, max_examples=60)
+@given(topology=labelled(topologies()))
+def test_names_of_hosts_round_trip(tmp_path_factory, suffix, topology):
+    path = tmp_path_factory.getbasetemp() / f"named{suffix}"
+    save(topology, path)
+    again = load(path)
+    assert (again, again.labels, again.name) == (topology, topology.labels, topology.name)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+@settings(deadline=None, max_examples=20)
+@given(schedule=labelled(schedules()))
+def test_a_schedule_keeps_the_names_of_its_hosts(tmp_path_factory, suffix, schedule):
+    path = tmp_path_factory.getbasetemp() / f"named-schedule{suffix}"
+    save(schedule, path)
+    again = load(path)
+    assert (again, again.topology.labels) == (schedule, schedule.topology.labels)
+
+
+@settings(deadline=None, max_examples=20)
+@given(topology=labelled(topologies()))
+def test_networkx_reads_names_of_hosts(tmp_path_factory, topology):
+    path = tmp_path_factory.getbasetemp() / "named-for-networkx.graphml"
+    save(topology, path)
+    assert tuple(nx.read_graphml(path, force_multigraph=True).nodes) == topology.labels
+
+
+def test_files_without_names_are_as_they_were(tmp_path):
+    """Byte for byte, so that a linkstep that knows no names reads them, and their golden twins do not change."""
+    for suffix in SUFFIXES:
+        save(RING, tmp_path / f"t{suffix}")
+    assert b"label" not in b"".join((tmp_path / f"t{suffix}").read_bytes() for suffix in SUFFIXES)
+    assert (tmp_path / "t.csv").read_text() == "# nodes=3\n# name=UniRing(1,3)\ntail,head\n0,1\n1,2\n2,0\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        (["a", "b"], "labels must name all 3 hosts, not 2"),
+        (["a", "b", "a"], "two hosts are called 'a': labels must be different"),
+        (["a", "b", ""], "the label of node 2 must be one line of printable text, not ''"),
+        (["a", "b", "\x1b[0m"], "the label of node 2 must be one line of printable text"),
+        (["a", "b", "\ud800"], "the label of node 2 must be one line of printable text"),
+        (["a", "b", 3], r"labels must be a list of names, not \['a', 'b', 3\]"),
+        ("abc", "labels must be a list of names, not 'abc'"),
+        ({"a": 1}, "labels must be a list of names, not a dict"),
+    ],
+)
+def test_bad_names_of_hosts(tmp_path, labels, match):
+    save(GATHER, tmp_path / "s.json")
+    (tmp_path / "s.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_text()) | {"labels": labels}))
+    refuses(tmp_path / "s.json", match)
+    write_members(tmp_path / "s.npz", {"labels": np.frombuffer(json.dumps(labels).encode(), np.uint8)})
+    refuses(tmp_path / "s.npz", match)
+
+
+def test_names_in_npz_that_are_no_text(tmp_path):
+    write_members(tmp_path / "s.npz", {"labels": np.zeros(3, np.int64)})
+    refuses(tmp_path / "s.npz", "labels must be the names of 3 hosts as JSON, not 3 values of int64")
+    write_members(tmp_path / "s.npz", {"labels": np.frombuffer(b'["a"', np.uint8)})
+    refuses(tmp_path / "s.npz", "truncated or not JSON")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("topology", [PLAIN, RICH, BARE], ids=["plain", "rich", "bare"])
 def test_examples_round_trip(tmp_path, suffix, topology):
     save(topology, tmp_path / f"t{suffix}")
@@ -130,15 +209,24 @@ def test_saving_twice_gives_the_same_bytes(tmp_path, suffix):
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
-def test_any_name_fits_in_npz_and_json(tmp_path):
-    odd = Topology.from_links(1, [], [], 'a\n\0"\ud800\u2028')
-    for suffix in (".npz", ".json"):
-        save(odd, tmp_path / f"t{suffix}")
-        assert load(tmp_path / f"t{suffix}").name == odd.name
-    for suffix in (".csv", ".graphml"):
-        with pytest.raises(FileError, match=f"does not fit in a {suffix} file: rename it, or save as .json"):
-            save(odd, tmp_path / f"t{suffix}")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.json", "t.npz"]
+@pytest.mark.parametrize("name", ["a\nb", "a\0", "\ud800", "\x1b[31mred", "a\u2028b"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_name_is_one_line_of_text_in_every_file(tmp_path, suffix, name):
+    """Whoever reads the file prints it: an escape code must not reach a terminal, nor a lone surrogate a stream."""
+    path = tmp_path / f"t{suffix}"
+    with pytest.raises(FileError, match="name of a topology must be one line of printable text, not "):
+        save(Topology.from_links(1, [], [], name), path)
+    assert not path.exists()
+    if suffix == ".json":
+        head = HEAD | {"kind": "topology", "recipe": name, "link_columns": ["tail", "head"], "links": []}
+        path.write_text(json.dumps(head))
+        refuses(path, "name of a topology must be one line of printable text, not ")
+    if suffix == ".npz":
+        write_members(path, {}, {"recipe": name})
+        refuses(path, "name of a topology must be one line of printable text, not ")
+    if suffix == ".csv" and "\x1b" in name:
+        path.write_text(f"# name={name}\n0,1\n")
+        refuses(path, "name of a topology must be one line of printable text, not ")
 
 
 def test_helpers_pick_the_part(tmp_path):
@@ -146,7 +234,6 @@ def test_helpers_pick_the_part(tmp_path):
     save(RING, tmp_path / "t.JSON")
     assert load_topology(tmp_path / "s.npz") == load_topology(tmp_path / "t.JSON") == RING
     assert load_schedule(tmp_path / "s.npz") == GATHER
-    assert load_node_names(tmp_path / "s.npz") == ["0", "1", "2"]
     with pytest.raises(FileError, match=r"t\.JSON: holds a topology and no schedule"):
         load_schedule(tmp_path / "t.JSON")
 
@@ -174,7 +261,7 @@ def test_paths_that_are_no_file(tmp_path):
     (tmp_path / "dir.npz").mkdir()
     refuses(tmp_path / "dir.npz", "dir.npz: is a directory, not a file")
     refuses(tmp_path / "t.xml", "must end in one of .npz, .json, .csv, .graphml")
-    for path in ("", "a\0.npz"):
+    for path in ("", "a\0.npz", "\ud800.npz"):
         with pytest.raises(FileError, match="is not the name of a file"):
             load(path)
         with pytest.raises(FileError, match="is not the name of a file"):
@@ -440,13 +527,16 @@ def test_json_topology_by_hand_in_any_order(tmp_path):
         ("# nodes=2\na,b\nb,a", [(0, 1), (1, 0)], ["a", "b"]),
         ("a,b\n", [(0, 1)], ["a", "b"]),
         ("# nodes=1\n", [], ["0"]),
+        ("# labels=c, a,b\na,b\n", [(1, 2)], ["c", "a", "b"]),
+        ("# nodes=2\n# labels=1,0\n1,0\n", [(0, 1)], ["1", "0"]),
     ],
 )
 def test_csv_as_people_write_it(tmp_path, text, links, names):
     (tmp_path / "t.csv").write_bytes(text.encode())
     expected = Topology.from_links(len(names), [u for u, _ in links], [w for _, w in links])
     assert load(tmp_path / "t.csv") == expected
-    assert load_node_names(tmp_path / "t.csv") == names
+    are_numbers = names == [str(i) for i in range(len(names))]
+    assert load(tmp_path / "t.csv").labels == (None if are_numbers else tuple(names))
 
 
 def test_csv_columns_in_either_order(tmp_path):
@@ -484,6 +574,11 @@ def test_csv_columns_in_either_order(tmp_path):
         ("0,1\n# nodes=many\n", r"t\.csv:2: nodes must be a number in \[1, 2147483647\], not 'many'"),
         ("# nodes=0\n", r"t\.csv:1: nodes must be a number"),
         ('0,1\n"a,b\n', r"t\.csv:2: unexpected end of data"),
+        ("# labels=a,b\na,b\nb,c\n", r"t\.csv:3: 'c' is not among the labels"),
+        ("# labels=a,b\n0,1\n", r"t\.csv:2: '0' is not among the labels"),
+        ("# labels=a,b,a\na,b\n", "two hosts are called 'a'"),
+        ("# nodes=3\n# labels=a,b\na,b\n", "says nodes=3 but labels are 2: correct or drop that line"),
+        ('# labels="a,b\n0,1\n', r"t\.csv:1: unexpected end of data"),
     ],
 )  # fmt: skip
 def test_csv_rejections(tmp_path, text, match):
@@ -547,7 +642,7 @@ def test_graphml_as_others_write_it(tmp_path, text, expected):
 
 def test_graphml_names(tmp_path):
     (tmp_path / "t.graphml").write_text(graphml('<node id="x"/><node id="w"/><edge source="w" target="x"/>'))
-    assert load_node_names(tmp_path / "t.graphml") == ["x", "w"]
+    assert load(tmp_path / "t.graphml").labels == ("x", "w")
 
 
 BILLION = (
@@ -656,6 +751,27 @@ def test_save_refuses(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["dir.npz", "file"]
 
 
+def test_names_too_long(tmp_path):
+    """A name of 255 bytes can be saved, though its draft needs a name too; a longer one cannot."""
+    for path in (tmp_path / ("n" * 252 + ".npz"), tmp_path / ("f" * 256) / "t.npz", tmp_path / ("é" * 130 + ".npz")):
+        for attempt in (
+            lambda path: save(RING, path),
+            lambda path: write_atomically(path, lambda file: None),
+            lambda path: check_savable(Schedule, path),
+            load,
+        ):
+            with pytest.raises(FileError, match=r"^.{1,80}: file name too long$"):
+                attempt(path)
+    save(RING, tmp_path / ("n" * 251 + ".npz"))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_text_that_no_file_can_hold(tmp_path):
+    with pytest.raises(FileError, match=r"t.txt: cannot be written: '\\ud800' is not a character"):
+        write_atomically(tmp_path / "t.txt", lambda file: file.write("a\ud800".encode()))
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failing_save_leaves_the_old_file(tmp_path, monkeypatch, suffix, error):
@@ -721,5 +837,5 @@ def test_the_examples_in_the_docs_load(tmp_path):
     assert re.sub('_version": ".*"', "", again) == re.sub('_version": ".*"', "", examples[0][1])
     assert load(tmp_path / "1.csv").bandwidth.tolist() == [10**11, 10**11, 25 * 10**9]
     assert load(tmp_path / "1.csv").name == "my ring"
-    assert load_node_names(tmp_path / "2.csv") == ["ant", "bee", "cat"]
+    assert load(tmp_path / "2.csv").labels == ("ant", "bee", "cat")
     assert len(examples) == 3

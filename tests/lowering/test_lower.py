@@ -34,7 +34,7 @@ CASES = [(to, coll) for to, target in TARGETS.items() for coll in target.collect
 
 GOLDEN = """\
 <algo name="UniRing(1,2)" ngpus="2" nchunksperloop="2" nchannels="1" proto="Simple" coll="allreduce" inplace="0" \
-outofplace="1" minBytes="0" maxBytes="1099511627776">
+outofplace="1" minBytes="0" maxBytes="1099511627777">
 <!-- linkstep {version}: allreduce on UniRing(1,2), 2 alpha + 1 M/B -->
 <gpu id="0" i_chunks="2" o_chunks="2" s_chunks="0">
 <tb id="0" send="-1" recv="1" chan="0">
@@ -42,13 +42,13 @@ outofplace="1" minBytes="0" maxBytes="1099511627776">
 <step s="1" type="r" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0" />
 </tb>
 <tb id="1" send="1" recv="-1" chan="0">
-<step s="0" type="s" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0" />
+<step s="0" type="s" srcbuf="i" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0" />
 <step s="1" type="s" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="0" deps="0" hasdep="0" />
 </tb>
 </gpu>
 <gpu id="1" i_chunks="2" o_chunks="2" s_chunks="0">
 <tb id="0" send="0" recv="0" chan="0">
-<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0" />
+<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0" />
 <step s="1" type="rrcs" srcbuf="i" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0" />
 <step s="2" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0" />
 </tb>
@@ -135,7 +135,7 @@ def test_what_a_rank_has_is_not_received_again():
         ring, 1, [0, 1, 2, 2, 0, 1, 1, 2, 0], [0] * 9, [1] * 9, [0, 1, 2, 0, 1, 2, 0, 1, 2], [1, 1, 1, 2, 2, 2, 3, 3, 3]
     )  # fmt: skip
     linkstep.check(schedule)
-    assert len(lower(schedule, "cpu").plan.messages) == 6
+    assert len(lower(schedule, "cpu").placement.messages) == 6
     for to in TARGETS:
         runtimes.run(lower(schedule, to).text, to)
 
@@ -160,13 +160,13 @@ def test_chunks_are_as_few_as_will_do():
     finer = Schedule.from_columns(
         schedule.topology, 12, schedule.source, schedule.lo * 3, schedule.hi * 3, schedule.link, schedule.step
     )
-    assert lower(finer, "cpu").plan.num_chunks == 64
+    assert lower(finer, "cpu").placement.num_chunks == 64
 
 
 def test_parallel_links_are_different_channels():
-    plan = lower(linkstep.parse("UniRing(3,4)").build(), "msccl").plan
-    assert plan.num_channels == 3
-    by_link = {m.link: m.channel for m in plan.messages}
+    placement = lower(linkstep.parse("UniRing(3,4)").build(), "msccl").placement
+    assert placement.num_channels == 3
+    by_link = {m.link: m.channel for m in placement.messages}
     assert sorted(by_link[e] for e in range(3)) == [0, 1, 2]
 
 
@@ -212,7 +212,7 @@ def test_limits_are_kept(to, recipe):
 def test_more_channels_where_steps_would_not_fit():
     lowered = lower(linkstep.parse("UniRing(1,24)").build("allreduce"), "rccl")
     assert lowered.channels > 1
-    assert max(len(tb.instructions) for blocks in lowered.program.ranks for tb in blocks) <= 64
+    assert max(len(tb.instructions) for blocks in lowered.blocks.ranks for tb in blocks) <= 64
 
 
 def test_mscclpp_operations_fit():
@@ -224,18 +224,18 @@ def test_mscclpp_operations_fit():
     ("recipe", "collective", "to", "options", "message"),
     [
         ("K_5", "reduce", "mscclpp", {}, "mscclpp has no reduce: lower it to msccl or msccl-azure or rccl or cpu"),
-        ("K_5", "allgather", "nccl", {}, "must be one of msccl, msccl-azure, rccl, mscclpp, cpu, not 'nccl'"),
+        ("K_5", "allgather", "nccl", {}, "must be one of mscclpp, msccl, msccl-azure, rccl, cpu, not 'nccl'"),
         ("K_5", "allgather", "cpu", {"proto": "LL"}, "cpu has no protocol LL, only Simple"),
         ("Torus(4,4)", "allgather", "cpu", {"chunks": 6}, "chunks must be a multiple of 4, what this schedule cuts"),
         ("K_5", "allgather", "cpu", {"instances": 0}, "instances must be at least 1, not 0"),
         ("K_5", "allgather", "cpu", {"channels": 0}, "channels must be at least 1, not 0"),
-        ("K_5", "allgather", "msccl", {"min_bytes": 5, "max_bytes": 5}, "0 <= min < max < 2^63 bytes, not 5 to 5"),
+        ("K_5", "allgather", "msccl", {"min_bytes": 5, "max_bytes": 5}, "0 <= min < max < 2^62 bytes, not 5 to 5"),
         ("K_5", "allgather", "msccl", {"chunks": 10000},
-         "chunks of data: 50000, 17233 over the limit of 32767; leave out --instances and --chunks or lower it to"),
+         "chunks of data: 50000, 17233 over the limit of 32767; leave out --instances and --chunks, or lower it to"),
         ("K_5", "allgather", "msccl", {"instances": 33}, "channels: 33, 1 over the limit of 32; leave out --inst"),
-        ("K_5", "allgather", "cpu", {"chunks": 10**8}, "2000000000 moves of a chunk, linkstep lowers at most 50000000"),
+        ("K_5", "allgather", "cpu", {"chunks": 10**8}, "moves of a chunk over a link: 2000000000, 19"),
         ("UniRing(1,66)", "allreduce", "rccl", {"channels": 1},
-         "steps a threadblock: 195, 131 over the limit of 64; leave out --channels or lower it to msccl"),
+         "steps of a threadblock: 195, 131 over the limit of 64; leave out --channels or lower it to msccl"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_in_one_line(recipe, collective, to, options, message):

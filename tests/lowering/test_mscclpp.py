@@ -53,7 +53,7 @@ def test_the_first_step_waits_for_nobody(collective, inplace):
     for recipe in RECIPES:
         for options in ({}, {"channels": 2}, {"instances": 2}):
             lowered = plus(recipe, collective, inplace=inplace, **options)
-            topology, messages = lowered.plan.schedule.topology, lowered.plan.messages
+            topology, messages = lowered.placement.schedule.topology, lowered.placement.messages
             first = {(topology.tail[m.link], topology.head[m.link], m.channel) for m in messages if m.step == 1}
             begin = [before for _, ops in blocks(lowered.text) if (before := before_put(ops)) is not None]
             assert sum(not before & WAITS for before in begin) == len(first) > 0
@@ -71,15 +71,15 @@ def test_what_waits_for_nobody_lands_in_scratch():
                 assert {gpu["remote_buffers"][refs[dst["buffer_id"]]]["type"] for dst in put["dst_buff"]} == {"s"}
 
 
-def test_one_step_says_hello():
-    """Nothing could be gained: its puts go where they belong, with leave."""
+def test_one_step_has_a_handshake():
+    """Nothing could be gained: its puts go where they belong, after the handshake."""
     lowered = plus("K_5", "allgather")
     assert all({"signal", "wait"} <= before_put(ops) for _, ops in blocks(lowered.text))
     assert not any(gpu["scratch_chunks"] for gpu in json.loads(lowered.text)["gpus"])
     runtimes.run_mscclpp(lowered.text, runs=3)
 
 
-def test_what_would_not_fit_says_hello():
+def test_what_would_not_fit_has_a_handshake():
     """No further channel is taken for the sake of the first step."""
     lowered = plus("UniRing(1,16)", "allgather")
     assert lowered.channels == 1
@@ -89,7 +89,7 @@ def test_what_would_not_fit_says_hello():
 
 
 def test_a_signal_that_comes_anyway_is_enough():
-    """Both ends of a link of a torus send at every step: no hello, and nobody says what is taken."""
+    """Both ends of a link of a torus send at every step: no handshake, and no acknowledgement."""
     lowered = plus("Torus(3,3)", "allgather")
     for _, ops in blocks(lowered.text):
         names = [op["name"] for op in ops]
@@ -129,9 +129,9 @@ def without(text, signal, wait):
     return json.dumps(plan)
 
 
-@pytest.mark.parametrize("k", [0, -1], ids=["hello", "taken"])
+@pytest.mark.parametrize("k", [0, -1], ids=["handshake", "acknowledgement"])
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
-def test_hello_and_taken_are_needed(collective, k):
+def test_handshake_and_acknowledgement_are_needed(collective, k):
     """A test of the tests, too: without one of the two, runs in a row go wrong in some order."""
     text = without(plus("UniRing(1,4)", collective).text, k, k)
     assert {f.rule for f in verify_text(text).errors} == {"race"}
@@ -141,7 +141,7 @@ def test_hello_and_taken_are_needed(collective, k):
 
 
 def test_the_tiny_runtime_notices_in_the_second_run():
-    """A plan that never waits to be told what is taken is right if it runs once."""
+    """A plan that never waits for an acknowledgement is right if it runs once."""
     text = without(plus("UniRing(1,4)", "allgather").text, -1, -1)
     for seed in range(50):
         runtimes.run_mscclpp(text, seed)
@@ -180,6 +180,6 @@ def test_no_latency_is_lost(collective):
 def test_the_plan_has_the_scratch_that_is_printed():
     lowered = plus("Torus(3,3)", "allgather")
     plan = json.loads(lowered.text)
-    assert [gpu["scratch_chunks"] for gpu in plan["gpus"]] == [s for _, _, s in lowered.plan.sizes] == [4] * 9
+    assert [gpu["scratch_chunks"] for gpu in plan["gpus"]] == [s for _, _, s in lowered.placement.sizes] == [4] * 9
     # The executor would exchange the halves for packets only, and a put would go to the wrong one.
     assert plan["use_double_scratch_buffer"] is False

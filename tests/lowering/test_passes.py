@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkstep
-from linkstep.lowering import Options, lower, make_plan
+from linkstep.lowering import Options, lower, place
 from linkstep.lowering.fusion import fuse
 from linkstep.verification import verify_text
 from support import interpreters as runtimes
@@ -19,7 +19,7 @@ XML = ("allgather", "reduce-scatter", "allreduce")
 
 
 def kinds(lowered) -> Counter:
-    return Counter(instruction.type for instruction in lowered.program.instructions())
+    return Counter(instruction.type for instruction in lowered.blocks.instructions())
 
 
 @pytest.mark.parametrize("size", [3, 4, 8])
@@ -31,12 +31,12 @@ def test_a_ring_is_fused_but_for_one_rank(to, size):
     assert kinds(lowered) == {"s": size + rounds - 1, "rcs": joined * (rounds - 1), "r": size + rounds - 1}
     lowered = lower(linkstep.parse(f"UniRing(1,{size})").build("reduce-scatter"), to)
     assert kinds(lowered) == {"s": size + rounds - 1, "rrs": joined * (rounds - 1), "rrc": size + rounds - 1}
-    assert max(len(blocks) for blocks in lowered.program.ranks) == 2
-    assert sorted(scratch for _, _, scratch in lowered.program.sizes) == [0] * joined + [rounds - 1]
+    assert max(len(blocks) for blocks in lowered.blocks.ranks) == 2
+    assert sorted(scratch for _, _, scratch in lowered.blocks.sizes) == [0] * joined + [rounds - 1]
     lowered = lower(linkstep.parse(f"UniRing(1,{size})").build("allreduce"), to)
     found = kinds(lowered)
     assert (found["rrs"], found["rrcs"], found["rcs"]) == (joined * (rounds - 1), joined, joined * (rounds - 1))
-    assert {scratch for _, _, scratch in lowered.program.sizes} == {0}
+    assert {scratch for _, _, scratch in lowered.blocks.sizes} == {0}
 
 
 def test_rccl_fuses_nothing():
@@ -53,7 +53,7 @@ def test_fused_programs_run_where_connections_hold_one_message(recipe):
         for options in (
             {},
             {"inplace": True, "instances": 2},
-            {"chunks": 6 * lower(schedule, "cpu").plan.shard_chunks},
+            {"chunks": 6 * lower(schedule, "cpu").placement.shard_chunks},
         ):
             lowered = lower(schedule, "msccl", **options)
             some += sum(n for kind, n in kinds(lowered).items() if kind in ("rcs", "rrs", "rrcs"))
@@ -69,20 +69,20 @@ def test_fused_programs_run_where_connections_hold_one_message(recipe):
 @settings(max_examples=150, deadline=None)
 def test_property_fusion_says_what_it_does(case):
     """Every message once, chains along connections that are joined, sends after what they need."""
-    plan = make_plan(case.schedule(), Options())
-    fusion = fuse(plan)
+    placement = place(case.schedule(), Options())
+    fusion = fuse(placement)
     flat = [k for chain in fusion.chains for k in chain]
-    assert sorted(flat) == list(range(len(plan.messages)))
-    head, tail = plan.schedule.topology.head, plan.schedule.topology.tail
+    assert sorted(flat) == list(range(len(placement.messages)))
+    head, tail = placement.schedule.topology.head, placement.schedule.topology.tail
     for chain in fusion.chains:
         for a, b in pairwise(chain):
-            first, then = plan.messages[a], plan.messages[b]
+            first, then = placement.messages[a], placement.messages[b]
             assert fusion.onward[first.connection] == then.connection
             assert head[first.link] == tail[then.link] and first.channel == then.channel
             assert (first.dst, first.count) == (then.src, then.count) and first.step < then.step
     order = {k: n for n, k in enumerate(flat)}
-    for connection in {m.connection for m in plan.messages}:
-        carried = [k for k, m in enumerate(plan.messages) if m.connection == connection]
+    for connection in {m.connection for m in placement.messages}:
+        carried = [k for k, m in enumerate(placement.messages) if m.connection == connection]
         assert sorted(carried, key=order.get) == carried
     for start in fusion.onward:
         seen, at = {start}, fusion.onward[start]
@@ -126,8 +126,8 @@ def test_gathered_programs_run(to):
                 together = lower(schedule, to, inplace=inplace, gather=2**20, max_bytes=2**20)
                 runtimes.run(together.text, to, seed=3)
                 assert verify_text(together.text, to).is_verified
-                saved += len(apart.plan.messages) - len(together.plan.messages)
-                steps = Counter((m.step, m.connection) for m in together.plan.messages)
+                saved += len(apart.placement.messages) - len(together.placement.messages)
+                steps = Counter((m.step, m.connection) for m in together.placement.messages)
                 assert to != "cpu" or set(steps.values()) == {1}
     assert saved > 300
 
@@ -137,34 +137,34 @@ def test_gathered_programs_run(to):
 def test_property_gathered_schedules_run(case, inplace, largest, instances, seed):
     """Any valid schedule; only pieces up to a size are gathered."""
     schedule = case.schedule()
-    plan = lower(schedule, "cpu", inplace=inplace, instances=instances, gather=0).plan
-    options = {"inplace": inplace, "instances": instances, "gather": largest, "max_bytes": plan.num_chunks}
+    placement = lower(schedule, "cpu", inplace=inplace, instances=instances, gather=0).placement
+    options = {"inplace": inplace, "instances": instances, "gather": largest, "max_bytes": placement.num_chunks}
     for to in ("cpu", "msccl", "rccl"):
         lowered = lower(schedule, to, **options)
         runtimes.run(lowered.text, to, seed)
         assert verify_text(lowered.text, to).is_verified
         per_step = defaultdict(list)
-        for m in plan.messages:
+        for m in placement.messages:
             per_step[m.step, m.connection].append(m.count)
         alone = sum(n > largest for counts in per_step.values() for n in counts)
         some = sum(any(n <= largest for n in counts) for counts in per_step.values())
-        assert len(lowered.plan.messages) == alone + some or to != "cpu"
+        assert len(lowered.placement.messages) == alone + some or to != "cpu"
 
 
 def test_gathering_follows_the_size_it_is_made_for():
     """Where pieces are small a message costs more than two copies; where they are large it does not."""
     schedule = linkstep.parse("Pi_{2,16}").build("allgather")
     small, large = (lower(schedule, "cpu", max_bytes=size) for size in (2**13, 2**20))
-    assert len(small.plan.messages) < len(large.plan.messages)
-    assert len(large.plan.messages) == len(lower(schedule, "cpu").plan.messages)
-    assert not any(m.packs or m.unpacks for m in lower(schedule, "msccl", max_bytes=2**13).plan.messages)
-    pieces = Counter((m.step, m.connection) for m in large.plan.messages)
-    assert len(small.plan.messages) == sum(1 if n >= 4 else n for n in pieces.values())
+    assert len(small.placement.messages) < len(large.placement.messages)
+    assert len(large.placement.messages) == len(lower(schedule, "cpu").placement.messages)
+    assert not any(m.packs or m.unpacks for m in lower(schedule, "msccl", max_bytes=2**13).placement.messages)
+    pieces = Counter((m.step, m.connection) for m in large.placement.messages)
+    assert len(small.placement.messages) == sum(1 if n >= 4 else n for n in pieces.values())
 
 
 def test_pieces_that_are_neighbours_on_one_side_are_copied_on_the_other_only():
     schedule = linkstep.parse("K_{3,3}").build("reduce-scatter")
-    messages = [m for m in lower(schedule, "cpu", gather=99, max_bytes=99).plan.messages if m.packs or m.unpacks]
+    messages = [m for m in lower(schedule, "cpu", gather=99, max_bytes=99).placement.messages if m.packs or m.unpacks]
     assert {(bool(m.packs), bool(m.unpacks)) for m in messages} == {(False, True), (True, True)}
     for m in messages:
         assert sum(move.count for move in m.packs) in (0, m.count)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkstep
-from linkstep.core.errors import LinkstepError, ScheduleError, TopologyError
+from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps, time_of
@@ -104,11 +104,27 @@ def test_property_links_of_different_bandwidth(topology, chunks):
         if choices:
             load = _weighted_load(into, choices, rates.tolist())
             worst[t] = max(worst.get(t, Fraction(0)), load)
-    best = sum(worst.values(), Fraction(0)) * int(rates.max()) * plain.degree / plain.num_nodes
-    usable = [e for e, (u, w) in enumerate(pairs(plain)) if u != w]
-    if rates[usable].max() == rates.max():  # B/d is the fastest link's, a self-loop's too
-        assert bfb_cost(plain).bandwidth == best
-        assert (cost_of(schedule).bandwidth == best) if chunks is None else (cost_of(schedule).bandwidth >= best)
+    fastest = max(rate for (u, w), rate in zip(pairs(plain), rates.tolist(), strict=True) if u != w)
+    best = sum(worst.values(), Fraction(0)) * fastest * plain.degree / plain.num_nodes
+    assert bfb_cost(plain).bandwidth == best
+    assert (cost_of(schedule).bandwidth == best) if chunks is None else (cost_of(schedule).bandwidth >= best)
+
+
+def test_a_self_loop_faster_than_every_link_changes_nothing():
+    """It carries nothing, so B/d is the bandwidth of the fastest link that does."""
+    links = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    topology = topology_of(2, links, bandwidth=[400, 100, 100, 400])
+    assert cost_of(bfb_allgather(topology)) == bfb_cost(topology) == bfb_cost(topology_of(2, links))
+
+
+@given(connected_link_lists(min_nodes=2, max_nodes=5, max_extra=8), st.data())
+def test_property_cost_with_fast_self_loops(graph, data):
+    n, links = graph
+    loops = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4))
+    links = links + [(u, u) for u in loops]
+    rates = data.draw(st.lists(st.sampled_from([1, 2, 3, 40]), min_size=len(links), max_size=len(links)))
+    topology = topology_of(n, links, bandwidth=rates)
+    assert cost_of(bfb_allgather(topology)) == bfb_cost(topology)
 
 
 def _weighted_load(into, choices, rates) -> Fraction:
@@ -256,8 +272,16 @@ def test_rejections():
         bfb_cost(topology_of(3, [(0, 1), (1, 0), (0, 2)]))
     with pytest.raises(TopologyError, match="at most 64 links into a node; node 0 has 65"):
         bfb_cost(topology_of(66, [(u, w) for u in range(66) for w in range(66) if u != w]))
-    with pytest.raises(ScheduleError, match=r"chunks must lie in \[1, 1000000\], not 0"):
+    with pytest.raises(LinkstepError, match=r"chunks must lie in \[1, 1000000\], not 0"):
         bfb_allgather(topology_of(2, [(0, 1), (1, 0)]), 0)
+    for size in ("nan", "", "-1MB"):
+        with pytest.raises(
+            LinkstepError, match=f"^size must be a number with a unit, such as 1MB or 1MiB, not {size!r}$"
+        ):
+            bfb_allgather(topology_of(2, [(0, 1), (1, 0)]), size=size)
+    for chunks in (1.5, True, float("nan"), "3"):
+        with pytest.raises(LinkstepError, match=f"^chunks must be an integer, not {chunks!r}$"):
+            bfb_allgather(topology_of(2, [(0, 1), (1, 0)]), chunks)
     with pytest.raises(LinkstepError, match="times need both link columns"):
         bfb_time(topology_of(2, [(0, 1), (1, 0)]), "1MB")
     with pytest.raises(TopologyError, match="no common measure"):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import linkstep
+from linkstep.core import symmetry
 from linkstep.core.errors import RecipeError
 from linkstep.families import FAMILIES
 from linkstep.recipe import parse
@@ -97,6 +97,10 @@ def test_kautz_is_a_line_graph_and_bipartite_is_not():
         ("K_5^999999999", "character 5: K_5^999999999 has more than 2^10000 nodes"),
         ("K_9999999999999", "character 3: expected a subscript, a whole number, found '9999999999999'"),
         ("(" * 200 + "K_5", "character 101: nested more than 100 deep"),
+        ("K_5" + "*1" * 900, "character 205: more than 100 expansions of one another"),
+        ("K_5" + "^1" * 900, "character 205: more than 100 expansions of one another"),
+        ("L(" * 60 + "K_5*1" + ")*1" * 60, "character 275: more than 100 expansions of one another"),
+        ("K_5 " * 20_000, "character 5: expected the end, found 'K'"),
         ("x" * 200_000, "a recipe has at most 100000 characters, not 200000"),
     ],
 )
@@ -104,7 +108,16 @@ def test_errors_point_at_the_character(written, message):
     with pytest.raises(RecipeError) as caught:
         parse(written)
     assert str(caught.value).endswith(message)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_as_deep_as_allowed():
+    """Everything that walks a recipe copes with the deepest that parse reads."""
+    for text in ("K_5" + "*1" * 100, "(" * 99 + "K_5" + ")*1" * 99, "L(" * 50 + "K_5*1" + ")^1" * 49 + ")"):
+        recipe = parse(text)
+        assert parse(str(recipe)) == recipe
+        assert hash(recipe) == hash(parse(text))
+        assert recipe.paper() and repr(recipe) and recipe.num_nodes
 
 
 def test_errors_when_building():
@@ -129,9 +142,9 @@ def test_property_size_is_what_was_promised(recipe):
 def test_property_known_symmetries_hold(recipe):
     topology = recipe.topology()
     if recipe.is_vertex_transitive:
-        assert linkstep.symmetry.is_vertex_transitive(topology)
+        assert symmetry.is_vertex_transitive(topology)
     if recipe.is_reverse_symmetric:
-        assert linkstep.symmetry.is_reverse_symmetric(topology)
+        assert symmetry.is_reverse_symmetric(topology)
 
 
 @given(st.text(alphabet="KLCxZ_^*(){},0123456789: BiRng", max_size=30))

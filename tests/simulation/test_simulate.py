@@ -17,15 +17,14 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Fabric, cost_of, time_of
 from linkstep.lowering import TARGETS, lower
-from linkstep.pictures.timeline import draw_timeline, link_spans
+from linkstep.pictures.timeline import link_spans
+from linkstep.programs import read_program
 from linkstep.simulation import (
     bound_time,
-    predicted_time,
-    simulate,
+    simulate_program,
     simulate_schedule,
     used_links,
 )
-from linkstep.verification import events_of
 from support import strategies as _settings  # noqa: F401  (the profile)
 
 PROGRAMS = Path(support.__file__).parent / "programs"
@@ -44,9 +43,11 @@ def run(recipe, collective="allreduce", size="1MB", to="msccl", reduction=None, 
 
 
 def run_text(text, size, topology=None, reduction=None, **options):
-    events = events_of(text)
-    topology = topology or used_links(events)
-    return simulate(events, topology, Fabric.of("10us", "100Gbps", topology.degree, reduction), size, **options)
+    program = read_program(text)
+    topology = topology or used_links(program)
+    return simulate_program(
+        program, topology, Fabric.of("10us", "100Gbps", topology.degree, reduction), size, **options
+    )
 
 
 @pytest.mark.parametrize("to", TARGETS)
@@ -56,10 +57,10 @@ def test_lowering_loses_little(recipe, to):
     for collective in (c for c in COLLECTIVES if c in TARGETS[to].collectives):
         schedule = linkstep.parse(recipe).build(collective)
         fabric = Fabric.of("10us", "100Gbps", schedule.topology.degree)
-        events = events_of(lower(schedule, to).text, to)
+        program = read_program(lower(schedule, to).text, to)
         for size in ("1MB", "100MB"):
-            done = simulate(events, schedule.topology, fabric, size)
-            assert done.time < predicted_time(schedule, fabric, size) * 1.05, (collective, size)
+            done = simulate_program(program, schedule.topology, fabric, size)
+            assert done.time < fabric.time_of(schedule, size) * 1.05, (collective, size)
 
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
@@ -271,11 +272,11 @@ def test_topology_must_join_what_is_sent():
 def test_what_never_ends_is_refused():
     waits = msccl([(1, 1, 0, [step("r"), step("s")])], [(0, 0, 0, [step("r"), step("s")])])
     with pytest.raises(FileError, match=r"cannot run: deadlock: rank . tb 0 step .: waits for "):
-        events_of(waits)
+        read_program(waits)
     with pytest.raises(FileError, match="cannot run: matching: "):
-        events_of(msccl([(1, -1, 0, [step("s")])], [(-1, 0, 0, [])]))
+        read_program(msccl([(1, -1, 0, [step("s")])], [(-1, 0, 0, [])]))
     with pytest.raises(FileError, match="unknown dialect 'nccl'"):
-        events_of(waits, "nccl")
+        read_program(waits, "nccl")
 
 
 def test_wrong_results_are_simulated_all_the_same():
@@ -303,30 +304,32 @@ def test_foreign_files_by_hand(name, seconds):
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_no_file_beats_the_bound(name):
-    events = events_of((PROGRAMS / name).read_text())
-    topology = used_links(events)
+    program = read_program((PROGRAMS / name).read_text())
+    topology = used_links(program)
     fabric = Fabric.of("0us", "100Gbps", topology.degree)
-    assert simulate(events, topology, fabric, "16MB").time >= bound_time(events, fabric, "16MB") * (1 - 1e-9)
+    assert simulate_program(program, topology, fabric, "16MB").time >= bound_time(program, fabric, "16MB") * (1 - 1e-9)
 
 
-def slow_run(events, links, rate, alpha, chunk_bits, instruction):
+def slow_run(program, links, rate, alpha, chunk_bits, instruction):
     """Simulate with fractions and no heap: again and again, what can begin first begins. One link a pair."""
-    rank = [p[0] for p in events.plan.place.tolist()]
+    events, moves = program.events, program.events.moves
+    rank = events.rank.tolist()
     before, after = defaultdict(list), defaultdict(list)
-    for a, b in events.edges.tolist():
+    for a, b in [*events.edges.tolist(), *events.flags.tolist(), *events.waits.tolist()]:
         before[b].append(a)
         after[a].append(b)
     wires = defaultdict(lambda: defaultdict(int))
-    for event, dst, _, src, _, also, _, count in events.plan.moves.tolist():
+    columns = (column.tolist() for column in (moves.event, moves.dst, moves.src, moves.addend, moves.count))
+    for event, dst, src, addend, count in zip(*columns, strict=True):
         if dst == -1:
             peer = next(rank[b] for b in after[event] if rank[b] != rank[event])
             wires[event][rank[event], peer] += count
         elif dst >= 0 and dst // 3 != rank[event]:
             wires[event][rank[event], dst // 3] += count
-        for read in (src, also):
+        for read in (src, addend):
             if read >= 0 and read // 3 != rank[event]:
                 wires[event][read // 3, rank[event]] += count
-    busy = {e: Fraction(instruction if i else 0) for e, i in enumerate(events.is_instruction.tolist())}
+    busy = {e: Fraction(instruction if i else 0) for e, i in enumerate(program.is_instruction.tolist())}
     known, told, start, end = {}, {}, {}, {}
     free = dict.fromkeys(links, Fraction(0))
     waiting = set(range(len(rank)))
@@ -342,7 +345,7 @@ def slow_run(events, links, rate, alpha, chunk_bits, instruction):
             start[e] = max([Fraction(0), *(end[p] + alpha * (rank[p] != rank[e]) for p in before[e])])
             if wires[e]:
                 told[e] = max(told[e], known[e] + 1)
-                queue += [(start[e] + busy[e], known[e], int(events.plan.place[e][2]), e, *pair) for pair in wires[e]]
+                queue += [(start[e] + busy[e], known[e], int(events.step[e]), e, *pair) for pair in wires[e]]
             else:
                 end[e] = start[e] + busy[e]
                 break
@@ -374,36 +377,23 @@ RECIPES = ["K_{2,2}", "UniRing(1,3)", "BiRing(2,5)", "K_4", "C(5,{1,2})"]
 def test_property_as_the_slow_twin(recipe, what, instances, chunk, alpha, instruction):
     to, collective = what
     schedule = linkstep.parse(recipe).build(collective)
-    events = events_of(lower(schedule, to, instances=instances).text)
-    agrees_with_twin(events, schedule.topology, chunk, alpha, instruction)
+    program = read_program(lower(schedule, to, instances=instances).text)
+    agrees_with_twin(program, schedule.topology, chunk, alpha, instruction)
 
 
 @given(name=st.sampled_from(FOREIGN), chunk=st.integers(0, 3), alpha=st.integers(0, 4), instruction=st.integers(0, 1))
 def test_property_foreign_files_as_the_slow_twin(name, chunk, alpha, instruction):
-    events = events_of((PROGRAMS / name).read_text())
-    agrees_with_twin(events, used_links(events), chunk, alpha, instruction)
+    program = read_program((PROGRAMS / name).read_text())
+    agrees_with_twin(program, used_links(program), chunk, alpha, instruction)
 
 
-def agrees_with_twin(events, topology, chunk, alpha, instruction):
+def agrees_with_twin(program, topology, chunk, alpha, instruction):
     """All in seconds: a chunk, of ``chunk`` bytes, takes as many, so ties are ties in both."""
     links = set(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
     if len(links) < topology.num_links:
         return
-    start, end = slow_run(events, links, 8, alpha, 8 * chunk, instruction)
+    start, end = slow_run(program, links, 8, alpha, 8 * chunk, instruction)
     fabric = Fabric.of(f"{alpha}s", 8 * topology.degree, topology.degree)
-    done = simulate(events, topology, fabric, chunk * events.chunks, instruction_time=f"{instruction}s")
+    done = simulate_program(program, topology, fabric, chunk * program.chunks, instruction_time=f"{instruction}s")
     assert done.start.tolist() == pytest.approx([float(start[e]) for e in range(len(start))], abs=1e-9)
     assert done.end.tolist() == pytest.approx([float(end[e]) for e in range(len(end))], abs=1e-9)
-
-
-def test_timeline(tmp_path):
-    from linkstep.pictures.frontier import save_figure
-
-    done = run("K_{2,2}")
-    save_figure(lambda axes: draw_timeline(done, axes), tmp_path / "t.svg")
-    drawn = (tmp_path / "t.svg").read_text()
-    assert "K_{2,2}: allreduce for msccl, 4 rounds by colour" in drawn
-    assert "0 to 2" in drawn and "idle, with more to carry" in drawn and "what the schedule costs" in drawn
-    many = run_text((PROGRAMS / "ring-allreduce.cpu.xml").read_text(), "0B")
-    save_figure(lambda axes: draw_timeline(many, axes, "a file"), tmp_path / "u.svg")
-    assert "a file: allreduce for cpu" in (tmp_path / "u.svg").read_text()

@@ -1,4 +1,4 @@
-"""A second opinion on MSCCL XML: a plain interpreter with multisets and sets, sharing no code with linkstep.verify.
+"""A second opinion on MSCCL XML: a plain interpreter with multisets and sets, sharing no code with the verifier.
 
 It runs a program transfer by transfer, once with as many slots as the protocol has to see that it ends, once chunk by
 chunk to keep every transfer's set of ancestors and compare all pairs of accesses of a cell. Slow: for tiny programs.

@@ -1,4 +1,4 @@
-"""A second opinion on races in MSCCL++ plans: all pairs of accesses, all paths, no code shared with linkstep.verify.
+"""A second opinion on races in MSCCL++ plans: all pairs of accesses, all paths, no code shared with the verifier.
 
 Every operation has a begin and an end. One access is before another if a path leads from the end of the one to the
 begin of the other; a path through a packet or a relaxed signal is one in time only, unless it first comes by a caller.

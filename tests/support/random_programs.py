@@ -1,6 +1,6 @@
 """Interpreters that run CPU XML and MSCCL++ plans in random orders, as a slow machine with bad luck might.
 
-They share no code with linkstep.verify and know no theory: a program is harmful if one of many runs hangs, reads
+They share no code with the verifier and know no theory: a program is harmful if one of many runs hangs, reads
 outside of a buffer or ends with wrong data. What they find harmful the verifier must refuse.
 """
 

@@ -102,13 +102,14 @@ def link_loads(rows: list[Row]) -> dict[tuple[int, int], int]:
 
 
 def cost(num_nodes: int, links: Links, unit: int, rows: list[Row], rates: list[int] | None = None) -> tuple:
-    """Return (T_L, T_B) by sec:costmodelmain: M = B = 1, so a shard is 1/N and the fastest link has 1/d."""
+    """Return (T_L, T_B) by sec:costmodelmain: M = B = 1, a shard is 1/N, the fastest link that is no loop has 1/d."""
     steps = max((row[4] for row in rows), default=0)
     ports = Counter(u for u, _ in links), Counter(w for _, w in links)
     degree = max((max(c.values()) for c in ports if c), default=0)
+    fastest = max((rate for (u, w), rate in zip(links, rates or [], strict=False) if u != w), default=1)
     seconds: dict[int, Fraction] = defaultdict(Fraction)
     for (step, link), load in link_loads(rows).items():
-        speed = Fraction(1, degree) * (Fraction(rates[link], max(rates)) if rates else 1)
+        speed = Fraction(1, degree) * (Fraction(rates[link], fastest) if rates else 1)
         seconds[step] = max(seconds[step], Fraction(load, unit) * Fraction(1, num_nodes) / speed)
     return steps, sum(seconds.values(), Fraction(0))
 

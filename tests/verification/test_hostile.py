@@ -34,7 +34,7 @@ def answer(text: str, dialect: str | None = None) -> str:
         said = str(error)
     else:
         assert not report.is_verified and len(report.findings) < 200
-        said = str(report.errors[0])
+        said = str(report.findings[0])
     assert time.monotonic() - start < 20
     assert "\n" not in said and len(said) < 500
     return said
@@ -90,12 +90,13 @@ def test_noise_never_escapes(name):
         except FileError as error:
             assert "\n" not in str(error)
         else:
-            assert report.is_verified == (not report.errors)
+            assert report.is_verified == (not report.errors and not report.unknowns)
 
 
+@pytest.mark.parametrize("number", [50, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [n for n in NAMES if n.endswith(".json")])
-def test_wrong_types_in_json(name):
-    """Every value of a plan replaced by every other kind of value."""
+def test_wrong_types_in_json(name, number):
+    """Values of a plan, all of a small one in the end, replaced by every other kind of value."""
 
     def places(thing, path=()):
         yield path
@@ -104,7 +105,8 @@ def test_wrong_types_in_json(name):
 
     whole = json.loads((PROGRAMS / name).read_text())
     rng = random.Random(1)
-    for path in rng.sample([p for p in places(whole) if p], 120):
+    paths = [p for p in places(whole) if p]
+    for path in rng.sample(paths, min(number, len(paths))):
         for value in (None, True, -1, 0, 1.5, 2**40, "x", [], {}, [[]], [None], {"a": 1}):
             plan = json.loads(json.dumps(whole))
             thing = plan

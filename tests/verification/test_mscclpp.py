@@ -1,137 +1,34 @@
-"""MSCCL++ plans: what the loader and the executor ask for, packets and relaxed signals, races as all pairs show."""
+"""MSCCL++ plans: styles of shipped plans are verified, packets and relaxed signals, races as all pairs show."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkstep
-import linkstep.verification.proof as engine
-import support
-from linkstep.core.errors import FileError, LinkstepError
+import linkstep.verification.races as engine
+from linkstep.core.errors import LinkstepError
 from linkstep.lowering import lower
 from linkstep.verification import verify_text
 from support import mscclpp as verify_plus
 from support import random_programs as verify_random
-
-PROGRAMS = Path(support.__file__).parent / "programs"
-NOP = {"name": "nop"}
-MEMORY, PORT = {"channel_ids": [0], "channel_type": "memory"}, {"channel_ids": [0], "channel_type": "port"}
-
-
-def local(kind, index, size=1):
-    return {"type": kind, "index": index, "size": size}
-
-
-def far(kind, index, size=1):
-    """A buffer of the only other rank, of a plan made by ``pair``."""
-    return {"buffer_id": "ios".index(kind), "index": index, "size": size}
-
-
-def op(name, src=(), dst=(), **fields):
-    return {"name": name, "src_buff": list(src), "dst_buff": list(dst)} | fields
-
-
-def pair(blocks, sizes, collective="allreduce", **head):
-    """A plan of two ranks; each block has one channel of each type and all buffers of the other rank."""
-    gpus = []
-    for r in range(2):
-        ids, kinds = list(range(len(blocks[r]))), ("memory", "port")
-        tbs = [
-            {"id": t, "ops": ops, "channels": [{"channel_type": k, "channel_ids": [t]} for k in kinds],
-             "remote_buffer_refs": [{"access_channel_type": k, "remote_buffer_ids": [0, 1, 2]} for k in kinds]}
-            for t, ops in enumerate(blocks[r])
-        ]  # fmt: skip
-        gpus.append(
-            {"id": r, "threadblocks": tbs,
-             "channels": [{"channel_type": k, "connected_to": [1 - r] * len(ids)} for k in kinds],
-             "remote_buffers": [{"rank": 1 - r, "type": x, "access_channel_types": list(kinds)} for x in "ios"]}
-            | dict(zip(("input_chunks", "output_chunks", "scratch_chunks"), sizes, strict=True))
-        )  # fmt: skip
-    return {"name": "pair", "collective": collective, "protocol": "Simple", "inplace": False, "gpus": gpus} | head
-
-
-def found(plan):
-    """The rules a plan breaks, or {"unreadable"}."""
-    try:
-        return {f.rule for f in verify_text(json.dumps(plan)).errors}
-    except FileError as error:
-        assert "\n" not in str(error) and len(str(error)) < 300
-        return {"unreadable"}
-
-
-def warned(plan):
-    return {f.rule for f in verify_text(json.dumps(plan)).warnings}
-
-
-def simple_allgather(start="rlx", end=""):
-    """In place: tell that the run has begun, put, tell that it is there."""
-    blocks = []
-    for r in range(2):
-        put = op("put", [local("o", r)], [far("o", r)], channel_type="memory")
-        begin = [{"name": start + "signal"} | MEMORY, {"name": start + "wait"} | MEMORY, NOP]
-        blocks.append([[*begin, put, NOP, {"name": end + "signal"} | MEMORY, {"name": end + "wait"} | MEMORY, NOP]])
-    return pair(blocks, (1, 2, 0), "allgather", inplace=True)
-
-
-def packet_allgather(over="memory", **head):
-    """One rank sends its packets itself, the other through its own scratch; both unpack what comes."""
-    blocks = [
-        [[op("ppkt", [local("o", 0)], [far("s", 0)], channel_type="memory")],
-         [op("upkt", [local("s", 1)], [local("o", 1)])]],
-        [[op("cpkt", [local("o", 1)], [local("s", 1)])],
-         [op("rppkt", [local("s", 1)], [far("s", 1)], channel_ids=[0], channel_type=over)],
-         [op("upkt", [local("s", 0)], [local("o", 0)])]],
-    ]  # fmt: skip
-    head = {"protocol": "LL", "inplace": True, "use_double_scratch_buffer": True} | head
-    return pair(blocks, (1, 2, 2), "allgather", **head)
-
-
-def packet_allreduce(names=("respkt", "recspkt"), end=(), **head):
-    """Each rank sums its half of what both have and sends it back."""
-    blocks = []
-    for r in range(2):
-        kept = [local("s", 4, 2)] if names[r] == "recspkt" else []
-        reduce = op(
-            names[r], [local("i", 2 * r, 2), local("s", 0, 2)], [local("o", 2 * r, 2), *kept, far("s", 2, 2)],
-            channel_type="memory",
-        )  # fmt: skip
-        send = op("ppkt", [local("i", 2 - 2 * r, 2)], [far("s", 0, 2)], channel_type="memory")
-        take = op("upkt", [local("s", 2, 2)], [local("o", 2 - 2 * r, 2)])
-        blocks.append([[send, *end], [reduce, *end], [take, *end]])
-    return pair(blocks, (4, 4, 6), **({"protocol": "LL"} | head))
-
-
-def mixed_allreduce():
-    """In place, all kinds of reductions: rank 0 reads and sends, rank 1 reads, copies and puts."""
-    both = [NOP, {"name": "signal"} | MEMORY, {"name": "wait"} | MEMORY, NOP]
-    first = [
-        op("copy", [local("i", 2, 2)], [local("s", 2, 2)]), *both,
-        op("rres", [local("i", 0), far("s", 0)], [local("i", 0), far("i", 0)], channel_type="memory"),
-        op("get", [far("s", 1)], [local("s", 1)], **MEMORY), NOP,
-        op("res", [local("i", 1), local("s", 1)], [local("i", 1), far("i", 1)], channel_type="memory"), *both,
-    ]  # fmt: skip
-    second = [
-        op("copy", [local("i", 0, 2)], [local("s", 0, 2)]), *both,
-        op("rre", [local("i", 2, 2), far("i", 2, 2)], [local("i", 2, 2)], channel_type="memory"), NOP,
-        op("copy", [local("i", 2, 2)], [local("s", 2, 2)]), NOP,
-        op("put", [local("s", 2, 2)], [far("i", 2, 2)], channel_type="memory"), *both,
-    ]  # fmt: skip
-    return pair([[first], [second]], (4, 4, 4), inplace=True)
-
-
-def port_allgather(flush=True):
-    """Rank 0 puts and signals, rank 1 with one operation; both flush."""
-    end = [op("flush", dst=[local("o", 0)] if flush else [], **PORT), NOP]
-    begin = [{"name": "signal"} | PORT, {"name": "wait"} | PORT, NOP]
-    puts = [
-        op("put", [local("o", 0), local("o", 1)], [far("o", 0), far("o", 1)], channel_ids=[0, 0], channel_type="port")
-    ]
-    first = [*begin, *puts, NOP, {"name": "signal"} | PORT, *end, {"name": "wait"} | PORT, NOP]
-    second = [*begin, op("pws", [local("o", 2, 2)], [far("o", 2, 2)], **PORT), NOP, *end, {"name": "wait"} | PORT, NOP]
-    return pair([[first], [second]], (2, 4, 0), "allgather", inplace=True)
+from support.plans import (
+    MEMORY,
+    NOP,
+    far,
+    found,
+    local,
+    mixed_allreduce,
+    op,
+    packet_allgather,
+    packet_allreduce,
+    pair,
+    port_allgather,
+    simple_allgather,
+    warned,
+)
+from support.verdicts import PROGRAMS
 
 
 @pytest.mark.parametrize(
@@ -197,125 +94,24 @@ def test_a_packet_orders_what_was_read_but_shows_nothing_else():
     assert "race" in found(plan) and verify_plus.has_race(plan)
 
 
-OPS = ("gpus", 0, "threadblocks", 0, "ops")
-CHANGES = [
-    (mixed_allreduce, ("num_threads_per_block",), 2048, "threads"),
-    (mixed_allreduce, ("num_threads_per_block",), 0, "threads"),
-    (mixed_allreduce, ("buffer_alignment",), 8, "alignment"),
-    (mixed_allreduce, ("min_message_size",), 2**31, "window"),
-    (mixed_allreduce, ("use_double_scratch_buffer",), 1, "head"),
-    (mixed_allreduce, ("use_double_scratch_buffer",), True, "scratch"),
-    (mixed_allreduce, ("collective",), "sendrecv", "coll"),
-    (mixed_allreduce, ("gpus", 1, "channels"), None, "unreadable"),
-    (mixed_allreduce, ("gpus", 1, "remote_buffers"), None, "unreadable"),
-    (mixed_allreduce, ("gpus", 1, "threadblocks", 0, "channels"), None, "unreadable"),
-    (mixed_allreduce, (*OPS, 0, "barrier_id"), 0, "unreadable"),
-    (mixed_allreduce, (*OPS, 1), {"name": "barrier", "barrier_id": 16, "num_threadblocks": 1}, "barrier"),
-    (mixed_allreduce, (*OPS, 1), {"name": "pipeline", "iter_context": {}, "ops": []}, "unsupported"),
-    (mixed_allreduce, (*OPS, 1), {"name": "sem_acquire", "semaphore_ids": [0]}, "unsupported"),
-    (mixed_allreduce, (*OPS, 5, "channel_type"), "port", "channels"),
-    (mixed_allreduce, (*OPS, 6, "channel_type"), "port", "channels"),
-    (mixed_allreduce, (*OPS, 0, "dst_buff"), [local("o", 1, 2)], "overlap"),
-    (mixed_allreduce, (*OPS, 8, "src_buff", 0, "index"), 0, "result"),
-    (mixed_allreduce, (*OPS, 0, "src_buff", 0, "switch_channel_id"), 0, "unreadable"),
-    (port_allgather, (*OPS, 3, "src_buff", 0, "type"), "i", "inplace"),
-    (port_allgather, (*OPS, 3, "dst_buff", 0, "buffer_id"), 0, "inplace"),
-    (port_allgather, (*OPS, 3, "dst_buff", 1, "index"), 0, "race"),
-    (port_allgather, (*OPS, 6, "channel_type"), "memory", "channels"),
-    (packet_allgather, (*OPS, 0, "channel_type"), "port", "unsupported"),
-    (packet_allgather, (*OPS, 0, "dst_buff", 0, "buffer_id"), 1, "buffer"),
-    (packet_allgather, (*OPS, 0, "src_buff", 0, "type"), "s", "unsupported"),
-    (packet_allreduce, ("gpus", 0, "threadblocks", 1, "ops", 0, "src_buff", 1, "type"), "o", "buffer"),
-]
-
-
-@pytest.mark.parametrize(("make", "path", "value", "rule"), CHANGES)
-def test_each_rule(make, path, value, rule):
-    plan = make()
-    thing = plan
-    for key in path[:-1]:
-        thing = thing[key]
-    if value is None:
-        del thing[path[-1]]
-    else:
-        thing[path[-1]] = value
-    assert rule in found(json.loads(json.dumps(plan)))
-
-
-@pytest.mark.parametrize(
-    ("many", "rule"),
-    [(10, {"result"}), (11, {"channels", "buffer"})],
-)
-def test_buffers_of_one_operation(many, rule):
-    """Two more than channels."""
-    sum_of = op("re", [local("i", k % 4) for k in range(many)], [local("o", 0)])
-    assert found(pair([[[sum_of]], [[]]], (4, 4, 0))) == rule
-
-
-def test_channels_are_counted_by_type():
-    plan = simple_allgather()
-    block = plan["gpus"][0]["threadblocks"][0]
-    block["channels"] = [{"channel_type": k, "channel_ids": [0] * 16} for k in ("memory", "port")]
-    assert not found(plan)
-    block["remote_buffer_refs"][0]["remote_buffer_ids"] = [1] * 17
-    block["ops"][3]["dst_buff"][0]["buffer_id"] = 0
-    assert found(plan) == {"channels"}
-
-
-def test_two_destinations_of_one_put():
-    plan = simple_allgather()
-    plan["gpus"][0]["threadblocks"][0]["ops"][3] = op(
-        "put", [local("o", 0), local("o", 0)], [far("o", 0), far("o", 0)], channel_type="memory"
-    )
-    assert "overlap" in found(plan)
-
-
-def test_memory_puts_read_one_buffer_and_ports_any():
-    plan = pair([[[op("put", [local("i", 0), local("s", 0)], [far("o", 0), far("o", 1)], **MEMORY)]], [[]]], (2, 2, 1))
-    assert "buffer" in found(plan)
-    put = op("put", [local("i", 0), local("s", 0)], [far("o", 0), far("o", 1)], channel_ids=[0, 0], channel_type="port")
-    assert "buffer" not in found(pair([[[put]], [[]]], (2, 2, 1)))
-
-
-def test_what_the_executor_skips_is_told():
-    assert not found(port_allgather(False)) and warned(port_allgather(False)) == {"flush"}
-    ports = json.loads((PROGRAMS / "ports-allgather.mscclpp.json").read_text())
-    assert warned(ports) == {"flush"}
-    assert warned(mixed_allreduce() | {"max_message_size": 2**33}) == {"window"}
-    assert warned(mixed_allreduce() | {"max_message_size": 2**32}) == set()
-    many = simple_allgather()
-    many["gpus"][0]["threadblocks"] += [
-        {"id": t, "ops": [], "channels": [], "remote_buffer_refs": []} for t in range(1, 110)
-    ]
-    assert warned(many) == {"resident"}
-    blocks = [[[op("copy", [local("i", 0)], [local("o", 0)])]] for _ in range(2)]
-    assert warned(pair(blocks, (1, 1, 0), "reduce")) == {"coll"}
-    assert warned(pair(blocks, (1, 1, 0), "broadcast")) == {"root"}
-    assert warned(simple_allgather() | {"reuse_resources": True}) == {"reuse"}
-    assert not warned(packet_allgather() | {"reuse_resources": True})
-
-
-def test_channels_that_only_one_end_lists():
-    """The loader makes the other end; nobody can signal there."""
-    plan = simple_allgather()
-    plan["gpus"][1]["channels"][1]["connected_to"] = []
-    plan["gpus"][1]["threadblocks"][0]["channels"] = plan["gpus"][1]["threadblocks"][0]["channels"][:1]
-    assert not found(plan)
-
-
-def test_more_packets_than_can_be_followed():
-    many = 2**30
-    ops = [op("ppkt", [local("i", 0, many)], [far("s", 0, many)], channel_type="memory")]
-    assert found(pair([[ops], [[]]], (many, many, many), protocol="LL")) == {"unreadable"}
-
-
-@given(st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
-def test_property_races_are_those_of_all_pairs(seed):
+def races_are_those_of_all_pairs(seed):
     plan = verify_plus.random_plan(seed)
     rules = found(plan)
     if rules <= {"race", "result", "input-written"}:
         assert ("race" in rules) == verify_plus.has_race(plan)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_property_races_are_those_of_all_pairs(seed):
+    races_are_those_of_all_pairs(seed)
+
+
+@pytest.mark.slow
+@given(st.integers(0, 2**32))
+@settings(max_examples=1000, deadline=None)
+def test_property_more_races_are_those_of_all_pairs(seed):
+    races_are_those_of_all_pairs(seed)
 
 
 def test_too_many_doubts_are_settled_by_the_clocks_of_all(monkeypatch):

@@ -17,7 +17,8 @@ PROGRAMS = Path(support.__file__).parent / "programs"
 def verdict(text: str, dialect: str) -> set[str]:
     """The rules broken, {"unreadable"} for what cannot be read; nothing if it is verified."""
     try:
-        return {f.rule for f in verify_text(text, dialect).errors}
+        report = verify_text(text, dialect)
+        return {f.rule for f in report.errors + report.unknowns}
     except FileError as error:
         assert "\n" not in str(error)
         return {"unreadable"}
@@ -46,6 +47,7 @@ def test_msccl_mutants(name, dialect):
     assert seen[True] >= 60 and seen[False] >= 10
 
 
+@pytest.mark.parametrize("count", [54, pytest.param(180, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("name", "dialect", "run", "mutants"),
     [
@@ -54,12 +56,12 @@ def test_msccl_mutants(name, dialect):
         ("ports-allgather.mscclpp.json", "mscclpp", verify_random.run_plus, verify_random.plus_mutants),
     ],
 )
-def test_mutants_in_random_runs(name, dialect, run, mutants):
+def test_mutants_in_random_runs(name, dialect, run, mutants, count):
     """Random runs may miss a race, so what the verifier refuses beyond them must be one, or a wrong size."""
     text = (PROGRAMS / name).read_text()
     assert verify_random.is_harmful(run, text, 100) is None
     seen = Counter()
-    for what, mutant in mutants(text, count=90, seed=2024):
+    for what, mutant in mutants(text, count=count, seed=2024):
         harm = verify_random.is_harmful(run, mutant, 30)
         broken = verdict(mutant, dialect)
         if harm is None:
@@ -67,7 +69,7 @@ def test_mutants_in_random_runs(name, dialect, run, mutants):
         else:
             assert broken, (what, harm)
         seen[harm is not None, bool(broken)] += 1
-    assert seen[True, True] >= 40 and seen[False, False] >= 5
+    assert seen[True, True] >= 0.4 * count and seen[False, False] >= 0.05 * count
 
 
 @pytest.mark.slow

@@ -56,11 +56,11 @@ def _augment(masks, links, cap, start, want, flow, load, parent, via, queue):
 
 @njit(cache=True, nogil=True)
 def _roomiest(mask, links, cap, load, least):
-    """Return the allowed link with most room, if more than ``least``, or -1."""
-    room, best = least, -1
+    """Return the allowed link with the most capacity left, if more than ``least``, or -1."""
+    most, best = least, -1
     for k in range(links):
-        if (mask >> np.uint64(k)) & _ONE and cap[k] - load[k] > room:
-            room, best = cap[k] - load[k], k
+        if (mask >> np.uint64(k)) & _ONE and cap[k] - load[k] > most:
+            most, best = cap[k] - load[k], k
     return best
 
 
@@ -68,7 +68,7 @@ def _roomiest(mask, links, cap, load, least):
 def _assign(masks, counts, links, cap, share, flow, load, left, work):
     """Spread each group's sources, ``share`` apiece, over its links within cap; return (done, blocking set P).
 
-    Whole sources go first, each to the allowed link with most room, groups with fewer links before the others; what is
+    Whole sources go first, each to the allowed link with most left, groups with fewer links before the others; what is
     left is cut up; what still does not fit moves others out of the way.
     """
     load[:links] = 0
@@ -112,7 +112,7 @@ def _assign(masks, counts, links, cap, share, flow, load, left, work):
 def _most_groups(problems):
     most = 1
     for i in range(problems.shape[0]):
-        most = max(most, problems[i, 4] - problems[i, 2])
+        most = max(most, problems["end_group"][i] - problems["first_group"][i])
     return most
 
 
@@ -126,13 +126,13 @@ def _costs_by_flows(problems, group_mask, group_count, link_ptr, link_weight, nu
     cap = np.empty(64, np.int64)
     load = np.empty(64, np.int64)
     for i in range(problems.shape[0]):
-        u, t = problems[i, 0], problems[i, 1] - 1
+        u, t = problems["node"][i], problems["step"][i] - 1
         weight = link_weight[link_ptr[u] : link_ptr[u + 1]]
         links = weight.size
-        masks = group_mask[problems[i, 2] : problems[i, 4]]
-        counts = group_count[problems[i, 2] : problems[i, 4]]
+        masks = group_mask[problems["first_group"][i] : problems["end_group"][i]]
+        counts = group_count[problems["first_group"][i] : problems["end_group"][i]]
         jobs, total, seen, worse = num[t], den[t], np.uint64(0), False
-        sources, everything = problems[i, 5] - problems[i, 3], weight.sum()
+        sources, everything = problems["end_source"][i] - problems["first_source"][i], weight.sum()
         if sources * total > jobs * everything:  # even all links together are too slow
             jobs, total, worse = sources, everything, True
             seen = ~np.uint64(0) >> np.uint64(64 - links)
@@ -166,10 +166,10 @@ def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, sh
     cap = np.empty(64, np.int64)
     load = np.empty(64, np.int64)
     for i in range(problems.shape[0]):
-        u, t = problems[i, 0], problems[i, 1] - 1
+        u, t = problems["node"][i], problems["step"][i] - 1
         classes = link_class[link_ptr[u] : link_ptr[u + 1]]
-        masks = group_mask[problems[i, 2] : problems[i, 4]]
-        counts = group_count[problems[i, 2] : problems[i, 4]]
+        masks = group_mask[problems["first_group"][i] : problems["end_group"][i]]
+        counts = group_count[problems["first_group"][i] : problems["end_group"][i]]
         lo, hi, row = best[t], table.shape[1], best[t]  # rows before lo are too small, row hi is enough
         while lo < hi:
             for k in range(classes.size):
@@ -186,10 +186,10 @@ def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, sh
 
 
 @njit(cache=True, nogil=True)
-def _emit(members, group_of, links, local_link, share, scale, flow, step, out, at):
+def _emit(members, group_of, links, local_link, share, scale, flow, step, rows, at):
     """Write the rows of one problem, sources ascending; whole sources first, cut ones last. Return the new end.
 
-    ``flow`` is used up. Row r is (source, lo, hi, link, step) = (out[0][r], ..., out[4][r]).
+    ``flow`` is used up.
     """
     for i in range(members.size):
         g = group_of[i]
@@ -202,8 +202,8 @@ def _emit(members, group_of, links, local_link, share, scale, flow, step, out, a
             take = min(flow[g, k], share - have)
             if take > 0:
                 flow[g, k] -= take
-                out[0][at], out[1][at], out[2][at] = members[i], have * scale, (have + take) * scale
-                out[3][at], out[4][at] = local_link[k], step
+                rows["source"][at], rows["link"][at], rows["step"][at] = members[i], local_link[k], step
+                rows["lo"][at], rows["hi"][at] = have * scale, (have + take) * scale
                 at += 1
                 have += take
             k += 1
@@ -224,9 +224,9 @@ def _rows(
     whole_of,
     share,
     scale,
-    out,
+    rows,
 ):
-    """Write the rows of all problems; return (rows, -1), or the number of a problem that does not fit.
+    """Fill ``rows`` with those of all problems; return (how many, -1), or the number of a problem that does not fit.
 
     At step t each source is ``share[t - 1]`` pieces of ``scale[t - 1]`` units and a link of class c takes
     ``cap_of[t - 1, c]`` pieces. Where whole sources fit within ``whole_of[t - 1, c]`` sources a link, none is cut.
@@ -239,18 +239,18 @@ def _rows(
     load = np.empty(64, np.int64)
     at = 0
     for i in range(problems.shape[0]):
-        u, t = problems[i, 0], problems[i, 1] - 1
+        u, t = problems["node"][i], problems["step"][i] - 1
         classes = link_class[link_ptr[u] : link_ptr[u + 1]]
         links = classes.size
-        masks = group_mask[problems[i, 2] : problems[i, 4]]
-        counts = group_count[problems[i, 2] : problems[i, 4]]
-        lo, hi = problems[i, 3], problems[i, 5]
-        room = np.int64(0)
+        masks = group_mask[problems["first_group"][i] : problems["end_group"][i]]
+        counts = group_count[problems["first_group"][i] : problems["end_group"][i]]
+        lo, hi = problems["first_source"][i], problems["end_source"][i]
+        fitting = np.int64(0)
         for k in range(links):
             cap[k] = whole_of[t, classes[k]]
-            room += cap[k]
+            fitting += cap[k]
         pieces, units, done = np.int64(1), share[t] * scale[t], False
-        if room >= hi - lo:
+        if fitting >= hi - lo:
             done = _assign(masks, counts, links, cap, np.int64(1), flow, load, left, work)[0]
         if not done:
             for k in range(links):
@@ -259,22 +259,23 @@ def _rows(
             if not _assign(masks, counts, links, cap, pieces, flow, load, left, work)[0]:
                 return at, i
         local_link = link_id[link_ptr[u] : link_ptr[u + 1]]
-        at = _emit(members[lo:hi], group_of[lo:hi], links, local_link, pieces, units, flow, t + 1, out, at)
+        at = _emit(members[lo:hi], group_of[lo:hi], links, local_link, pieces, units, flow, t + 1, rows, at)
     return at, -1
 
 
 @njit(cache=True, nogil=True)
-def _tally(link, step, counts):
+def _tally(rows, counts):
     """Count rows by (step, link)."""
-    for r in range(link.size):
+    link, step = rows["link"], rows["step"]
+    for r in range(rows.size):
         counts[step[r] - 1, link[r]] += 1
 
 
 @njit(cache=True, nogil=True)
-def _place(block, offset, source, lo, hi, link, step):
+def _place(rows, offset, source, lo, hi, link, step):
     """Move rows to their place in canonical order; offset[t - 1, e] is where link e's next row of step t goes."""
-    for r in range(block[0].size):
-        t, e = block[4][r], block[3][r]
+    for r in range(rows.size):
+        t, e = rows["step"][r], rows["link"][r]
         to = offset[t - 1, e]
         offset[t - 1, e] = to + 1
-        source[to], lo[to], hi[to], link[to], step[to] = block[0][r], block[1][r], block[2][r], e, t
+        source[to], lo[to], hi[to], link[to], step[to] = rows["source"][r], rows["lo"][r], rows["hi"][r], e, t

@@ -89,12 +89,13 @@ def _group(level, mask, slots, slot_of, group_mask, group_count, group_of):
 
 
 @njit(cache=True, nogil=True)
-def _problems(in_ptr, in_tail, nodes, max_steps):
-    """Return (problems, groups, sources, groups of sources, stuck) for every step of every node in ``nodes``.
+def _problems(in_ptr, in_tail, nodes, problems):
+    """Fill ``problems``; return (how many, group masks and counts, sources and their groups, stuck).
 
-    Problem p: ``(node, step, first group, first source, end of groups, end of sources)`` in row p of ``problems``; its
-    groups are rows of (mask, count) and its sources stand ascending in ``members``, each with its group's number
-    within the problem. ``stuck`` is -1, or a node that not every node reaches.
+    There is a problem for every step of every node in ``nodes``: a record with its node and step, its groups (rows of
+    mask and count from ``first_group`` to ``end_group``) and its sources, ascending in ``members`` from
+    ``first_source`` to ``end_source``, each with its group's number within the problem. ``stuck`` is -1, or a node
+    that not every node reaches.
     """
     n = in_ptr.size - 1
     dist = np.empty(n, np.int32)
@@ -108,7 +109,6 @@ def _problems(in_ptr, in_tail, nodes, max_steps):
     slot_of = np.empty(n, np.int64)
 
     total = nodes.size * (n - 1)
-    problems = np.empty((nodes.size * min(max_steps, n - 1), 6), np.int64)
     group_mask = np.empty(total, np.uint64)
     group_count = np.empty(total, np.int64)
     members = np.empty(nodes.size * n, np.int32)
@@ -118,14 +118,15 @@ def _problems(in_ptr, in_tail, nodes, max_steps):
         u = nodes[i]
         reached, last = _search(in_ptr, in_tail, u, dist, mask, queue)
         if reached < n:
-            return problems[:p], group_mask[:g], group_count[:g], members, group_of, u
+            return p, group_mask[:g], group_count[:g], members, group_of, u
         base = i * n
         _by_level(n, dist, last, ptr, members[base : base + n])
         for t in range(1, last + 1):
             lo, hi = base + ptr[t], base + ptr[t + 1]
             groups = _group(members[lo:hi], mask, slots, slot_of, group_mask[g:], group_count[g:], group_of[lo:hi])
-            problems[p, 0], problems[p, 1], problems[p, 2] = u, t, g
-            problems[p, 3], problems[p, 4], problems[p, 5] = lo, g + groups, hi
+            problems["node"][p], problems["step"][p] = u, t
+            problems["first_group"][p], problems["end_group"][p] = g, g + groups
+            problems["first_source"][p], problems["end_source"][p] = lo, hi
             p += 1
             g += groups
-    return problems[:p], group_mask[:g], group_count[:g], members, group_of, -1
+    return p, group_mask[:g], group_count[:g], members, group_of, -1

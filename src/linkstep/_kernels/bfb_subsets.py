@@ -14,7 +14,7 @@ from numba import njit
 def _sums_over_subsets(problem, group_mask, group_count, links, counts):
     """Fill counts[P] with how many sources may use only links in P (zeta transform)."""
     counts[: 1 << links] = 0
-    for g in range(problem[2], problem[4]):
+    for g in range(problem["first_group"], problem["end_group"]):
         counts[group_mask[g]] += group_count[g]
     for k in range(links):
         bit = 1 << k
@@ -46,7 +46,7 @@ def _costs_by_subsets(problems, group_mask, group_count, link_ptr, link_weight, 
     before = -1
     links = 0
     for i in range(problems.shape[0]):
-        u, t = problems[i, 0], problems[i, 1] - 1
+        u, t = problems["node"][i], problems["step"][i] - 1
         if u != before:
             links = link_ptr[u + 1] - link_ptr[u]
             _add_up(link_weight[link_ptr[u] :], links, total)
@@ -88,7 +88,7 @@ def _times_by_subsets(problems, group_mask, group_count, link_ptr, link_class, a
     counts = np.empty(1 << most, np.int64)
     rows = 0
     for i in range(problems.shape[0]):
-        u, t = problems[i, 0], problems[i, 1] - 1
+        u, t = problems["node"][i], problems["step"][i] - 1
         links = link_ptr[u + 1] - link_ptr[u]
         classes = link_class[link_ptr[u] : link_ptr[u + 1]]
         a, b = alpha[classes], rate[classes]

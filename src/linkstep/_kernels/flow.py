@@ -1,4 +1,4 @@
-"""Loop of the verifier of MSCCL XML: runs threadblocks as far as the room of their connections lets them."""
+"""Loop of the verifier of MSCCL XML: runs threadblocks as far as the slots of their connections let them."""
 
 import numpy as np
 from numba import njit
@@ -8,17 +8,17 @@ from numba import njit
 def _run_flow(first, length, number, target, comes, goes, sender, receiver, slots):
     """Run threadblock t's steps ``first[t]``, ... each of ``number`` transfers; return (at, left, sent, received).
 
-    A step waits for its ``target`` to be over (-1 for none); its transfers take from connection ``comes`` and put into
-    ``goes`` (-1 for none), which hold ``slots``. Whatever moves moves at once, and the order does not matter: what can
-    move cannot be kept from it by another. Threadblock t is at its step ``at[t]``, of which ``left[t]`` transfers are
-    left if it has begun; who waits is woken by what it waits for.
+    A step waits until its ``target`` is complete (-1 for none); its transfers take from connection ``comes`` and put
+    into ``goes`` (-1 for none), which have ``slots`` each. Whatever can move moves at once; the order does not matter,
+    since nothing that can move is ever stopped by another. In the end threadblock t is at its step ``at[t]``, of which
+    ``left[t]`` transfers are left if it has begun. Threadblocks that wait are woken by what they wait for.
     """
     num_blocks = first.size
     at = np.zeros(num_blocks, np.int64)
     left = np.zeros(num_blocks, np.int64)
     sent = np.zeros(sender.size, np.int64)
     received = np.zeros(sender.size, np.int64)
-    is_over = np.zeros(number.size, np.bool_)
+    is_complete = np.zeros(number.size, np.bool_)
     waiter = np.full(number.size, -1, np.int64)  # a list of blocks for each step, linked by ``others``
     others = np.full(num_blocks, -1, np.int64)
     is_listed = np.zeros(num_blocks, np.bool_)
@@ -33,7 +33,7 @@ def _run_flow(first, length, number, target, comes, goes, sender, receiver, slot
         while at[t] < length[t]:
             s = first[t] + at[t]
             if left[t] == 0:
-                if target[s] >= 0 and not is_over[target[s]]:
+                if target[s] >= 0 and not is_complete[target[s]]:
                     if not is_listed[t]:
                         is_listed[t] = True
                         others[t] = waiter[target[s]]
@@ -63,7 +63,7 @@ def _run_flow(first, length, number, target, comes, goes, sender, receiver, slot
                     queue[(head + size) % num_blocks] = woken
                     size += 1
             if left[t] == 0:
-                is_over[s] = True
+                is_complete[s] = True
                 at[t] += 1
                 woken = waiter[s]
                 while woken >= 0:

@@ -1,4 +1,7 @@
-"""Loops of the verifier: a topological order, data carried along it, and accesses that nothing orders."""
+"""Loops of the verifier: a topological order, data carried along it, and accesses that nothing orders.
+
+Columns come as arrays of their own, by the names of ``linkstep.programs.events``.
+"""
 
 import numpy as np
 from numba import njit
@@ -6,7 +9,7 @@ from numba import njit
 
 @njit(cache=True)
 def _topological_order(pred_ptr, succ_ptr, succ):
-    """Kahn's order, first come first served; shorter than the number of events if there is a cycle."""
+    """Return Kahn's order, first come first served; shorter than the number of events if there is a cycle."""
     n = pred_ptr.size - 1
     missing = np.empty(n, np.int64)
     order = np.empty(n, np.int64)
@@ -29,11 +32,11 @@ def _topological_order(pred_ptr, succ_ptr, succ):
 
 
 @njit(cache=True)
-def _carry(order, move_ptr, dst, src, also, count, chunk, ranks, blame):
+def _carry(order, move_ptr, dst, src, addend, count, chunk, ranks, blame):
     """Run the moves of the events in order on values (chunk, set of ranks); ``blame`` is the move that spoilt one.
 
-    A chunk of -1 is undefined, -2 counts a rank twice, -3 mixes chunks, -4 sums with what is undefined. Sums only
-    grow, so a spoilt value never becomes right again and needs no more detail.
+    A chunk of -1 is undefined, -2 counts a rank twice, -3 mixes chunks, -4 sums with what is undefined. Sums
+    only grow, so a spoilt value never becomes right again and needs no more detail.
     """
     words = ranks.shape[1]
     for i in range(order.size):
@@ -42,13 +45,13 @@ def _carry(order, move_ptr, dst, src, also, count, chunk, ranks, blame):
             for x in range(count[m]):
                 d = dst[m] + x
                 a = src[m] + x
-                if also[m] < 0:
+                if addend[m] < 0:
                     chunk[d] = chunk[a]
                     blame[d] = blame[a]
                     for w in range(words):
                         ranks[d, w] = ranks[a, w]
                     continue
-                b = also[m] + x
+                b = addend[m] + x
                 if chunk[a] < -1 or chunk[b] < -1:
                     spoilt = a if chunk[a] < -1 else b
                     blame[d] = blame[spoilt]
@@ -71,12 +74,13 @@ def _carry(order, move_ptr, dst, src, also, count, chunk, ranks, blame):
 
 
 @njit(cache=True)
-def _is_before(clock, row, stamps, column, e):
-    c = stamps[e, 0]
-    if c >= 0 and clock[row, column[c]] >= stamps[e, 1]:
+def _is_before(clock, row, end_chain, end_number, far_chain, far_number, column, e):
+    """Whether event e is known to be complete by the clock of a row, by either of its marks."""
+    c = end_chain[e]
+    if c >= 0 and clock[row, column[c]] >= end_number[e]:
         return True
-    c = stamps[e, 2]
-    return c >= 0 and clock[row, column[c]] >= stamps[e, 3]
+    c = far_chain[e]
+    return c >= 0 and clock[row, column[c]] >= far_number[e]
 
 
 @njit(cache=True)
@@ -98,8 +102,9 @@ def _add_pair(found, num, earlier, later, cell):
 
 
 @njit(cache=True)
-def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, raises, stamps, column, num_columns,
-                    access_ptr, cell, count, write, after_write, after_read, lo, hi, limit):  # fmt: skip
+def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, raise_chain, raise_number, end_chain,
+                    end_number, far_chain, far_number, column, num_columns, access_ptr, cell, count, write,
+                    after_write, after_read, lo, hi, limit):  # fmt: skip
     """Find pairs of accesses, one a write, of a cell in [lo, hi) that the events in ``order`` do not order.
 
     In a topological order it is enough to compare an access with the cell's last write and a write also with the
@@ -135,9 +140,9 @@ def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, ra
                 if p >= 0:
                     _raise_to(settled, i, settled, p)
             _raise_to(clock, i, settled, i)
-        if raises[e, 0] >= 0 and column[raises[e, 0]] >= 0:
-            c = column[raises[e, 0]]
-            clock[i, c] = max(clock[i, c], raises[e, 1])
+        if raise_chain[e] >= 0 and column[raise_chain[e]] >= 0:
+            c = column[raise_chain[e]]
+            clock[i, c] = max(clock[i, c], raise_number[e])
         if flag.size and settles[e]:
             _raise_to(settled, i, clock, i)
         for k in range(access_ptr[e], access_ptr[e + 1]):
@@ -145,13 +150,18 @@ def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, ra
                 continue
             for x in range(cell[k] - lo, cell[k] - lo + count[k]):
                 w = writer[x]
-                if after_write[k] and w >= 0 and w != e and not _is_before(clock, i, stamps, column, w):
+                if after_write[k] and w >= 0 and w != e and not _is_before(
+                    clock, i, end_chain, end_number, far_chain, far_number, column, w
+                ):  # fmt: skip
                     num = _add_pair(found, num, w, e, x + lo)
                 if write[k]:
                     r = last_read[x] if after_read[k] else -1
                     while r >= 0:
-                        if reader[r] != e and not _is_before(clock, i, stamps, column, reader[r]):
-                            num = _add_pair(found, num, reader[r], e, x + lo)
+                        p = reader[r]
+                        if p != e and not _is_before(
+                            clock, i, end_chain, end_number, far_chain, far_number, column, p
+                        ):  # fmt: skip
+                            num = _add_pair(found, num, p, e, x + lo)
                         r = previous[r]
                     last_read[x] = -1
                     writer[x] = e

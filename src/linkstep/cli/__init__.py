@@ -1,92 +1,89 @@
-"""The command line. ``main(argv) -> int`` runs one command in process; ``NAMES`` is all there is.
+"""The command line. ``main(argv) -> int`` runs one command in process; ``entry`` is the ``linkstep`` process.
 
-Bad input prints one line on standard error and exits with code 2.
+Bad input prints one line on standard error and exits with code 2. This module imports next to nothing, so that the
+imports that take time happen where an interrupt is seen; ``_parser`` has the command table.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
-from typing import NoReturn
 
-from linkstep._version import __version__
-from linkstep.cli._common import Command
-from linkstep.core.errors import LinkstepError
+from linkstep.core.errors import FileError, LinkstepError
 
-NAMES = (
-    "find",
-    "show",
-    "schedule",
-    "check",
-    "wire",
-    "lower",
-    "verify",
-    "simulate",
-    "families",
-    "synthesize",
-    "convert",
-    "catalog",
-    "completion",
-)
-"""The commands, in the order the help lists them; each is the ``COMMAND`` of the module of its name here."""
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
-
-def load_commands(names: Sequence[str] = NAMES) -> tuple[Command, ...]:
-    """Return the rows of the command table for these names; only their modules are imported."""
-    return tuple(import_module(f"linkstep.cli._{name}").COMMAND for name in names)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        print(f"linkstep: {message}; `{self.prog} --help` shows how", file=sys.stderr)
-        raise SystemExit(2)
-
-
-def build_parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
-    """Make the parser from the command table, or from some rows of it: to run a command, its own is enough."""
-    parser = _Parser(
-        prog="linkstep",
-        description="Topologies and collective schedules for clusters whose servers are wired to each other.",
-        epilog="A RECIPE is how a topology is constructed, such as 'L^3(C(16,{3,4}))'; quote it for the shell.",
-    )
-    parser.add_argument("--version", action="version", version=f"linkstep {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in load_commands(names):
-        sub = commands.add_parser(
-            command.name, help=command.help, description=command.help[0].upper() + command.help[1:] + ".",
-            epilog=f"example: {command.example}", formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
-        command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
-    return parser
+INTERRUPTED = 130
+"""The exit code of a command that was interrupted, as shells have it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 a check that failed, 2 bad input."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    names = (words[0],) if words and words[0] in NAMES else NAMES
-    try:
-        args = build_parser(names).parse_args(words)
-    except SystemExit as exit:  # argparse: --help is 0, bad usage is 2
-        return int(exit.code or 0)
-    try:
-        code: int = args.run(args)
-        sys.stdout.flush()
-    except LinkstepError as error:
-        print(f"linkstep: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("linkstep: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    """Run one command and return its exit code: 0 done, 1 a check that failed, 2 bad input, 130 interrupted."""
+    from linkstep.cli._terminal import ReaderLeft, printable_streams
+
+    with printable_streams():
+        try:
+            code = _run(sys.argv[1:] if argv is None else list(argv))
+            sys.stdout.flush()
+        except LinkstepError as error:
+            return _fail(str(error))
+        except KeyboardInterrupt:
+            _fail("interrupted")
+            return INTERRUPTED
+        except ReaderLeft:
+            return 0
+        except MemoryError as error:
+            return _fail(f"out of memory: {error}" if str(error) else "out of memory")
+        except OSError as error:
+            return _fail(f"{error.filename or 'the system'}: {(error.strerror or str(error)).lower()}")
     return code
 
 
+def _run(words: list[str]) -> int:
+    from linkstep.cli._parser import parse_arguments
+
+    if sys.stdout is None:
+        raise FileError("standard output is closed")
+    try:
+        args = parse_arguments(words)
+    except SystemExit as end:  # argparse: --help is 0, bad usage is 2
+        return int(end.code or 0)
+    code: int = args.run(args)
+    return code
+
+
+def _fail(message: str) -> int:
+    line = message.replace("\n", "\\n")
+    print(f"linkstep: {line}", file=sys.stderr)
+    return 2
+
+
 def entry() -> NoReturn:
-    """The ``linkstep`` script."""
-    raise SystemExit(main())
+    """The ``linkstep`` script, and ``python -m linkstep``."""
+    try:
+        _fill_standard_descriptors()
+        from linkstep.cli._signals import insistent_interrupts
+
+        with insistent_interrupts():
+            code = main()
+    except KeyboardInterrupt:  # before main could see it, or while it cleaned up
+        code = INTERRUPTED
+        if sys.stderr is not None:
+            print("linkstep: interrupted", file=sys.stderr)
+    if code == INTERRUPTED:
+        from linkstep.cli._signals import leave_at_once
+
+        leave_at_once(code)
+    raise SystemExit(code)
+
+
+def _fill_standard_descriptors() -> None:
+    """Open the null device for those of 0, 1 and 2 that are closed, or the next file opened would become them."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)

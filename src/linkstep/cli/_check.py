@@ -3,28 +3,62 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_json
-from linkstep.core.errors import ScheduleError
+from linkstep.cli._common import (
+    SIZE,
+    Command,
+    add_fabric,
+    add_json,
+    busy,
+    exists,
+    fabric_of,
+    fabric_text,
+    print_json,
+)
+from linkstep.core.collective import Collective
+from linkstep.core.errors import FileError, ScheduleError
+from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import CHECKS
-from linkstep.costs import cost_of, is_bandwidth_optimal
+from linkstep.costs import bandwidth_bound, cost_of
 from linkstep.files import load_schedule
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a schedule (.npz or .json)")
     parser.add_argument("--collective", choices=sorted(CHECKS), help="check it as this, whatever the file says it is")
+    parser.add_argument("--size", default=SIZE, metavar="BYTES", help=f"bytes in all, of the time; default: {SIZE}")
+    add_fabric(parser)
     add_json(parser)
 
 
+def _refuse_programs(file: str) -> None:
+    """Raise if the file is a runtime's: another command proves those."""
+    is_program = Path(file).suffix.lower() == ".xml"
+    if Path(file).suffix.lower() == ".json" and exists(file):
+        with suppress(OSError, ValueError):
+            head = json.loads(Path(file).read_bytes())
+            is_program = isinstance(head, dict) and "gpus" in head
+    if is_program:
+        raise FileError(f"{file} is a runtime's file, not a schedule: `linkstep verify {shlex.quote(file)}` proves it")
+
+
 def _run(args: argparse.Namespace) -> int:
-    schedule = load_schedule(args.file)
-    collective = args.collective or schedule.collective
+    fabric_of(args, 1)
+    parse_size(args.size)
+    _refuse_programs(args.file)
+    with busy(f"reading {args.file}"):
+        schedule = load_schedule(args.file)
+    collective = Collective(args.collective or schedule.collective)
     facts: dict[str, Any] = {"file": args.file, "collective": collective, "rows": schedule.num_rows}
     try:
-        CHECKS[collective](schedule)
+        with busy("following every chunk"):
+            CHECKS[collective](schedule)
     except ScheduleError as error:
         if args.json:
             print_json(facts | {"valid": False, "witness": str(error), "row": error.row})
@@ -32,16 +66,18 @@ def _run(args: argparse.Namespace) -> int:
             print(f"linkstep: {args.file} is not a valid {collective}: {error}", file=sys.stderr)
         return 1
     cost = cost_of(schedule)
+    seconds = fabric_of(args, schedule.topology.degree).time_of(schedule, args.size)
     facts |= {"valid": True, "steps": cost.steps, "bandwidth": cost.bandwidth}
+    facts |= {"size": args.size, "seconds": float(seconds), "fabric": fabric_text(schedule.topology, args)}
     if args.json:
         print_json(facts)
         return 0
-    optimal = (
-        ", bandwidth-optimal" if collective != "allreduce" and is_bandwidth_optimal(schedule.topology, cost) else ""
-    )
+    least = len(collective.phases) * bandwidth_bound(schedule.topology.num_nodes)
+    optimal = ", bandwidth-optimal" if not collective.has_root and cost.bandwidth == least else ""
     print(
         f"{args.file}: valid {collective} on {schedule.topology.name or 'an unnamed topology'}, "
-        f"N={schedule.topology.num_nodes}, {schedule.num_rows} rows: {cost}{optimal}"
+        f"N={schedule.topology.num_nodes}, {schedule.num_rows} rows: {cost}{optimal}, "
+        f"{format_time(seconds)} for {args.size} ({facts['fabric']})"
     )
     return 0
 

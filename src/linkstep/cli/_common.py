@@ -5,17 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._terminal import printable, raw
 from linkstep.core.collective import Collective
-from linkstep.core.errors import LinkstepError
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.faults import KINDS, Fault, apply, format_rate
+from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
+from linkstep.core.units import parse_bandwidth
 from linkstep.correctness import check
 from linkstep.costs import Fabric
 from linkstep.files import SUFFIXES, load
@@ -24,6 +30,10 @@ from linkstep.recipe import Recipe, parse
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
+BANDWIDTH = "100Gbps"
+SIZE = "1MB"
+PATIENCE = 2.0
+"""Seconds after which a command that is still at work says at what."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +48,101 @@ class Command:
     run: Callable[[argparse.Namespace], int]
 
 
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say on a terminal what is going on once it has taken two seconds; for work that reports no progress itself."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    said = threading.Event()
+
+    def say() -> None:
+        said.set()
+        print(f"linkstep: {printable(what)} ...", end="", file=raw(sys.stderr), flush=True)
+
+    timer = threading.Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said.is_set():
+            print("\r\x1b[K", end="", file=raw(sys.stderr), flush=True)
+
+
 @dataclass(frozen=True)
 class Given:
-    """What a RECIPE|FILE argument named: a topology, with its recipe or its schedule where there is one."""
+    """What a RECIPE|FILE argument named: a topology, with its recipe or its schedule where there is one.
+
+    With faults it is a plain topology, and ``whole`` is what it was without them.
+    """
 
     topology: Topology
     recipe: Recipe | None = None
     schedule: Schedule | None = None
+    faults: tuple[Fault, ...] = ()
+    whole: Given | None = None
 
 
-def read(text: str) -> Given:
-    """Read RECIPE|FILE: what ends like a file of ours or exists is a file, all else a recipe."""
-    path = Path(text)
-    if path.suffix.lower() in SUFFIXES or path.exists():
-        thing = load(path)
+def exists(text: str) -> bool:
+    """Whether there is a file of this name; text that no file system takes, such as a long recipe, names none."""
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def read(text: str, args: argparse.Namespace | None = None) -> Given:
+    """Read RECIPE|FILE: what ends like a file of ours or exists is a file, all else a recipe.
+
+    The options of ``add_names`` and ``add_faults`` in ``args`` are heeded; where a fault makes links differ, the others
+    have their part of ``--bandwidth``.
+    """
+    with busy("reading the topology"):
+        given = _read(text)
+    names, faults = getattr(args, "names", None), tuple(getattr(args, "faults", None) or ())
+    if names is not None:
+        topology = given.topology.with_labels(_names(names, given.topology.num_nodes))
+        schedule = None if given.schedule is None else replace(given.schedule, topology=topology)
+        given = replace(given, topology=topology, schedule=schedule)
+    if not faults:
+        return given
+    if given.schedule is not None:
+        raise LinkstepError(
+            f"{text} holds a schedule, which is for its own topology: give faults with a recipe or a topology"
+        )
+    rate = parse_bandwidth(getattr(args, "bandwidth", BANDWIDTH))
+    with busy("applying faults"):
+        left = apply(given.topology, faults, rate / max(given.topology.degree, 1))
+    return Given(left, faults=faults, whole=given)
+
+
+def _read(text: str) -> Given:
+    if Path(text).suffix.lower() in SUFFIXES or exists(text):
+        thing = load(text)
         if isinstance(thing, Schedule):
             return Given(thing.topology, schedule=thing)
         return Given(thing)
     recipe = parse(text)
     return Given(recipe.topology(), recipe=recipe)
+
+
+def _names(text: str, count: int) -> list[str]:
+    """Return the names of hosts in a file, one a line, or in a list with commas between."""
+    is_file = "," not in text and exists(text)
+    if is_file:
+        try:
+            names = [line.strip() for line in Path(text).read_text("utf-8-sig").splitlines() if line.strip()]
+        except (OSError, ValueError) as error:
+            raise FileError(f"{text}: cannot be read as a list of names: {error}") from None
+    else:
+        names = [name.strip() for name in text.split(",")]
+    if len(names) != count:
+        hint = "" if is_file or "," in text else ", and there is no such file"
+        raise LinkstepError(f"--names must name all {count} hosts, not {len(names)}: {text!r:.60}{hint}")
+    return names
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
@@ -102,27 +188,81 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def add_collective(parser: argparse.ArgumentParser) -> None:
     """Add ``--collective`` and ``--root``: what a schedule is made for."""
     parser.add_argument("--collective", choices=COLLECTIVES, help="default: the file's own, else allreduce")
-    parser.add_argument("--root", type=int, default=0, metavar="NODE", help="of a broadcast or a reduce; default: 0")
+    parser.add_argument("--root", default=0, metavar="HOST", help="of a broadcast or a reduce; default: the first")
+
+
+def add_bandwidth(parser: argparse.ArgumentParser) -> None:
+    """Add ``--bandwidth``: B of a node, of which a link has B/d where the file gives it no rate of its own."""
+    parser.add_argument(
+        "--bandwidth", default=BANDWIDTH, metavar="RATE", help=f"B of a node, over all its ports; default: {BANDWIDTH}"
+    )
 
 
 def add_fabric(parser: argparse.ArgumentParser) -> None:
     """Add ``--alpha`` and ``--bandwidth``: what a step and a byte take."""
     parser.add_argument("--alpha", default="10us", metavar="TIME", help="latency of a hop; default: 10us")
-    parser.add_argument(
-        "--bandwidth", default="100Gbps", metavar="RATE", help="B of a node, over all its ports; default: 100Gbps"
-    )
+    add_bandwidth(parser)
+
+
+def add_names(parser: argparse.ArgumentParser) -> None:
+    """Add ``--names``: what the hosts are called."""
+    parser.add_argument("--names", metavar="FILE|A,B,...", help="names of the hosts: a file with one a line, or a list")
+
+
+_FAULTS = {
+    "cut": ("A,B[,oneway]", "a cable that is cut, or only its way from A to B"),
+    "down": ("HOST", "a host that is down"),
+    "slow": ("A,B[,oneway]=RATE", "a cable that runs at this rate"),
+}
+
+
+def add_faults(parser: argparse.ArgumentParser) -> None:
+    """Add ``--cut``, ``--down`` and ``--slow``, which ``read`` applies; hosts by name or by number."""
+
+    def reader(kind: str) -> Callable[[str], Fault]:
+        def read_fault(text: str) -> Fault:
+            try:
+                return parse_fault(kind, text)
+            except LinkstepError as error:
+                raise argparse.ArgumentTypeError(str(error)) from None
+
+        return read_fault
+
+    group = parser.add_argument_group("faults", "hosts by name or number; each option may be given several times")
+    for kind in KINDS:
+        metavar, text = _FAULTS[kind]
+        group.add_argument(
+            f"--{kind}", dest="faults", action="append", metavar=metavar, type=reader(kind), default=[], help=text
+        )
 
 
 def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
     """Return the fabric that ``add_fabric``'s options describe, for nodes with this many ports."""
-    return Fabric.of(args.alpha, args.bandwidth, max(degree, 1))
+    return Fabric.of(args.alpha, args.bandwidth, max(degree, 1), getattr(args, "reduction", None))
 
 
-def schedule_of(given: Given, collective: str | None, root: int, **how: Any) -> Made:
+def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
+    """Say for which fabric a time is: ``alpha 10us, 100Gbps a node``."""
+    alpha = f"alpha {args.alpha}" if topology.alpha is None or topology.bandwidth is None else "alpha of each link"
+    rates = f"{args.bandwidth} a node"
+    if topology.bandwidth is not None:
+        rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
+    return f"{alpha}, {rates}"
+
+
+def _root(topology: Topology, text: str) -> int:
+    is_number = topology.labels is None and text.isdecimal() and text.isascii() and len(text) <= 10
+    return int(text) if is_number else topology.node_named(text)
+
+
+def schedule_of(given: Given, collective: str | None, root: int | str, **how: Any) -> Made:
     """Return the file's schedule, checked, or make one as ``linkstep schedule`` does."""
     if given.schedule is None:
+        wanted = collective or DEFAULT
+        number = root if isinstance(root, int) else _root(given.topology, root)
         with progress_bar("schedule") as bar:
-            return schedule(given.recipe or given.topology, collective or DEFAULT, root=root, progress=bar, **how)
+            source = given.topology if given.recipe is None else given.recipe
+            return schedule(source, wanted, root=number, progress=bar, **how)
     if collective not in (None, given.schedule.collective):
         raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
     check(given.schedule)

@@ -14,7 +14,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     import shtab
 
-    from linkstep.cli import build_parser
+    from linkstep.cli._parser import build_parser
 
     print(shtab.complete(build_parser(), args.shell))
     return 0

@@ -1,23 +1,29 @@
-"""``linkstep convert``: from one file format to another."""
+"""``linkstep convert``: from one file format to another, from a recipe to a file, with names and faults on the way."""
 
 from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._common import Command, read
-from linkstep.files import SUFFIXES, save
+from linkstep.cli._common import Command, add_bandwidth, add_faults, add_names, busy, read
+from linkstep.core.topology import Topology
+from linkstep.files import SUFFIXES, check_savable, save
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(SUFFIXES)
     parser.add_argument("input", metavar="IN", help="a recipe, or a topology or schedule file")
     parser.add_argument("output", metavar="OUT", help=f"where to write, by its ending ({known})")
+    add_names(parser)
+    add_bandwidth(parser)
+    add_faults(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
-    given = read(args.input)
+    check_savable(Topology, args.output)
+    given = read(args.input, args)
     thing = given.schedule or given.topology
-    save(thing, args.output)
+    with busy(f"writing {args.output}"):
+        save(thing, args.output)
     print(f"wrote {args.output}: {thing!r}")
     return 0
 

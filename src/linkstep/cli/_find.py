@@ -6,7 +6,6 @@ import argparse
 import csv
 import json
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.units import format_time, parse_size
 from linkstep.costs import Cost, Fabric
+from linkstep.pictures.style import check_drawable
 from linkstep.recipe.explanation import explain
 from linkstep.search import Answer, Choice, Workload, find, pick
 from linkstep.search.answer import FAMILIES
@@ -143,14 +143,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.max_steps is not None and args.max_steps < 1:
         raise LinkstepError(f"--max-steps must be at least 1, not {args.max_steps}")
     if args.plot:
-        _check_plot(args.plot)
-
-
-def _check_plot(path: Path) -> None:
-    if path.suffix.lower() not in (".svg", ".png"):
-        raise FileError(f"{path}: the name of a plot must end in .svg or .png")
-    if find_spec("matplotlib") is None:
-        raise LinkstepError("--plot needs matplotlib: run pip install '.[plot]' in a clone of linkstep")
+        check_drawable(args.plot)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -166,7 +159,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.plot:
         from linkstep.pictures.frontier import plot_frontier
 
-        plot_frontier(answer, args.plot)
+        limits = {"bidirectional": args.bidirectional, "max_steps": args.max_steps}
+        paper = None if args.families == "paper" else find(args.nodes, args.degree, families="paper", **limits)
+        plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
     if args.json:
         print_json(_json(answer, fabric, args, best, workload))
         return 0

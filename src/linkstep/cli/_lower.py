@@ -3,42 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_fields, print_json, read, schedule_of
+from linkstep.cli._common import (
+    DEFAULT,
+    Command,
+    add_bandwidth,
+    add_collective,
+    add_faults,
+    add_json,
+    print_fields,
+    print_json,
+    read,
+    schedule_of,
+)
 from linkstep.cli._progress import progress_bar
-from linkstep.core.errors import LinkstepError
-from linkstep.core.schedule import COLLECTIVES
+from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.units import parse_size
 from linkstep.costs import cost_of
-from linkstep.files import write_atomically
-from linkstep.lowering import MAX_BYTES, TARGETS, Lowered, lower
+from linkstep.files import SUFFIXES, write_atomically
+from linkstep.files.disk import to_path
+from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
+from linkstep.lowering.progress import Progress
 
-_ENVIRONMENT = {
-    "msccl": "MSCCL_XML_FILES={file} NCCL_ALGO=MSCCL,RING,TREE",
-    "msccl-azure": "MSCCL_ALGO_DIR={folder}",
-    "rccl": "MSCCL_ALGO_DIR={folder} RCCL_MSCCL_FORCE_ENABLE=1",
-}
-
-
-def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what names a schedule: RECIPE|FILE, and for those that hold none the collective and its root."""
-    parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
-    parser.add_argument("--collective", choices=COLLECTIVES, help="default: the file's own, else allreduce")
-    parser.add_argument("--root", type=int, default=0, metavar="NODE", help="of a broadcast or a reduce; default: 0")
+_SHOWN = 16
+"""Names of hosts that are printed; --json has all."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_schedule_arguments(parser)
+    parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
+    add_collective(parser)
+    add_bandwidth(parser)
+    add_faults(parser)
     parser.add_argument("--to", required=True, choices=tuple(TARGETS), help="the runtime")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write: .xml, .json of mscclpp")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--inplace", action="store_true", help="input and output share memory")
     place.add_argument("--out-of-place", action="store_false", dest="inplace", help="they do not: the default")
     parser.add_argument("--proto", default="Simple", choices=["Simple", "LL", "LL128"], help="default: Simple")
-    parser.add_argument("--channels", type=int, metavar="C", help="channels a link; default: the fewest that fit")
+    parser.add_argument("--channels", type=int, metavar="C", help="channels of each link; default: the fewest that fit")
     parser.add_argument("--instances", type=int, default=1, metavar="I", help="cut messages into I, sent side by side")
-    parser.add_argument("--chunks", type=int, metavar="P", help="chunks a shard; default: the fewest that do")
+    parser.add_argument("--chunks", type=int, metavar="P", help="chunks of a shard; default: the fewest that do")
     parser.add_argument(
         "--gather",
         metavar="BYTES",
@@ -46,71 +55,120 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "default: what pays, four or more of 512B for cpu, else none",
     )
     parser.add_argument("--min-bytes", default="0B", metavar="BYTES", help="smallest data to use it for; default: 0B")
-    parser.add_argument("--max-bytes", metavar="BYTES", help="largest data to use it for; default: 1TiB")
+    parser.add_argument(
+        "--max-bytes",
+        metavar="BYTES",
+        help="largest data to use it for; default: 1TiB, or less where msccl would allocate more than 1GiB of scratch",
+    )
     add_json(parser)
 
 
-def _bytes(text: str, option: str) -> int:
+def parse_bytes(text: str, option: str) -> int:
+    """Return the bytes that an option asks for; LinkstepError if they are not whole."""
     size = parse_size(text)
     if size.denominator != 1:
         raise LinkstepError(f"{option} must be whole bytes, not {text}")
     return int(size)
 
 
-def _verify(lowered: Lowered) -> None:
-    """Raise if the verifier, which knows nothing of how the file was made, refutes it."""
+def _check_output(name: str, target: Target) -> None:
+    """Raise if the file's name is for another format, or no file can be written there."""
+    path = to_path(name)
+    suffix = path.suffix.lower()
+    if suffix in (*SUFFIXES, ".xml") and suffix != target.suffix:
+        raise FileError(f"{name}: a file for {target.name} is named {path.stem}{target.suffix}, not {suffix}")
+    try:
+        if path.is_dir():
+            raise FileError(f"{name}: is a directory, not a file")
+        if not path.parent.is_dir():
+            raise FileError(f"{name}: there is no folder {path.parent}")
+    except OSError as error:
+        raise FileError(f"{name}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+def _verify(lowered: Lowered, progress: Progress) -> None:
+    """Raise unless the verifier, which knows nothing of how the file was made, proves it right."""
     from linkstep.verification import verify_text
 
-    errors = verify_text(lowered.text, lowered.target.name).errors
-    if errors:  # a bug of ours: better no file than a wrong one
-        raise LinkstepError(f"not written, the verifier refutes it ({errors[0]}): please report this")
+    report = verify_text(lowered.text, lowered.target.name, progress=progress)
+    if report.errors:  # a bug of ours: better no file than a wrong one
+        raise LinkstepError(f"not written, the verifier refutes it ({report.errors[0]}): please report this")
+    if not report.is_verified:
+        raise LinkstepError(f"not written: it {report.unknowns[0].message}")
+
+
+def _environment(target: Target, path: Path) -> str | None:
+    if not target.environment:
+        return None
+    return target.environment.format(file=shlex.quote(str(path)), folder=shlex.quote(str(path.parent)))
 
 
 def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
-    plan, program = lowered.plan, lowered.program
-    topology = plan.schedule.topology
-    folder = args.output.rpartition("/")[0] or "."
-    environment = _ENVIRONMENT.get(args.to)
+    placement, blocks, target = lowered.placement, lowered.blocks, lowered.target
+    path = Path(args.output).absolute()
     return {
-        "recipe": topology.name or None,
-        "collective": plan.schedule.collective,
-        "to": args.to,
+        "recipe": placement.schedule.topology.name or None,
+        "collective": placement.collective,
+        "to": target.name,
+        "runtime": target.note,
         "file": args.output,
-        "ranks": plan.num_ranks,
-        "root": None if plan.root < 0 else plan.root,
-        "inplace": plan.inplace,
-        "chunks": plan.num_chunks,
-        "channels": plan.num_channels,
-        "messages": len(plan.messages),
-        "threadblocks": None if program is None else max(len(blocks) for blocks in program.ranks),
-        "instructions": None if program is None else program.num_instructions,
-        "fused": None if program is None else program.num_fused,
-        "scratch_chunks": max(s for _, _, s in (plan.sizes if program is None else program.sizes)),
-        "cost": str(cost_of(plan.schedule)),
-        "min_bytes": lowered.window[0],
-        "max_bytes": lowered.window[1],
-        "environment": None if environment is None else environment.format(file=args.output, folder=folder),
-        "divisible_by": plan.num_chunks * (16 if args.to == "mscclpp" else 1),
+        "path": str(path),
+        "ranks": placement.num_ranks,
+        "hosts": placement.schedule.topology.labels,
+        "root": None if placement.root < 0 else placement.root,
+        "inplace": placement.inplace,
+        "chunks": placement.num_chunks,
+        "channels": placement.num_channels,
+        "messages": len(placement.messages),
+        "threadblocks": None if blocks is None else max(len(several) for several in blocks.ranks),
+        "instructions": None if blocks is None else blocks.num_instructions,
+        "fused": None if blocks is None else blocks.num_fused,
+        "scratch_chunks": lowered.scratch_chunks,
+        "scratch_bytes": lowered.scratch_bytes,
+        "scratch_at_start": target.scratch_at_start,
+        "cost": str(cost_of(placement.schedule)),
+        "min_bytes": lowered.window.smallest,
+        "max_bytes": lowered.window.largest,
+        "environment": _environment(target, path),
+        "shares_folder": target.reads_folder and _has_others(path),
+        "divisible_by": placement.num_chunks * (16 if target.name == "mscclpp" else 1),
     }
 
 
-def _run(args: argparse.Namespace) -> int:
-    window = (
-        _bytes(args.min_bytes, "--min-bytes"),
-        MAX_BYTES if args.max_bytes is None else _bytes(args.max_bytes, "--max-bytes"),
-    )
-    schedule = schedule_of(read(args.topology), args.collective, args.root).schedule
-    gather = None if args.gather is None else _bytes(args.gather, "--gather")
-    with progress_bar("lower and verify", " passes") as bar:
-        bar(0, 2)
-        lowered = lower(
-            schedule, args.to, inplace=args.inplace, proto=args.proto, channels=args.channels, instances=args.instances,
-            chunks=args.chunks, gather=gather, min_bytes=window[0], max_bytes=window[1],
+def _has_others(path: Path) -> bool:
+    """Whether the file's directory holds other files."""
+    return any(other.name != path.name and other.is_file() for other in path.parent.iterdir())
+
+
+def _lower(args: argparse.Namespace) -> Lowered:
+    smallest = parse_bytes(args.min_bytes, "--min-bytes")
+    largest = None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes")
+    gather = None if args.gather is None else parse_bytes(args.gather, "--gather")
+    _check_output(args.output, TARGETS[args.to])
+    given = read(args.topology, args)
+    if given.schedule is None:
+        check_fits(
+            args.to, given.topology, args.collective or DEFAULT, proto=args.proto, channels=args.channels,
+            instances=args.instances, chunks=args.chunks,
         )  # fmt: skip
-        bar(1, 2)
-        _verify(lowered)
+    schedule = schedule_of(given, args.collective, args.root).schedule
+    with progress_bar("lower", " parts") as bar:
+        return lower(
+            schedule, args.to, inplace=args.inplace, proto=args.proto, channels=args.channels, instances=args.instances,
+            chunks=args.chunks, gather=gather, min_bytes=smallest, max_bytes=largest, progress=bar,
+        )  # fmt: skip
+
+
+def _run(args: argparse.Namespace) -> int:
+    lowered = _lower(args)
+    with progress_bar("verify", " parts") as bar:
+        _verify(lowered, bar)
     write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
     facts = _facts(lowered, args)
+    if facts["scratch_at_start"] and facts["scratch_bytes"] > MAX_SCRATCH:
+        size = _format_bytes(facts["scratch_bytes"])
+        why = f"{args.to} allocates {size} of scratch on a rank when it starts; a smaller --max-bytes needs less"
+        print(f"linkstep: warning: {why}", file=sys.stderr)
     if args.json:
         print_json(facts)
     else:
@@ -118,17 +176,26 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _format_bytes(size: int) -> str:
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= scale:
+            return f"{size / scale:.4g} {unit}"
+    return f"{size} bytes"
+
+
 def _print(name: str, facts: dict[str, Any]) -> None:
     place = "in place" if facts["inplace"] else "out of place"
     print(f"{facts['recipe'] or name}: {facts['collective']}, {place}, lowered to {facts['to']} and verified")
     fields = [
+        ("runtime", facts["runtime"]),
         ("schedule", facts["cost"]),
-        ("data in", f"{facts['chunks']} chunks, {facts['scratch_chunks']} more of scratch"),
+        ("data in", f"{facts['chunks']} chunks"),
+        ("scratch", _scratch(facts)),
         ("messages", f"{facts['messages']} over {facts['channels']} channel{'s' * (facts['channels'] > 1)}"),
     ]
     if facts["threadblocks"] is not None:
         fields.append(("a rank", f"at most {facts['threadblocks']} threadblocks"))
-        fused = f", {facts['fused']} of them receive and send on" if facts["fused"] else ""
+        fused = f", {facts['fused']} of them receive and forward" if facts["fused"] else ""
         fields.append(("instructions", f"{facts['instructions']} in all{fused}"))
     print_fields(fields)
     print("the runtime picks it up if")
@@ -136,22 +203,36 @@ def _print(name: str, facts: dict[str, Any]) -> None:
     print(f"saved to {facts['file']}")
 
 
+def _scratch(facts: dict[str, Any]) -> str:
+    if not facts["scratch_chunks"]:
+        return "none"
+    if facts["scratch_at_start"]:
+        return f"{_format_bytes(facts['scratch_bytes'])} on a rank, allocated when the runtime starts"
+    return f"at most {Fraction(facts['scratch_chunks'], facts['chunks'])} of a call's data on a rank"
+
+
 def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what must hold at run time, or the runtime falls back without a word."""
+    """Return what must hold at run time; where it does not, runtimes fall back to other algorithms without a word."""
     unit = "bytes" if facts["to"] == "mscclpp" else "elements"
     found = [("ranks", str(facts["ranks"]))]
+    if facts["hosts"] is not None:
+        shown = ", ".join(facts["hosts"][:_SHOWN])
+        found.append(("hosts", f"rank 0, 1, ... on {shown}{', ...' if facts['ranks'] > _SHOWN else ''}"))
     if facts["root"] is not None:
-        blind = "" if facts["to"] == "cpu" else ", which it does not look at: let no other call be"
+        blind = "" if facts["to"] == "cpu" else ": the runtime does not compare it, so make no calls with another root"
         found.append(("root", f"{facts['root']}{blind}"))
     if facts["environment"] is not None:
         found.append(("environment", facts["environment"]))
+    if facts["shares_folder"]:
+        found.append(("", "other files are there, and the runtime parses them all: mkdir a directory for this one,"))
+        found.append(("", "mv it there, and name that directory"))
     if facts["to"] == "mscclpp":
-        found.append(("loaded by", f"mscclpp::ExecutionPlan({facts['file']!r}, rank)"))
+        found.append(("loaded by", f"mscclpp::ExecutionPlan({facts['path']!r}, rank)"))
     if facts["to"] == "cpu":
         found.append(("loaded by", "an interpreter of docs/cpu-xml.md"))
     found.append(("data in all", f"a multiple of {facts['divisible_by']} {unit}"))
     if facts["to"] != "cpu":
-        found.append(("size", f"{facts['min_bytes']} to {facts['max_bytes']} bytes"))
+        found.append(("size", f"{facts['min_bytes']} to {facts['max_bytes']} bytes, both included"))
         buffers = "in place" if facts["inplace"] else "separate input and output"
         found.append(("buffers", buffers))
     return found

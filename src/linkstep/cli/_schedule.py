@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from fractions import Fraction
 from typing import Any
 
 from linkstep.cli._common import (
+    SIZE,
     Command,
+    Given,
     add_collective,
     add_fabric,
+    add_faults,
     add_json,
+    busy,
     fabric_of,
+    fabric_text,
     print_fields,
     print_json,
     read,
@@ -20,11 +24,9 @@ from linkstep.cli._common import (
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
-from linkstep.costs import Cost, lower_bound, time_of
+from linkstep.costs import Cost, lower_bound
 from linkstep.files import check_savable, save
 from linkstep.make import BEST, METHODS, Made
-
-_SIZE = "1MB"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,9 +41,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard into exactly P equal chunks (bfb)")
     parser.add_argument(
-        "--size", metavar="BYTES", help=f"bytes in all; decides where links differ in latency; default: {_SIZE}"
+        "--size", metavar="BYTES", help=f"bytes in all; decides where links differ in latency; default: {SIZE}"
     )
     add_fabric(parser)
+    add_faults(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
     add_json(parser)
 
@@ -50,15 +53,17 @@ def _run(args: argparse.Namespace) -> int:
     fabric_of(args, 1)
     if args.output is not None:
         check_savable(Schedule, args.output)
-    given = read(args.topology)
+    given = read(args.topology, args)
     if given.schedule is not None:
         raise LinkstepError(f"{args.topology} holds a schedule already: `linkstep check` proves it and costs it")
-    made = schedule_of(
-        given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size
-    )  # fmt: skip
+    made = _make(given, args)
     if args.output is not None:
-        save(made.schedule, args.output)
-    facts = _facts(made, args)
+        with busy(f"writing {args.output}"):
+            save(made.schedule, args.output)
+    facts = _facts(made, args) | {
+        "faults": [str(fault) for fault in given.faults],
+        "without_faults": None if given.whole is None else _before(_make(given.whole, args), args),
+    }
     if args.json:
         print_json(facts)
     else:
@@ -66,11 +71,15 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _seconds(made: Made, args: argparse.Namespace) -> Fraction:
-    topology, size = made.schedule.topology, args.size or _SIZE
-    if topology.alpha is not None and topology.bandwidth is not None:
-        return time_of(made.schedule, size)
-    return fabric_of(args, topology.degree).time(made.cost, made.schedule.collective, size)
+def _make(given: Given, args: argparse.Namespace) -> Made:
+    return schedule_of(given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size)
+
+
+def _before(made: Made, args: argparse.Namespace) -> dict[str, Any]:
+    """Return what faults change, as it was without them."""
+    cost = made.cost
+    seconds = fabric_of(args, made.schedule.topology.degree).time_of(made.schedule, args.size or SIZE)
+    return {"method": made.method, "steps": cost.steps, "bandwidth": cost.bandwidth, "seconds": float(seconds)}
 
 
 def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
@@ -86,10 +95,11 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "method": made.method,
         "steps": cost.steps,
         "bandwidth": cost.bandwidth,
-        "seconds": float(_seconds(made, args)),
-        "size": args.size or _SIZE,
+        "seconds": float(fabric_of(args, topology.degree).time_of(schedule, args.size or SIZE)),
+        "size": args.size or SIZE,
         "alpha": args.alpha,
         "node_bandwidth": args.bandwidth,
+        "fabric": fabric_text(topology, args),
         "unit": schedule.unit,
         "rows": schedule.num_rows,
         "moore_bound": bound.steps,
@@ -115,9 +125,12 @@ def _print(name: str, facts: dict[str, Any]) -> None:
         fields.append(("bandwidth-optimal", reached))
     if facts["limited_by"]:
         fields.append(("  limited by", facts["limited_by"]))
-    fabric = f"alpha {facts['alpha']}, {facts['node_bandwidth']} a node"
-    fields.append((f"time for {facts['size']}", f"{format_time(facts['seconds'])} ({fabric})"))
+    fields.append((f"time for {facts['size']}", f"{format_time(facts['seconds'])} ({facts['fabric']})"))
     fields += [("chunks a shard", str(facts["unit"])), ("rows", str(facts["rows"]))]
+    if facts["faults"]:
+        before = facts["without_faults"]
+        was = f"{before['steps']} steps, {before['bandwidth']} M/B, {format_time(before['seconds'])}"
+        fields += [("faults", "; ".join(facts["faults"])), ("without the faults", was)]
     print_fields(fields)
     if facts["file"]:
         print(f"saved to {facts['file']}")

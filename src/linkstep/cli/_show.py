@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from linkstep.cli._common import Command, Given, add_json, print_fields, print_json, read
+from linkstep.cli._common import (
+    SIZE,
+    Command,
+    Given,
+    add_fabric,
+    add_faults,
+    add_json,
+    fabric_of,
+    fabric_text,
+    print_fields,
+    print_json,
+    read,
+    schedule_of,
+)
+from linkstep.cli._progress import progress_bar
+from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology, check_connected, distance_profiles
+from linkstep.core.units import format_time
 from linkstep.costs import all_to_all_bound, bandwidth_bound, moore_steps
-from linkstep.methods.bfb import MAX_DEGREE, bfb_allgather, bfb_certificate
-
-LARGE = 20_000
-"""Above this many nodes a search for symmetries takes long: only what the recipe knows is shown."""
-MANY = 10**9
-"""Above nodes times links, the BFB cost of all nodes takes long: ``linkstep schedule`` computes it."""
+from linkstep.description import Description, describe
+from linkstep.make import schedule
+from linkstep.pictures.style import check_drawable
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,37 +35,25 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--draw", metavar="FILE", type=Path, help="draw the graph to a .svg or .png file")
     parser.add_argument(
         "--broadcast",
-        metavar="NODE",
-        type=int,
-        help="with --draw: label the links that carry this node's shard in the allgather with the steps they do",
+        metavar="HOST",
+        help="with --draw: label the links that carry this host's shard in the allgather with the steps they do",
     )
+    parser.add_argument("--size", default=SIZE, metavar="BYTES", help=f"bytes in all, of the times; default: {SIZE}")
+    add_fabric(parser)
+    add_faults(parser)
     add_json(parser)
 
 
-def _representatives(topology: Topology, transitive: bool | None) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return one node of each class of alike nodes and the size of each class."""
-    if transitive:
-        return np.zeros(1, np.int64), np.array([topology.num_nodes])
-    if topology.num_nodes > LARGE:
-        return np.arange(topology.num_nodes), np.ones(topology.num_nodes, np.int64)
-    from linkstep.core.symmetry import node_orbits
-
-    return np.unique(node_orbits(topology), return_counts=True)
-
-
-def describe(given: Given) -> dict[str, Any]:
+def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
     """Return everything ``show`` knows, as JSON-able values; None where it was not determined."""
-    topology, recipe = given.topology, given.recipe
-    check_connected(topology)
-    nodes, weights = _representatives(topology, recipe.is_vertex_transitive if recipe else None)
-    transitive = True if nodes.size == 1 else None if topology.num_nodes > LARGE else False
-    profiles = distance_profiles(topology, nodes)
-    alike = bool((profiles == profiles[0]).all())
-    total = int((profiles * weights[:, None] * np.arange(profiles.shape[1])).sum())
+    found = describe(given.recipe or given.topology, progress_bar)
+    topology = found.topology
     n, d = topology.num_nodes, topology.degree
     facts: dict[str, Any] = {
-        "recipe": str(recipe) if recipe else topology.name or None,
-        "paper": recipe.paper() if recipe else None,
+        "recipe": str(given.recipe) if given.recipe else topology.name or None,
+        "paper": given.recipe.paper() if given.recipe else None,
+        "labels": topology.labels,
+        "faults": [str(fault) for fault in given.faults],
         "nodes": n,
         "degree": d,
         "links": topology.num_links,
@@ -64,46 +61,51 @@ def describe(given: Given) -> dict[str, Any]:
         "self_loops": topology.num_self_loops,
         "parallel_links": topology.num_parallel,
         "bidirectional": topology.is_bidirectional,
-        "vertex_transitive": transitive,
-        "reverse_symmetric": _reverse_symmetric(given),
-        "diameter": profiles.shape[1] - 1,
-        "nodes_by_distance": profiles[0] if alike else None,
-        "mean_nodes_by_distance": [Fraction(int(x), n) for x in (profiles * weights[:, None]).sum(axis=0)],
-        "mean_distance": Fraction(total, n * (n - 1)) if n > 1 else Fraction(0),
+        "vertex_transitive": found.vertex_transitive,
+        "reverse_symmetric": found.reverse_symmetric,
+        "diameter": found.diameter,
+        "nodes_by_distance": found.profile,
+        "mean_nodes_by_distance": found.mean_profile,
+        "mean_distance": found.mean_distance,
         "moore_steps": moore_steps(n, d),
         "moore_steps_bidirectional": _bidirectional_moore(n, d),
         "bandwidth_bound": bandwidth_bound(n),
+        "bfb": _bfb(found, args),
     }
-    facts["bfb"] = _bfb(topology)
-    if n > 1:
-        # Each unit of flow uses up capacity in proportion to the distance it goes (sec:alltoallmain).
-        facts["all_to_all_bound"] = Fraction(topology.num_links - topology.num_self_loops, total)
+    if found.all_to_all_bound is not None:
+        facts["all_to_all_bound"] = found.all_to_all_bound
         facts["all_to_all_bound_any"] = all_to_all_bound(n, d)
+    facts["without_faults"] = None if given.whole is None else _before(given.whole, args)
     return facts
 
 
-def _bfb(topology: Topology) -> dict[str, Any] | None:
-    """Return the best BFB cost and what limits it; None where that would take long."""
-    few = topology.vertex_transitive or topology.num_nodes * topology.num_links <= MANY
-    if not few or topology.num_nodes == 1 or np.diff(topology.in_ptr).max() > MAX_DEGREE:
+def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the best BFB costs, what limits them and the times; None where they were not worked out."""
+    if found.certificate is None or found.reduce_scatter is None:
         return None
-    certificate = bfb_certificate(topology)
-    cost = certificate.cost
-    return {"steps": cost.steps, "bandwidth": cost.bandwidth, "limited_by": certificate.explain_bandwidth()}
+    cost, both = found.certificate.cost, found.certificate.cost + found.reduce_scatter
+    fabric = fabric_of(args, found.topology.degree).on(found.topology)
+    return {
+        "steps": cost.steps,
+        "bandwidth": cost.bandwidth,
+        "limited_by": found.certificate.explain_bandwidth(),
+        "allreduce_steps": both.steps,
+        "allreduce_bandwidth": both.bandwidth,
+        "size": args.size,
+        "fabric": fabric_text(found.topology, args),
+        "allgather_seconds": float(fabric.time(cost, Collective.ALLGATHER, args.size)),
+        "allreduce_seconds": float(fabric.time(both, Collective.ALLREDUCE, args.size)),
+    }
+
+
+def _before(whole: Given, args: argparse.Namespace) -> dict[str, Any]:
+    """Return what faults change, as it was without them."""
+    found = describe(whole.recipe or whole.topology, progress_bar)
+    return {"nodes": found.topology.num_nodes, "links": found.topology.num_links, "bfb": _bfb(found, args)}
 
 
 def _bidirectional_moore(num_nodes: int, degree: int) -> int | None:
     return moore_steps(num_nodes, degree, bidirectional=True) if degree > 1 or num_nodes <= 2 else None
-
-
-def _reverse_symmetric(given: Given) -> bool | None:
-    if given.topology.is_bidirectional or (given.recipe and given.recipe.is_reverse_symmetric):
-        return True
-    if given.topology.num_nodes > LARGE:
-        return None
-    from linkstep.core.symmetry import is_reverse_symmetric
-
-    return is_reverse_symmetric(given.topology)
 
 
 def _yes(value: bool | None) -> str:
@@ -140,10 +142,28 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         fields.append(("BFB allgather", cost))
         if why is not None:
             fields.append(("  limited by", why))
+        fields.append((f"time for {facts['bfb']['size']}", f"{_times(facts['bfb'])} ({facts['bfb']['fabric']})"))
     if "all_to_all_bound" in facts:
         here, best = float(facts["all_to_all_bound"]), float(facts["all_to_all_bound_any"])
         fields.append(("all-to-all flow at most", f"{here:.3e} a pair (any graph: {best:.3e})"))
+    if facts["faults"]:
+        fields += _fault_fields(facts)
     return fields
+
+
+def _times(bfb: dict[str, Any]) -> str:
+    gather, reduce = (format_time(bfb[f"{what}_seconds"]) for what in ("allgather", "allreduce"))
+    return f"allgather {gather}, allreduce {reduce}"
+
+
+def _fault_fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say which faults there are and what there was without them."""
+    before = facts["without_faults"]
+    fields = [("faults", "; ".join(facts["faults"]))]
+    was = f"N={before['nodes']}, {before['links']} links"
+    if before["bfb"] is not None:
+        was += f", {before['bfb']['steps']} steps, {before['bfb']['bandwidth']} M/B, {_times(before['bfb'])}"
+    return [*fields, ("without the faults", was)]
 
 
 def _oddities(facts: dict[str, Any]) -> str:
@@ -155,37 +175,27 @@ def _oddities(facts: dict[str, Any]) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
-def _labels(given: Given, node: int) -> dict[int, str]:
-    """Return, for each link that carries the node's shard, the steps at which it does and how much if not all."""
-    if not 0 <= node < given.topology.num_nodes:
-        raise LinkstepError(f"--broadcast must be a node in [0, {given.topology.num_nodes}), not {node}")
-    schedule = given.schedule or (given.recipe.build() if given.recipe else bfb_allgather(given.topology))
-    rows = np.flatnonzero(schedule.source == node)
-    carried: dict[tuple[int, int], int] = {}
-    for link, step, size in zip(
-        schedule.link[rows].tolist(),
-        schedule.step[rows].tolist(),
-        (schedule.hi - schedule.lo)[rows].tolist(),
-        strict=True,
-    ):
-        carried[link, step] = carried.get((link, step), 0) + size
-    labels: dict[int, list[str]] = {}
-    for (link, step), size in sorted(carried.items()):
-        part = "" if size == schedule.unit else f" ({Fraction(size, schedule.unit)})"
-        labels.setdefault(link, []).append(f"{step}{part}")
-    return {link: ", ".join(parts) for link, parts in labels.items()}
+def _draw(given: Given, path: Path, root: int | None) -> None:
+    from linkstep.pictures.broadcast import draw_broadcast
+    from linkstep.pictures.topology import draw_topology
+
+    if root is None:
+        draw_topology(given.topology, path)
+        return
+    made = schedule_of(given, None, root) if given.schedule else schedule(given.recipe or given.topology)
+    draw_broadcast(made.schedule, path, root)
 
 
 def _run(args: argparse.Namespace) -> int:
-    given = read(args.topology)
-    facts = describe(given)
+    if args.draw is not None:
+        check_drawable(args.draw)
     if args.broadcast is not None and not args.draw:
         raise LinkstepError("--broadcast labels a picture: give --draw too")
+    given = read(args.topology, args)
+    root = None if args.broadcast is None else given.topology.node_named(args.broadcast)
+    facts = _facts(given, args)
     if args.draw:
-        from linkstep.pictures.topology import draw_topology
-
-        labels = None if args.broadcast is None else _labels(given, args.broadcast)
-        draw_topology(given.topology, args.draw, labels, args.broadcast)
+        _draw(given, args.draw, root)
     if args.json:
         print_json(facts)
         return 0

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import os
+from math import ceil
 from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_fields, print_json, read, schedule_of
+from linkstep.cli._common import (
+    DEFAULT,
+    Command,
+    add_collective,
+    add_fabric,
+    add_faults,
+    add_json,
+    fabric_of,
+    print_fields,
+    print_json,
+    read,
+    schedule_of,
+)
+from linkstep.cli._lower import parse_bytes
+from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
 from linkstep.costs import Fabric, cost_of
 from linkstep.files import SUFFIXES
-from linkstep.lowering import TARGETS
-from linkstep.simulation import Simulation, bound_time, simulate, simulate_schedule, used_links
-from linkstep.verification import events_of, read_text
+from linkstep.lowering import TARGETS, check_fits, lower
+from linkstep.programs import read_program, read_text
+from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
 
-TALLEST = 40
+_DEFAULT_TARGET = "msccl"
 _SAME = 5e-4
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
 """Options that a runtime file has settled already."""
@@ -26,20 +43,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "topology", metavar="RECIPE|FILE", help="a recipe, a topology or schedule file, or a runtime's file as it is"
     )
-    parser.add_argument("--to", choices=tuple(TARGETS), help="the runtime to lower a schedule for; default: msccl")
-    parser.add_argument("--collective", choices=COLLECTIVES, help="default: the file's own, else allreduce")
-    parser.add_argument("--root", type=int, default=0, metavar="NODE", help="of a broadcast or a reduce; default: 0")
+    to = f"the runtime to lower a schedule for; default: {_DEFAULT_TARGET}"
+    parser.add_argument("--to", choices=tuple(TARGETS), help=to)
+    add_collective(parser)
     parser.add_argument(
         "--on",
         metavar="RECIPE|FILE",
         help="the topology a runtime's file runs on; default: a link for each pair it uses",
     )
-    parser.add_argument("--alpha", default="10us", metavar="TIME", help="latency of a hop; default: 10us")
-    parser.add_argument("--bandwidth", default="100Gbps", metavar="RATE", help="B of a node; default: 100Gbps")
+    add_fabric(parser)
+    add_faults(parser)
     parser.add_argument("--size", default="1MB", metavar="BYTES", help="the data in all; default: 1MB")
     parser.add_argument("--reduction", metavar="RATE", help="how fast a node adds up; default: infinitely")
-    parser.add_argument("--instruction", default="0s", metavar="TIME", help="overhead an instruction; default: none")
-    parser.add_argument("--channels", type=int, metavar="C", help="channels a link; default: the fewest that fit")
+    parser.add_argument("--instruction", default="0s", metavar="TIME", help="overhead of an instruction; default: none")
+    parser.add_argument("--channels", type=int, metavar="C", help="channels of each link; default: the fewest that fit")
     parser.add_argument("--instances", type=int, metavar="I", help="cut messages into I; default: 1")
     parser.add_argument("--gather", metavar="BYTES", help="as for linkstep lower, at this size")
     parser.add_argument("--timeline", metavar="FILE", help="draw when each link is busy, to a .svg or .png file")
@@ -48,10 +65,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _runtime_text(name: str) -> str | None:
     """Return the text of a runtime's file; None if the name is that of a recipe or of a file of ours."""
-    path = Path(name)
-    suffix = path.suffix.lower()
-    if suffix != ".xml" and ((suffix in SUFFIXES and suffix != ".json") or not path.is_file()):
-        return None
+    suffix = Path(name).suffix.lower()
+    if suffix != ".xml" and ((suffix in SUFFIXES and suffix != ".json") or not os.path.isfile(name)):  # noqa: PTH113
+        return None  # Path.is_file raises where a recipe is longer than a file's name can be
     text = read_text(name)
     return None if suffix == ".json" and '"gpus"' not in text else text
 
@@ -61,29 +77,70 @@ def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
         if getattr(args, option) is not None:
             raise LinkstepError(f"--{option} is for schedules: {args.topology} is a runtime's file and runs as it is")
     try:
-        events = events_of(text)
+        program = read_program(text)
     except FileError as error:
         raise FileError(f"{args.topology}: {error}") from None
-    topology = used_links(events) if args.on is None else read(args.on).topology
-    if events.num_ranks == 1 or not topology.num_links:
+    if args.faults and args.on is None:
+        raise LinkstepError("faults are those of a topology: name the one the file runs on with --on")
+    topology = used_links(program) if args.on is None else read(args.on, args).topology
+    if program.num_ranks == 1 or not topology.num_links:
         raise LinkstepError(f"{args.topology}: nothing is sent, so there is nothing to simulate")
-    fabric = Fabric.of(args.alpha, args.bandwidth, topology.degree, args.reduction)
-    return simulate(events, topology, fabric, args.size, instruction_time=parse_time(args.instruction)), fabric
+    fabric = fabric_of(args, topology.degree).on(topology)
+    with progress_bar("simulate", " stages") as bar:
+        bar(0, 1)
+        done = simulate_program(program, topology, fabric, args.size, instruction_time=parse_time(args.instruction))
+        bar(1, 1)
+    return done, fabric
+
+
+def _make_schedule(args: argparse.Namespace) -> Schedule:
+    """Return the schedule to simulate, once it is known that the options suit it."""
+    if args.on is not None:
+        raise LinkstepError("--on is for runtime files: a schedule runs on its own topology")
+    given = read(args.topology, args)
+    if given.topology.num_nodes == 1:
+        raise LinkstepError("one node alone has nothing to send")
+    if given.schedule is None:
+        check_fits(
+            args.to or _DEFAULT_TARGET, given.topology, args.collective or DEFAULT,
+            channels=args.channels, instances=1 if args.instances is None else args.instances,
+        )  # fmt: skip
+    return schedule_of(given, args.collective, args.root).schedule
 
 
 def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
-    if args.on is not None:
-        raise LinkstepError("--on is for runtime files: a schedule runs on its own topology")
-    if schedule.topology.num_nodes == 1:
-        raise LinkstepError("one node alone has nothing to send")
-    fabric = Fabric.of(args.alpha, args.bandwidth, schedule.topology.degree, args.reduction)
-    instances = 1 if args.instances is None else args.instances
-    done = simulate_schedule(
-        schedule, args.to or "msccl", fabric, args.size, channels=args.channels, instances=instances,
-        gather=None if args.gather is None else int(parse_size(args.gather)),
-        instruction_time=parse_time(args.instruction),
-    )  # fmt: skip
+    to, topology = args.to or _DEFAULT_TARGET, schedule.topology
+    fabric = fabric_of(args, topology.degree).on(topology)
+    with progress_bar("lower", " parts") as bar:
+        lowered = lower(
+            schedule, to, channels=args.channels, instances=1 if args.instances is None else args.instances,
+            gather=None if args.gather is None else parse_bytes(args.gather, "--gather"),
+            max_bytes=ceil(parse_size(args.size)), progress=bar,
+        )  # fmt: skip
+    with progress_bar("simulate", " stages") as bar:
+        bar(0, 2)
+        program = read_program(lowered.text, to)
+        bar(1, 2)
+        done = simulate_program(
+            program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
+            predicted=float(fabric.time_of(schedule, args.size)),
+        )  # fmt: skip
+        bar(2, 2)
     return done, fabric
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Raise for what no fabric and no data can be, before anything is made."""
+    if not parse_size(args.size):
+        raise LinkstepError(f"--size must be more than 0 bytes, not {args.size}")
+    if args.gather is not None:
+        parse_bytes(args.gather, "--gather")
+    parse_time(args.instruction)
+    Fabric.of(args.alpha, args.bandwidth, 1, args.reduction)
+
+
+def _end(topology: Topology, node: int) -> int | str:
+    return node if topology.labels is None else topology.labels[node]
 
 
 def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
@@ -91,21 +148,21 @@ def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: ar
     return {
         "recipe": topology.name or None,
         "file": args.topology if schedule is None else None,
-        "to": done.events.dialect,
-        "collective": done.events.collective,
-        "ranks": done.events.num_ranks,
+        "to": done.program.dialect,
+        "collective": done.program.collective,
+        "ranks": done.program.num_ranks,
         "links": topology.num_links,
         "size": args.size,
         "alpha": args.alpha,
         "bandwidth": args.bandwidth,
         "cost": None if schedule is None else str(cost_of(schedule)),
         "predicted_seconds": done.predicted,
-        "bound_seconds": bound_time(done.events, fabric, args.size) if topology.bandwidth is None else None,
+        "bound_seconds": bound_time(done.program, fabric, args.size) if topology.bandwidth is None else None,
         "simulated_seconds": done.time,
         "loss": None if schedule is None else done.loss,
-        "busiest_link": [int(topology.tail[busiest]), int(topology.head[busiest])],
+        "busiest_link": [_end(topology, int(ids[busiest])) for ids in (topology.tail, topology.head)],
         "utilisation": done.utilisation,
-        "instructions": done.events.num_instructions,
+        "instructions": done.program.num_instructions,
         "timeline": args.timeline,
     }
 
@@ -129,20 +186,19 @@ def _fields(done: Simulation, facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _run(args: argparse.Namespace) -> int:
+    _check_options(args)
     text, schedule = _runtime_text(args.topology), None
     if text is not None:
         done, fabric = _run_file(text, args)
     else:
-        schedule = schedule_of(read(args.topology), args.collective, args.root).schedule
+        schedule = _make_schedule(args)
         done, fabric = _run_schedule(schedule, args)
     facts = _facts(done, schedule, fabric, args)
     name = args.topology if schedule is None else facts["recipe"] or args.topology
     if args.timeline:
-        from linkstep.pictures.frontier import save_figure
-        from linkstep.pictures.timeline import draw_timeline
+        from linkstep.pictures.timeline import save_timeline
 
-        height = min(max(3.0, 1.8 + done.topology.num_links / 6), TALLEST)
-        save_figure(lambda axes: draw_timeline(done, axes, Path(name).name), args.timeline, (9, height))
+        save_timeline(done, args.timeline, Path(name).name)
     if args.json:
         print_json(facts)
         return 0

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
-from fractions import Fraction
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_fields, print_json, print_table, read
+from linkstep.cli._common import (
+    Command,
+    add_bandwidth,
+    add_faults,
+    add_json,
+    print_fields,
+    print_json,
+    print_table,
+    read,
+)
+from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import parse_time
+from linkstep.core.units import parse_fraction, parse_time
 from linkstep.correctness import check
 from linkstep.costs import bandwidth_bound, cost_of, is_bandwidth_optimal
 from linkstep.files import check_savable, save
@@ -27,38 +36,37 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chunks", type=int, required=True, metavar="P", help="equal chunks a shard (--pareto: at most)"
     )
     parser.add_argument(
-        "--bandwidth", metavar="T_B", help="T_B at most this, such as 7/8; the least there is if left out"
+        "--at-most", metavar="T_B", help="accept any T_B up to this, such as 7/8; without it, look for the least"
     )
     parser.add_argument("--pareto", action="store_true", help="list the best trade-offs of steps and T_B instead")
     parser.add_argument("--time-limit", default="60s", metavar="TIME", help="stop after this long (60s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="start the search elsewhere (0)")
     parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
+    add_bandwidth(parser)
+    add_faults(parser)
     add_json(parser)
 
 
-def _fraction(text: str | None) -> Fraction | None:
-    try:
-        return None if text is None else Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise LinkstepError(f"--bandwidth must be a fraction such as 7/8, not {text!r}") from None
-
-
 def _run(args: argparse.Namespace) -> int:
-    topology = read(args.topology).topology
+    topology = read(args.topology, args).topology
     seconds = float(parse_time(args.time_limit))
-    bandwidth = _fraction(args.bandwidth)
+    at_most = None if args.at_most is None else parse_fraction(args.at_most, "--at-most")
     if args.pareto:
-        if args.output or bandwidth is not None:
-            raise LinkstepError("--pareto makes several schedules: give neither --output nor --bandwidth with it")
-        points = pareto(topology, args.steps, args.chunks, time_limit=seconds, seed=args.seed)
+        if args.output is not None or at_most is not None:
+            raise LinkstepError("--pareto makes several schedules: give neither --output nor --at-most with it")
+        with progress_bar("synthesize", " pairs of steps and chunks") as bar:
+            points = pareto(topology, args.steps, args.chunks, time_limit=seconds, seed=args.seed, progress=bar)
         _print_pareto(args, topology, points)
         return 0 if points else 1
-    if args.output:
+    if args.output is not None:
         check_savable(Schedule, args.output)
-    result = synthesize(topology, args.steps, args.chunks, bandwidth=bandwidth, time_limit=seconds, seed=args.seed)
+    with progress_bar("synthesize", " models tried") as bar:
+        result = synthesize(
+            topology, args.steps, args.chunks, bandwidth=at_most, time_limit=seconds, seed=args.seed, progress=bar
+        )
     if result.schedule is not None:
         check(result.schedule)
-        if args.output:
+        if args.output is not None:
             save(result.schedule, args.output)
     if args.json:
         _print_facts(args, topology, result)
@@ -91,8 +99,8 @@ def _print_facts(args: argparse.Namespace, topology: Topology, result: Synthesis
 
 def _print_result(args: argparse.Namespace, topology: Topology, result: Synthesis) -> None:
     wanted = f"an allgather in at most {args.steps} steps with {args.chunks} chunks a shard"
-    if args.bandwidth is not None:
-        wanted += f" and T_B at most {args.bandwidth}"
+    if args.at_most is not None:
+        wanted += f" and T_B at most {args.at_most}"
     where = topology.name or args.topology
     if result.schedule is None:
         verdict = f"{wanted} is impossible" if result.status == "impossible" else f"unknown whether there is {wanted}"
@@ -110,7 +118,7 @@ def _print_result(args: argparse.Namespace, topology: Topology, result: Synthesi
             ("rows", str(result.schedule.num_rows)),
         ]
     )
-    if args.output:
+    if args.output is not None:
         print(f"saved to {args.output}")
 
 
@@ -151,7 +159,7 @@ def _print_pareto(args: argparse.Namespace, topology: Topology, points: list[Par
 COMMAND = Command(
     name="synthesize",
     help="search a small topology for an allgather with given steps and chunks, or prove there is none",
-    example="linkstep synthesize Diamond --steps 3 --chunks 2 --bandwidth 7/8 -o diamond.json",
+    example="linkstep synthesize Diamond --steps 3 --chunks 2 --at-most 7/8 -o diamond.json",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -1,48 +1,85 @@
-"""``linkstep verify``: prove a runtime's file right, ours or foreign, or show where it is wrong."""
+"""``linkstep verify``: prove runtimes' files right, ours or foreign, or show where they are wrong."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from dataclasses import asdict
+from typing import Any
 
 from linkstep.cli._common import Command, add_json, print_json
-from linkstep.verification import CAPACITIES, DIALECTS, verify_file
+from linkstep.cli._progress import progress_bar
+from linkstep.core.errors import LinkstepError
+from linkstep.verification import CAPACITIES, DIALECTS, Report, verify_file
+
+_CODES = {"verified": 0, "refuted": 1, "unknown": 3}
+_UNREADABLE = 2
+_WORST_FIRST = (_UNREADABLE, _CODES["refuted"], _CODES["unknown"], _CODES["verified"])
+_HEADLINES = {
+    "verified": "{file}: verified {what}, for {dialects}",
+    "refuted": "linkstep: {file} is refuted as {dialect}: {what}",
+    "unknown": "linkstep: {file} cannot be verified as {dialect}: {what}",
+}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="MSCCL XML, an MSCCL++ plan (JSON) or our CPU XML")
-    parser.add_argument("--dialect", choices=DIALECTS, help="the runtime it is for (default: any that accepts it)")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="an MSCCL++ plan (JSON), MSCCL XML or our CPU XML")
+    parser.add_argument(
+        "--dialect",
+        choices=DIALECTS,
+        help="the runtime it is for (default: any that accepts it); rccl is for releases of RCCL before 2026, which "
+        "removed MSCCL",
+    )
     parser.add_argument(
         "--capacity",
         choices=CAPACITIES,
         default="1",
-        help="messages a connection of MSCCL XML has room for; default: 1, which is stricter than the runtimes",
+        help="messages that a connection of MSCCL XML holds; default: 1, which is stricter than the runtimes",
     )
     add_json(parser)
 
 
-def _run(args: argparse.Namespace) -> int:
-    report = verify_file(args.file, args.dialect, args.capacity)
-    code = 0 if report.is_verified else 1
-    if args.json:
-        facts = {"file": args.file, "verified": report.is_verified} | asdict(report)
-        print_json(facts)
-        return code
+def _facts(file: str, report: Report) -> dict[str, Any]:
+    return {"file": file, "verified": report.is_verified, "status": report.status} | asdict(report)
+
+
+def _print(file: str, report: Report) -> None:
     what = f"{report.collective} of {report.ranks} ranks, {report.chunks} chunks, {report.instructions} instructions"
-    if report.is_verified:
-        print(f"{args.file}: verified {what}, for {', '.join(report.dialects)}")
-    else:
-        print(f"linkstep: {args.file} is refuted as {report.dialect}: {what}", file=sys.stderr)
+    line = _HEADLINES[report.status].format(
+        file=file, what=what, dialect=report.dialect, dialects=", ".join(report.dialects)
+    )
+    print(line, file=sys.stdout if report.is_verified else sys.stderr)
     for finding in report.findings:
-        print(f"  {finding}", file=sys.stderr if finding.severity == "error" else sys.stdout)
-    return code
+        print(f"  {finding}", file=sys.stdout if finding.severity == "warning" else sys.stderr)
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Judge every file; the exit code is the worst: 2 unreadable, 1 refuted, 3 cannot be verified, 0 verified."""
+    codes, facts = set[int](), list[dict[str, Any]]()
+    for file in args.files:
+        try:
+            with progress_bar(f"verifying {file}", " stages") as update:
+                report = verify_file(file, args.dialect, args.capacity, update)
+        except LinkstepError as error:
+            print(f"linkstep: {error}", file=sys.stderr)
+            codes.add(_UNREADABLE)
+            facts.append({"file": file, "verified": False, "status": "unreadable", "error": str(error)})
+            continue
+        codes.add(_CODES[report.status])
+        facts.append(_facts(file, report))
+        if not args.json:
+            _print(file, report)
+    if args.json and len(args.files) > 1:
+        print_json(facts)
+    elif args.json and _UNREADABLE not in codes:
+        print_json(facts[0])
+    return next(code for code in _WORST_FIRST if code in codes)
 
 
 COMMAND = Command(
     name="verify",
-    help="prove that a runtime file (MSCCL XML, MSCCL++ JSON, CPU XML) is right, or show what it does wrong",
-    example="linkstep verify allreduce.xml --dialect rccl",
+    help="prove that runtime files (MSCCL++ JSON, MSCCL XML, CPU XML) are right, or show what they do wrong",
+    example="linkstep verify allreduce.xml allgather.xml --dialect msccl",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -1,7 +1,7 @@
-"""What goes wrong, by whose hand: every error a user can cause is one of these.
+"""The errors that a user can cause. Not here: what is a bug of ours, which stays an AssertionError or the like.
 
-All are ``ValueError``s with a one-line message that names the thing, the rule and the value found.
-The command line prints the line and exits with code 2; anything else that escapes is a bug of ours.
+All are ``ValueError``s with a one-line message that names the thing, the rule and the value found. The command line
+prints the line and exits with code 2.
 """
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkstep._kernels.rows import _first_misplaced
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import ScheduleError, TopologyError
+from linkstep.core.notebook import cost_text, html_table
 from linkstep.core.topology import Ids, Ints, Topology, frozen
 
 Steps = NDArray[np.int16]
@@ -130,6 +131,16 @@ class Schedule:
         return (
             f"<Schedule {self.collective} on {where}: {self.num_rows} rows, {self.num_steps} steps, unit {self.unit}>"
         )
+
+    def _repr_html_(self) -> str:
+        topology = self.topology
+        fields = [
+            ("topology", f"{topology.name or 'unnamed'}, N={topology.num_nodes}, d={topology.degree}"),
+            ("cost", cost_text(self)),
+            ("chunks a shard", self.unit),
+            ("rows", self.num_rows),
+        ]
+        return html_table(f"{self.collective} schedule", fields)
 
 
 ROW_COLUMNS = ("source", "lo", "hi", "link", "step")

@@ -1,23 +1,40 @@
-"""Automorphisms and isomorphisms of topologies, by BLISS (through igraph).
+"""Automorphisms and isomorphisms of topologies, by BLISS (through igraph, the extra ``symmetry``).
 
-Parallel links, self-loops and per-link columns count: an automorphism maps links to as many links, alike in
-bandwidth and alpha. BLISS works on simple coloured digraphs, so a pair of nodes joined in an unusual way gets a
-coloured node in between.
+Without igraph isomorphisms are found by an own search (``linkstep.core.refinement``), and automorphisms that no recipe
+knows of stay unused: every node counts as unlike the others. Parallel links, self-loops and per-link columns count: an
+automorphism maps links to as many links, alike in bandwidth and alpha. BLISS works on simple coloured digraphs, so a
+pair of nodes joined in an unusual way gets a coloured node in between.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter
+from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 import numpy as np
 
+from linkstep.core.errors import TopologyError
+from linkstep.core.refinement import GaveUp, Pair
 from linkstep.core.topology import Ids, Topology
 
 Signature = tuple[tuple[int, int], ...]
+
+
+@cache
+def is_available() -> bool:
+    """Whether automorphisms can be searched for; says once how, if not."""
+    if find_spec("igraph") is not None:
+        return True
+    logging.getLogger("linkstep").warning(
+        "linkstep: igraph is not installed, so symmetries that no recipe knows of stay unused "
+        "(pip install '.[symmetry]' in a clone adds it)"
+    )
+    return False
 
 
 def _graph_class() -> Any:
@@ -76,9 +93,13 @@ def _plain(pairs: dict[tuple[int, int], Signature]) -> dict[Signature, int]:
 def automorphism_generators(topology: Topology) -> list[list[int]]:
     """Return permutations of the nodes that generate all automorphisms; none if there is only the identity.
 
+    Without igraph none are known.
+
     >>> automorphism_generators(Topology.from_links(3, [0, 1, 2], [1, 2, 0]))
     [[1, 2, 0]]
     """
+    if not is_available():
+        return []
     pairs = _pairs(topology)
     graph, colours = _encode(pairs, topology.num_nodes, _plain(pairs))
     return [generator[: topology.num_nodes] for generator in graph.automorphism_group(color=colours)]
@@ -106,7 +127,7 @@ def node_orbits(topology: Topology) -> Ids:
 
 
 def is_vertex_transitive(topology: Topology) -> bool:
-    """Whether some automorphism maps any node to any other."""
+    """Whether some automorphism maps any node to any other; False, too, where igraph is not there to find it."""
     return bool((node_orbits(topology) == 0).all())
 
 
@@ -119,17 +140,43 @@ def isomorphism(left: Topology, right: Topology) -> Ids | None:
     """
     if (left.num_nodes, left.num_links) != (right.num_nodes, right.num_links):
         return None
-    left_pairs, right_pairs = _pairs(left), _pairs(right)
-    codes = _plain(left_pairs)
-    (g, g_colours), (h, h_colours) = (_encode(p, left.num_nodes, codes) for p in (left_pairs, right_pairs))
+    search = _by_bliss if find_spec("igraph") is not None else _by_refinement
+    mapping = search(_pairs(left), _pairs(right), left.num_nodes)
+    if mapping is None:
+        return None
+    nodes: Ids = np.array(mapping, np.int32)
+    return nodes if left.relabel(nodes) == right else None
+
+
+Pairs = dict[tuple[int, int], Signature]
+
+
+def _by_bliss(left: Pairs, right: Pairs, num_nodes: int) -> list[int] | None:
+    codes = _plain(left)
+    (g, g_colours), (h, h_colours) = (_encode(pairs, num_nodes, codes) for pairs in (left, right))
     if sorted(g_colours) != sorted(h_colours) or g.ecount() != h.ecount():
         return None
     # Not by canonical_permutation: igraph 1.0 turned round what it returns; mapping_12 stayed as it was.
     found, mapping, _ = g.isomorphic_bliss(h, return_mapping_12=True, color1=g_colours, color2=h_colours)
-    if not found:
-        return None
-    nodes: Ids = np.array(mapping[: left.num_nodes], np.int32)
-    return nodes if left.relabel(nodes) == right else None
+    return list(mapping[:num_nodes]) if found else None
+
+
+def _by_refinement(left: Pairs, right: Pairs, num_nodes: int) -> list[int] | None:
+    codes: dict[Signature, int] = {}
+    rows = [
+        (u + shift, w + shift, codes.setdefault(signature, len(codes)))
+        for shift, pairs in ((0, left), (num_nodes, right))
+        for (u, w), signature in pairs.items()
+    ]
+    tail, head, code = np.array(rows, np.int64).reshape(-1, 3).T
+    try:
+        mapping = Pair(num_nodes, tail, head, code).match(np.zeros(2 * num_nodes, np.int64))
+    except GaveUp:
+        raise TopologyError(
+            f"no isomorphism was found and none ruled out for {num_nodes} nodes: igraph decides it "
+            "(pip install '.[symmetry]' in a clone)"
+        ) from None
+    return None if mapping is None else [int(x) for x in mapping]
 
 
 def is_reverse_symmetric(topology: Topology) -> bool:

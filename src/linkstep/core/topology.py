@@ -17,11 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkstep._kernels.graph import _distance_profiles, _distances
 from linkstep.core.errors import TopologyError
+from linkstep.core.notebook import html_picture, html_table, svg_of
 
 Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
 MAX_NODES = 2**31 - 1
+_MANY_NAMES = 10_000  # comparing a misspelt name with more would take longer than it helps
 
 
 def frozen(values: ArrayLike, dtype: type, what: str) -> NDArray[Any]:
@@ -62,6 +64,11 @@ def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
     np.cumsum(np.bincount(sorted_ids, minlength=num_nodes), out=ptr[1:])
     ptr.flags.writeable = False
     return ptr
+
+
+def _keys(tail: Ids, head: Ids, num_nodes: int) -> Ints:
+    """Return a number for each link; they are in order of (tail, head)."""
+    return tail.astype(np.int64) * num_nodes + head
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +129,22 @@ class Topology:
             if column.size and column.min() < least:
                 raise TopologyError(f"link {column.argmin()}: {what} must be at least {least}, not {column.min()}")
             given[what] = column
-        order = np.lexsort((*given.values(), heads, tails))
-        for what in given:
-            given[what] = frozen(given[what][order], np.int64, what)
-        tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
+        if given:
+            order = np.lexsort((*given.values(), heads, tails))
+            given = {what: frozen(column[order], np.int64, what) for what, column in given.items()}
+            tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
+        else:
+            keys = np.sort(_keys(tails, heads, num_nodes))  # several times faster than an order of links
+            tails, heads = (frozen(ids, np.int32, "links") for ids in np.divmod(keys, num_nodes))
         names = None if labels is None else checked_labels(labels, int(num_nodes))
         return cls(
             int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"), labels=names
         )  # fmt: skip
 
     def called(self, node: int) -> str:
-        """Return what to call a node in a message: its label, or ``node 7`` where hosts have no names."""
-        return f"node {node}" if self.labels is None else self.labels[node]
+        """Return what to call a node in a message: its label, or ``node 7`` where it has only a number."""
+        label = self.host(node)
+        return f"node {label}" if label.isdecimal() else label
 
     def host(self, node: int) -> str:
         """Return a node's label, or its number as text: what tables, files and pictures show."""
@@ -144,20 +155,21 @@ class Topology:
         return {label: node for node, label in enumerate(self.labels or ())}
 
     def node_named(self, text: str) -> int:
-        """Return the node with this label, or with this number.
+        """Return the node with this label, or with this number if no label is a number.
 
         >>> Topology.from_links(2, [0, 1], [1, 0], labels=["rack2-07", "rack2-08"]).node_named("rack2-08")
         1
         """
         if text in self._number_of:
             return self._number_of[text]
-        if text.isascii() and text.isdecimal() and int(text) < self.num_nodes:
-            return int(text)
-        hosts = f"a number below {self.num_nodes}"
-        if self.labels is not None:
-            close = get_close_matches(text, self.labels, 1)
-            hosts = f"{'did you mean ' + repr(close[0]) + '?' if close else 'the first is ' + repr(self.labels[0])}"
-        raise TopologyError(f"no host is called {text!r}: {hosts}")
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else self.num_nodes
+        if number < self.num_nodes and not any(label.isdecimal() for label in self._number_of):
+            return number
+        if self.labels is None:
+            raise TopologyError(f"no host is called {text!r}: hosts are the numbers 0 to {self.num_nodes - 1}")
+        close = get_close_matches(text, self.labels, 1) if self.num_nodes <= _MANY_NAMES else []
+        hint = f"did you mean {close[0]!r}?" if close else f"the first is {self.labels[0]!r}"
+        raise TopologyError(f"no host is called {text!r}: {hint}")
 
     @cached_property
     def derived(self) -> dict[Hashable, Any]:
@@ -208,6 +220,9 @@ class Topology:
     @cached_property
     def is_bidirectional(self) -> bool:
         """Whether each link has a partner the other way (as many u to w as w to u), alike in its columns."""
+        if self.bandwidth is None and self.alpha is None:
+            there, back = (_keys(*ends, self.num_nodes) for ends in ((self.tail, self.head), (self.head, self.tail)))
+            return bool(np.array_equal(there, np.sort(back)))
         return self._turned() == self
 
     @property
@@ -346,6 +361,15 @@ class Topology:
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
         return f"<Topology{name} N={self.num_nodes} d={self.degree} links={self.num_links}>"
+
+    def _repr_html_(self) -> str:
+        fields: list[tuple[str, object]] = [("N", self.num_nodes), ("d", self.degree), ("links", self.num_links)]
+        if self.labels is not None:
+            fields.append(("hosts", ", ".join(self.labels[:3]) + (", ..." if self.num_nodes > 3 else "")))
+        return html_table(self.name or "topology", fields) + html_picture(self._repr_svg_())
+
+    def _repr_svg_(self) -> str | None:
+        return svg_of(self)
 
 
 def _check_node(topology: Topology, node: int, what: str) -> None:

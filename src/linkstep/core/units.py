@@ -1,15 +1,18 @@
 """Quantities as people write them, exactly: ``10us``, ``100Gbps``, ``1MB`` (10^6), ``1MiB`` (2^20).
 
-Everything inside linkstep is a Fraction of a second, of a bit per second, or of a byte; these functions
-stand at the border. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes).
+Everything inside linkstep is a Fraction of a second, of a bit per second, or of a byte; these functions convert what
+comes from outside. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes). Floats are refused:
+0.1 is not a tenth, and nan and inf are no quantity.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
+from operator import index
+from typing import SupportsIndex
 
-from linkstep.core.errors import UnitError
+from linkstep.core.errors import LinkstepError, UnitError
 
 _DECIMAL = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
@@ -22,15 +25,20 @@ _RATE = {f"{p}{u}": f for p, f in _PREFIX.items() for u in ("bps", "b/s", "bit/s
 _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
+_FRACTION = re.compile(r"\d+/0*[1-9]\d*|\d+(\.\d*)?|\.\d+", re.ASCII)
 
 Number = int | Fraction | str
 
 
-def _parse(text: Number, units: dict[str, Fraction], what: str, example: str) -> Fraction:
-    if isinstance(text, (int, Fraction)):
+def _parse(text: Number, units: dict[str, Fraction], what: str, example: str, base: str) -> Fraction:
+    if isinstance(text, (int, Fraction)) and not isinstance(text, bool):
         if text < 0:
             raise UnitError(f"{what} must be at least 0, not {text}")
         return Fraction(text)
+    if not isinstance(text, str):
+        raise UnitError(
+            f"{what} must be text with a unit, such as {example}, or an int or a Fraction of {base}, not {text!r}"
+        )
     match = _QUANTITY.fullmatch(text)
     if match is None or len(match[1]) > 40 or abs(int(match[1].partition("e")[2] or 0)) > 40:
         raise UnitError(f"{what} must be a number with a unit, such as {example}, not {text!r}")
@@ -39,13 +47,39 @@ def _parse(text: Number, units: dict[str, Fraction], what: str, example: str) ->
     return Fraction(match[1]) * units[match[2]]
 
 
+def check_count(what: str, value: object, least: int, most: int) -> int:
+    """Return a whole number within bounds, such as chunks of a shard; LinkstepError if it is none.
+
+    >>> check_count("chunks", 1.5, 1, 64)
+    Traceback (most recent call last):
+    linkstep.core.errors.LinkstepError: chunks must be an integer, not 1.5
+    """
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise LinkstepError(f"{what} must be an integer, not {value!r}")
+    number = index(value)
+    if not least <= number <= most:
+        raise LinkstepError(f"{what} must lie in [{least}, {most}], not {number}")
+    return number
+
+
+def parse_fraction(text: str, what: str) -> Fraction:
+    """Return a number without a unit, such as 7/8 or 0.875.
+
+    >>> parse_fraction("7/8", "T_B")
+    Fraction(7, 8)
+    """
+    if _FRACTION.fullmatch(text) is None or len(text) > 80:  # 1e999999999 would fill the memory
+        raise UnitError(f"{what} must be a fraction such as 7/8, not {text!r}")
+    return Fraction(text)
+
+
 def parse_time(text: Number) -> Fraction:
     """Return seconds.
 
     >>> parse_time("10us")
     Fraction(1, 100000)
     """
-    return _parse(text, _TIME, "time", "10us")
+    return _parse(text, _TIME, "time", "10us", "seconds")
 
 
 def parse_size(text: Number) -> Fraction:
@@ -54,7 +88,7 @@ def parse_size(text: Number) -> Fraction:
     >>> parse_size("1MB"), parse_size("1MiB")
     (Fraction(1000000, 1), Fraction(1048576, 1))
     """
-    return _parse(text, _SIZE, "size", "1MB or 1MiB")
+    return _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
 
 
 def parse_bandwidth(text: Number) -> Fraction:
@@ -63,7 +97,7 @@ def parse_bandwidth(text: Number) -> Fraction:
     >>> parse_bandwidth("100Gbps") == parse_bandwidth("12.5GB/s") == 10**11
     True
     """
-    return _parse(text, _RATE, "bandwidth", "100Gbps or 12.5GB/s")
+    return _parse(text, _RATE, "bandwidth", "100Gbps or 12.5GB/s", "bit/s")
 
 
 def format_time(seconds: Fraction | float) -> str:

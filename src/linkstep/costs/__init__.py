@@ -3,6 +3,7 @@
 from linkstep.costs.bounds import (
     all_to_all_bound,
     bandwidth_bound,
+    distance_flow_bound,
     is_bandwidth_optimal,
     is_moore_optimal,
     lower_bound,
@@ -10,7 +11,7 @@ from linkstep.costs.bounds import (
     moore_steps,
 )
 from linkstep.costs.cost import Cost, cost_of, time_of
-from linkstep.costs.distances import Distances, distance_flow_bound, measure_distances
+from linkstep.costs.distances import Distances, measure_distances
 from linkstep.costs.fabric import Fabric
 
 __all__ = [

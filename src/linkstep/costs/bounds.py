@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Topology, check_connected, distance_profiles
 from linkstep.costs.cost import Cost
 
 
@@ -68,6 +70,31 @@ def all_to_all_bound(num_nodes: int, degree: int, *, bidirectional: bool = False
     if len(levels) == 1:
         raise LinkstepError("all-to-all needs at least two nodes")
     return Fraction(degree, sum(x * width for x, width in enumerate(levels)))
+
+
+def distance_flow_bound(topology: Topology, total_distance: int | None = None) -> Fraction:
+    """Return the most all-to-all flow a topology can carry by its distances: links over the sum of all distances.
+
+    A unit of flow takes up a unit of each link it uses, at least as many as its ends are apart; the fastest links have
+    capacity 1 and self-loops carry nothing (sec:alltoallmain). So this much for each ordered pair of nodes would keep
+    every link busy. It counts the network as a whole: where nodes differ, as in an irregular graph or one with faults,
+    the links near one of them may allow less. ``total_distance`` is the sum over all ordered pairs, where it is known.
+
+    >>> distance_flow_bound(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0]))
+    Fraction(1, 6)
+    """
+    if topology.num_nodes == 1:
+        raise LinkstepError("all-to-all needs at least two nodes")
+    if total_distance is None:
+        check_connected(topology)
+        profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
+        total = int((profiles * np.arange(profiles.shape[1])).sum())
+        total_distance = total * topology.num_nodes // len(profiles)
+    carries = topology.tail != topology.head
+    if topology.bandwidth is None:
+        return Fraction(int(carries.sum()), total_distance)
+    rates = topology.bandwidth[carries]
+    return Fraction(sum(rates.tolist()), int(rates.max()) * total_distance)
 
 
 def is_bandwidth_optimal(topology: Topology, cost: Cost) -> bool:

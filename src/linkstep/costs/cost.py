@@ -49,21 +49,22 @@ def cost_of(schedule: Schedule) -> Cost:
     """Return T_L and T_B of a schedule exactly.
 
     M is N shards (one, of a broadcast or a reduce) and every link has bandwidth B/d, so T_B is d/N times the sum over
-    steps of the busiest link's load in shards. With a ``bandwidth`` column, B/d is the fastest link's and a load counts
-    in proportion to how much slower its link is.
+    steps of the busiest link's load in shards. With a ``bandwidth`` column, B/d is the fastest link's (of those that
+    carry anything: self-loops do not count) and a load counts in proportion to how much slower its link is.
     """
     topology = schedule.topology
     if topology.bandwidth is None:
+        fastest = 1
         rates, link_class = np.ones(1, np.int64), np.zeros(topology.num_links, np.int64)
     else:
+        fastest = int(topology.bandwidth[topology.tail != topology.head].max(initial=1))
         rates, link_class = np.unique(topology.bandwidth, return_inverse=True)
     loads = _step_loads(
         schedule.num_steps, rates.size, link_class, schedule.lo, schedule.hi, schedule.link, schedule.step
     )
-    fastest = int(rates.max()) if rates.size else 1
     slowdown = [Fraction(fastest, int(rate)) for rate in rates]
     if len(slowdown) == 1:
-        total = Fraction(int(loads.sum()))
+        total = int(loads.sum()) * slowdown[0]
     else:
         total = sum(
             (max(load * s for load, s in zip(row, slowdown, strict=True)) for row in loads.tolist()), Fraction(0)

@@ -1,9 +1,8 @@
-"""What distances say of a topology: its diameter, and how much all-to-all flow they allow."""
+"""The distances of a topology: the largest, and their sum, which bounds all-to-all (``distance_flow_bound``)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from linkstep.core.topology import Topology, distance_profiles
 
@@ -25,16 +24,3 @@ def measure_distances(topology: Topology) -> Distances:
     profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
     total = sum(x * count for x, count in enumerate(profiles.sum(axis=0).tolist()))
     return Distances(profiles.shape[1] - 1, total * (topology.num_nodes // len(profiles)))
-
-
-def distance_flow_bound(topology: Topology, total: int) -> Fraction:
-    """Return the most concurrent all-to-all flow f that distances allow, a link carrying 1 (sec:alltoallmain).
-
-    Flow uses up capacity in proportion to the distance it goes: f is at most the number of links, without self-loops,
-    which carry nothing, over ``total``, the sum of the distances of all ordered pairs.
-
-    >>> ring = Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])
-    >>> distance_flow_bound(ring, measure_distances(ring).total)
-    Fraction(1, 6)
-    """
-    return Fraction(topology.num_links - topology.num_self_loops, total)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
 from linkstep.core.units import Number, parse_bandwidth, parse_size, parse_time
-from linkstep.costs.cost import Cost
+from linkstep.costs.cost import Cost, cost_of, time_of
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,23 @@ class Fabric:
     def gamma(self) -> Fraction:
         """Seconds a node takes to reduce one bit."""
         return Fraction(0) if self.reduction_bandwidth is None else 1 / self.reduction_bandwidth
+
+    def on(self, topology: Topology) -> Fabric:
+        """Return the fabric with the rates that a topology gives its links, if it does: B is d times the fastest.
+
+        Self-loops carry nothing and do not count.
+        """
+        carries = topology.tail != topology.head
+        if topology.bandwidth is None or not carries.any():
+            return self
+        return replace(self, node_bandwidth=Fraction(self.degree * int(topology.bandwidth[carries].max())))
+
+    def time_of(self, schedule: Schedule, size: Number) -> Fraction:
+        """Return seconds for a schedule of ``size`` bytes in all: by its links' own columns where it has both."""
+        topology = schedule.topology
+        if topology.alpha is not None and topology.bandwidth is not None:
+            return time_of(schedule, size)
+        return self.on(topology).time(cost_of(schedule), schedule.collective, size)
 
     def time(self, cost: Cost, collective: Collective | str, size: Number) -> Fraction:
         """Return seconds for a collective of ``size`` bytes in all (M), its schedule being of this cost.

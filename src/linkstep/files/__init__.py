@@ -19,7 +19,6 @@ __all__ = [
     "AnyPath",
     "check_savable",
     "load",
-    "load_node_names",
     "load_schedule",
     "load_topology",
     "save",
@@ -74,12 +73,20 @@ def save(thing: Topology | Schedule, path: AnyPath) -> None:
         write_atomically(path, lambda file: _OWN[suffix][1](thing, file))
 
 
-def _load(path: AnyPath) -> tuple[Topology | Schedule, list[str] | None]:
-    """Return what the file holds and, if nodes have names in it, those."""
+def load(path: AnyPath) -> Topology | Schedule:
+    """Return what the file holds, a Topology or a Schedule; FileError if that is neither.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     file = pathlib.Path(here, "cables.csv")
+    ...     _ = file.write_text("ant,bee\\nbee,cat\\ncat,ant\\n")
+    ...     load(file).labels
+    ('ant', 'bee', 'cat')
+    """
     suffix = _suffix(path)
     with open_to_read(path) as file:
         try:
-            return _WIRING[suffix][0](file) if suffix in _WIRING else (_OWN[suffix][0](file), None)
+            return _WIRING[suffix][0](file) if suffix in _WIRING else _OWN[suffix][0](file)
         except (FileError, TopologyError, ScheduleError) as error:
             text = str(error)
         except MemoryError:
@@ -88,11 +95,6 @@ def _load(path: AnyPath) -> tuple[Topology | Schedule, list[str] | None]:
             text = f"cannot be read: {error.strerror or error}"
     # "line 7: ..." becomes "wiring.csv:7: ...", which editors can follow.
     raise FileError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
-
-
-def load(path: AnyPath) -> Topology | Schedule:
-    """Return what the file holds, a Topology or a Schedule; FileError if that is neither."""
-    return _load(path)[0]
 
 
 def load_topology(path: AnyPath) -> Topology:
@@ -107,18 +109,3 @@ def load_schedule(path: AnyPath) -> Schedule:
     if not isinstance(thing, Schedule):
         raise FileError(f"{path}: holds a topology and no schedule")
     return thing
-
-
-def load_node_names(path: AnyPath) -> list[str]:
-    """Return the name the file has for each node: the host names or ids of a .csv or .graphml, else numbers.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as here:
-    ...     file = pathlib.Path(here, "cables.csv")
-    ...     _ = file.write_text("ant,bee\\nbee,cat\\ncat,ant\\n")
-    ...     load_node_names(file)
-    ['ant', 'bee', 'cat']
-    """
-    thing, names = _load(path)
-    topology = thing.topology if isinstance(thing, Schedule) else thing
-    return names if names is not None else [str(node) for node in range(topology.num_nodes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -16,10 +17,27 @@ AnyPath = str | os.PathLike[str]
 
 
 def to_path(path: AnyPath) -> Path:
-    """Return path as a Path; FileError if no file can have that name."""
-    if not os.fspath(path) or "\0" in os.fspath(path):
-        raise FileError(f"{os.fspath(path)!r} is not the name of a file")
-    return Path(path)
+    """Return path as a Path; FileError if no file can have that name.
+
+    >>> to_path("n" * 300 + ".npz")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    linkstep.core.errors.FileError: nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...: file name too long
+    """
+    text = os.fspath(path)
+    if not text:
+        raise FileError("'' is not the name of a file")
+    try:
+        os.lstat(text)
+    except ValueError:  # an embedded NUL, or a character that the file system's encoding does not have
+        raise FileError(f"{_shown(text)!r} is not the name of a file") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise FileError(f"{_shown(text)}: {_reason(error)}") from None
+    return Path(text)
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= 80 else f"{name[:40]}..."
 
 
 def _reason(error: OSError) -> str:
@@ -45,10 +63,10 @@ def write_atomically(path: AnyPath, write: Callable[[BinaryIO], None]) -> None:
     left. A symbolic link is followed, and a file that was there keeps its permissions.
     """
     target = Path(os.path.realpath(to_path(path)))
-    if target.is_dir():
-        raise FileError(f"{path}: is a directory, not a file")
     draft = target.with_name(f".linkstep-{secrets.token_hex(8)}.tmp")
     try:
+        if target.is_dir():
+            raise IsADirectoryError
         with draft.open("xb") as file:
             write(file)
             file.flush()
@@ -58,6 +76,10 @@ def write_atomically(path: AnyPath, write: Callable[[BinaryIO], None]) -> None:
         draft.replace(target)
     except FileNotFoundError:
         raise FileError(f"{path}: there is no folder {target.parent}") from None
+    except IsADirectoryError:
+        raise FileError(f"{path}: is a directory, not a file") from None
+    except UnicodeEncodeError as error:
+        raise FileError(f"{path}: cannot be written: {error.object[error.start]!a} is not a character") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {_reason(error)}") from None
     finally:

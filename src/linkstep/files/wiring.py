@@ -1,7 +1,7 @@
 """Wiring from other tools: edge lists (``.csv``) and GraphML. Topologies only.
 
-Both name nodes freely; a topology numbers them. Which number a name gets is said in docs/data-model.md and
-told by ``linkstep.files.load_node_names``.
+Both name nodes freely; a topology numbers them and keeps the names as its labels. Which number a name gets is said in
+docs/data-model.md.
 """
 
 from __future__ import annotations
@@ -17,19 +17,15 @@ from typing import Any, BinaryIO
 from linkstep._version import __version__
 from linkstep.core.errors import FileError
 from linkstep.core.topology import MAX_NODES, Topology
-from linkstep.files.own import check_idle_nodes
+from linkstep.files.own import check_idle_nodes, check_name
 
 _COLUMNS = ("bandwidth", "alpha")
 _UNIT = {"bandwidth": "bit/s", "alpha": "ns"}
 _INTEGER = re.compile(r"-?[0-9]+")
-_COMMENT = re.compile(r"#\s*(nodes|name)\s*=\s*(.*?)\s*")
+_COMMENT = re.compile(r"#\s*(nodes|name|labels)\s*=\s*(.*?)\s*")
 _HEADERS = (("tail", "head"), ("source", "target"), ("src", "dst"), ("from", "to"))
+_NAMED = "ids_are_labels"  # written where names look like the numbers 0..N-1, which would be read as numbers
 _XMLNS = "http://graphml.graphdrawing.org/xmlns"
-
-
-def _check_name(name: str, suffix: str) -> None:
-    if not name.isprintable():
-        raise FileError(f"the name {name!r:.60} does not fit in a {suffix} file: rename it, or save as .json")
 
 
 def _whole(text: str, what: str, where: str) -> int:
@@ -58,14 +54,24 @@ class _EdgeList:
     line: list[int] = field(default_factory=list)
 
 
+def _quoted(label: str) -> str:
+    """Return a name as a field of a line; in quotes where a comma, a quote or a # would be misread."""
+    odd = "," in label or '"' in label or label.startswith("#")
+    return '"' + label.replace('"', '""') + '"' if odd else label
+
+
 def write_csv(topology: Topology, file: BinaryIO) -> None:
-    """Write one link a line under a header, after the number of nodes and the name."""
-    _check_name(topology.name, ".csv")
+    """Write one link a line under a header, after the number of nodes, the name and the names of the hosts."""
+    check_name(topology.name)
     columns = {what: getattr(topology, what) for what in ("tail", "head", *_COLUMNS)}
     columns = {what: column.tolist() for what, column in columns.items() if column is not None}
     file.write(f"# nodes={topology.num_nodes}\n".encode())
     if topology.name:
         file.write(f"# name={topology.name}\n".encode())
+    if topology.labels is not None:
+        fields = [_quoted(label) for label in topology.labels]
+        file.write(f"# labels={','.join(fields)}\n".encode())
+        columns |= {what: [fields[u] for u in columns[what]] for what in ("tail", "head")}
     file.write(f"{','.join(columns)}\n".encode())
     for line in zip(*columns.values(), strict=True):
         file.write(f"{','.join(map(str, line))}\n".encode())
@@ -80,6 +86,13 @@ def _decoded(file: BinaryIO) -> str:
         raise FileError(f"line {line}: is not UTF-8 text") from None
 
 
+def _csv_fields(number: int, line: str) -> list[str]:
+    try:
+        return [part.strip() for part in next(csv.reader([line], strict=True), [])]
+    except csv.Error as error:
+        raise FileError(f"line {number}: {error}") from None
+
+
 def _csv_lines(text: str, said: dict[str, tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """Yield (number, fields) of every line that is not blank; comments with a meaning go into ``said``."""
     for number, line in enumerate(io.StringIO(text, newline=None), 1):
@@ -87,10 +100,7 @@ def _csv_lines(text: str, said: dict[str, tuple[int, str]]) -> Iterator[tuple[in
             if match := _COMMENT.fullmatch(line.strip()):
                 said[match[1]] = (number, match[2])
             continue
-        try:
-            fields = [part.strip() for part in next(csv.reader([line], strict=True), [])]
-        except csv.Error as error:
-            raise FileError(f"line {number}: {error}") from None
+        fields = _csv_fields(number, line)
         if any(fields):
             yield number, fields
 
@@ -106,8 +116,8 @@ def _csv_header(number: int, fields: Sequence[str]) -> tuple[str, ...] | None:
     return lower[2:]
 
 
-def read_csv(file: BinaryIO) -> tuple[Topology, list[str] | None]:
-    """Read an edge list; return the topology and the name of every node, or None if they are numbers."""
+def read_csv(file: BinaryIO) -> Topology:
+    """Read an edge list; nodes that are not written as numbers keep what they are written as for labels."""
     said: dict[str, tuple[int, str]] = {}
     links = _EdgeList()
     extra: tuple[str, ...] | None = None
@@ -125,7 +135,10 @@ def read_csv(file: BinaryIO) -> tuple[Topology, list[str] | None]:
         links.line.append(number)
         for what, text in zip(names[2:], fields[2:], strict=True):
             links.columns[what].append(_whole(text, what, f"line {number}"))
-    return _numbered(links, _declared_nodes(said), said.get("name", (0, ""))[1])
+    name = said.get("name", (0, ""))[1]
+    check_name(name)
+    labels = _csv_fields(*said["labels"]) if "labels" in said else None
+    return _numbered(links, _declared_nodes(said), name, labels)
 
 
 def _declared_nodes(said: dict[str, tuple[int, str]]) -> int | None:
@@ -137,20 +150,29 @@ def _declared_nodes(said: dict[str, tuple[int, str]]) -> int | None:
     return int(text)
 
 
-def _numbered(links: _EdgeList, num_nodes: int | None, name: str) -> tuple[Topology, list[str] | None]:
-    """Number the nodes: integers are numbers already, names count in order of first appearance."""
+def _numbered(links: _EdgeList, num_nodes: int | None, name: str, labels: list[str] | None) -> Topology:
+    """Number the nodes: in the order of the labels, as the integers they are, or in order of first appearance."""
     ends = [end for link in zip(links.tail, links.head, strict=True) for end in link]
-    if not ends and num_nodes is None:
+    if not ends and num_nodes is None and labels is None:
         raise FileError("has no links: write one a line as tail,head, or the number of nodes as # nodes=N")
     named = [not _INTEGER.fullmatch(end) for end in ends]
-    if all(named[:2]) and len(ends) > 2 and not any(named[2:]):
+    if labels is None and all(named[:2]) and len(ends) > 2 and not any(named[2:]):
         raise FileError(f"line {links.line[0]}: looks like a header: write it as tail,head")
-    if any(named):
-        index = {end: i for i, end in enumerate(dict.fromkeys(ends))}
-        if num_nodes not in (None, len(index)):
-            raise FileError(f"says nodes={num_nodes} but links name {len(index)}: correct or drop that line")
-        numbers = [index[end] for end in ends]
-        return Topology.from_links(len(index), numbers[::2], numbers[1::2], name, **links.columns), list(index)
+    if labels is None and not any(named):
+        return _by_number(links, ends, num_nodes, name)
+    hosts = list(dict.fromkeys(ends)) if labels is None else labels
+    if num_nodes not in (None, len(hosts)):
+        where = "links name" if labels is None else "labels are"
+        raise FileError(f"says nodes={num_nodes} but {where} {len(hosts)}: correct or drop that line")
+    index = {host: i for i, host in enumerate(hosts)}
+    for i, end in enumerate(ends):
+        if end not in index:
+            raise FileError(f"line {links.line[i // 2]}: {end[:40]!r} is not among the labels")
+    numbers = [index[end] for end in ends]
+    return Topology.from_links(len(hosts), numbers[::2], numbers[1::2], name, labels=hosts, **links.columns)
+
+
+def _by_number(links: _EdgeList, ends: list[str], num_nodes: int | None, name: str) -> Topology:
     for i, end in enumerate(ends):
         if len(end) > 10 or not 0 <= int(end) < MAX_NODES:
             raise FileError(f"line {links.line[i // 2]}: node must lie in [0, {MAX_NODES}), not {end[:40]}")
@@ -161,30 +183,36 @@ def _numbered(links: _EdgeList, num_nodes: int | None, name: str) -> tuple[Topol
             raise FileError(f"says nodes={num_nodes} but links name node {count - 1}: correct or drop that line")
         count = num_nodes
     check_idle_nodes(count, len(links.tail))
-    return Topology.from_links(count, numbers[::2], numbers[1::2], name, **links.columns), None
+    return Topology.from_links(count, numbers[::2], numbers[1::2], name, **links.columns)
 
 
 # --- graphml ---
 
 
 def write_graphml(topology: Topology, file: BinaryIO) -> None:
-    """Write a directed GraphML graph; node ids are the node numbers, edge ids the link numbers."""
-    _check_name(topology.name, ".graphml")
+    """Write a directed GraphML graph; node ids are the labels, or the node numbers, edge ids the link numbers."""
+    check_name(topology.name)
+    ids = [html.escape(topology.host(u)) for u in range(topology.num_nodes)]
+    named = topology.labels is not None and _are_numbers(topology.labels)
     columns = {what: getattr(topology, what) for what in _COLUMNS}
     columns = {what: column.tolist() for what, column in columns.items() if column is not None}
     lines = ["<?xml version='1.0' encoding='utf-8'?>", f"<!-- linkstep {__version__} -->"]
     lines.append(f'<graphml xmlns="{_XMLNS}">')
     lines.append('  <key id="name" for="graph" attr.name="name" attr.type="string"/>')
+    if named:
+        lines.append(f'  <key id="{_NAMED}" for="graph" attr.name="{_NAMED}" attr.type="boolean"/>')
     lines += [f'  <key id="{what}" for="edge" attr.name="{what}" attr.type="long"/>' for what in columns]
     lines.append('  <graph edgedefault="directed">')
     if topology.name:
         lines.append(f'    <data key="name">{html.escape(topology.name, quote=False)}</data>')
+    if named:
+        lines.append(f'    <data key="{_NAMED}">true</data>')
     file.write("\n".join([*lines, ""]).encode())
-    for node in range(topology.num_nodes):
-        file.write(b'    <node id="%d"/>\n' % node)
+    for node in ids:
+        file.write(f'    <node id="{node}"/>\n'.encode())
     for e, (tail, head) in enumerate(zip(topology.tail.tolist(), topology.head.tolist(), strict=True)):
         data = "".join(f'<data key="{what}">{column[e]}</data>' for what, column in columns.items())
-        edge = f'    <edge id="{e}" source="{tail}" target="{head}"'
+        edge = f'    <edge id="{e}" source="{ids[tail]}" target="{ids[head]}"'
         file.write((f"{edge}>{data}</edge>\n" if data else f"{edge}/>\n").encode())
     file.write(b"  </graph>\n</graphml>\n")
 
@@ -244,20 +272,27 @@ class _Keys:
         return {self.name.get(child.get("key", ""), ""): _text(child) for child in _children(element, "data")}
 
 
-def _node_index(graph: Any) -> dict[str, int]:
-    """Return the number of each node id: the id itself if all are 0..N-1, else its place in the file."""
-    names = [node.get("id", "") for node in _children(graph, "node")]
-    numbers = [str(i) for i in range(len(names))]
-    index = {name: i for i, name in enumerate(numbers if set(names) == set(numbers) else names)}
-    if len(index) != len(names):
+def _are_numbers(ids: Sequence[str]) -> bool:
+    """Whether ids are the numbers 0..N-1, in any order."""
+    return set(ids) == {str(i) for i in range(len(ids))}
+
+
+def _node_ids(graph: Any, named: bool) -> tuple[list[str], list[str] | None]:
+    """Return the id of each node by its number, and the labels; ids that are 0..N-1 are the numbers and no labels."""
+    ids = [node.get("id", "") for node in _children(graph, "node")]
+    if len(set(ids)) != len(ids):
         raise FileError("gives two nodes the same id")
-    return index
+    return ([str(i) for i in range(len(ids))], None) if _are_numbers(ids) and not named else (ids, ids)
 
 
-def read_graphml(file: BinaryIO) -> tuple[Topology, list[str]]:
-    """Read one graph, directed, undirected or mixed; return the topology and the id of every node."""
+def read_graphml(file: BinaryIO) -> Topology:
+    """Read one graph, directed, undirected or mixed; ids of nodes that are not numbers are the labels."""
     root, graph = _parse_graphml(file)
-    keys, index = _Keys.of(root), _node_index(graph)
+    keys = _Keys.of(root)
+    about = keys.data(graph)
+    check_name(about.get("name", ""))
+    ids, labels = _node_ids(graph, about.get(_NAMED) == "true")
+    index = {node: i for i, node in enumerate(ids)}
     by_default = "false" if graph.get("edgedefault") == "undirected" else "true"
     tail: list[int] = []
     head: list[int] = []
@@ -279,5 +314,4 @@ def read_graphml(file: BinaryIO) -> tuple[Topology, list[str]]:
         if column and len(column) != len(tail):
             raise FileError(f"{what} is given for {len(column)} of {len(tail)} links: give all or none")
     given: dict[str, Any] = {what: column for what, column in columns.items() if column}
-    name = keys.data(graph).get("name", "")
-    return Topology.from_links(len(index), tail, head, name, **given), list(index)
+    return Topology.from_links(len(ids), tail, head, about.get("name", ""), labels=labels, **given)

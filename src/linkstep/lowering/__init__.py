@@ -1,17 +1,22 @@
-"""Lower schedules to what runtimes execute: MSCCL XML in three dialects, MSCCL++ JSON, CPU XML.
+"""Lower schedules to what runtimes execute: MSCCL++ JSON, MSCCL XML in three dialects, CPU XML.
 
-A schedule becomes a ``Plan`` (chunks have places, messages have channels), the plan a ``Program`` (threadblocks,
-dependencies), and a writer prints it. What is printed is proven elsewhere, by code that shares nothing with this.
+A schedule becomes a ``Placement`` (chunks have places, messages have channels), for some runtimes also a
+``BlockProgram`` (threadblocks, dependencies), and a writer prints it. What is printed is proven elsewhere, by code that
+shares nothing with this.
 """
 
-from linkstep.lowering.pipeline import MAX_BYTES, Lowered, lower
-from linkstep.lowering.placement import Options, chunk_grid, make_plan
+from linkstep.lowering.limits import check_fits
+from linkstep.lowering.pipeline import Lowered, lower
+from linkstep.lowering.placement import Options, chunk_grid, place
 from linkstep.lowering.targets import TARGETS, Target
-from linkstep.lowering.values import Copy, Instruction, Message, Move, Place, Plan, Program, Threadblock
+from linkstep.lowering.values import BlockProgram, Copy, Instruction, Message, Move, Place, Placement, Threadblock
+from linkstep.lowering.writers import MAX_BYTES, MAX_SCRATCH, Window
 
 __all__ = [
     "MAX_BYTES",
+    "MAX_SCRATCH",
     "TARGETS",
+    "BlockProgram",
     "Copy",
     "Instruction",
     "Lowered",
@@ -19,11 +24,12 @@ __all__ = [
     "Move",
     "Options",
     "Place",
-    "Plan",
-    "Program",
+    "Placement",
     "Target",
     "Threadblock",
+    "Window",
+    "check_fits",
     "chunk_grid",
     "lower",
-    "make_plan",
+    "place",
 ]

@@ -1,6 +1,6 @@
-"""From a plan to a program: threadblocks for the ends of every connection, dependencies between them, nops.
+"""From a placement to a block program: threadblocks for both ends of every connection, dependencies, nops.
 
-Every threadblock runs its part of one order of all messages, in which every dependency points backwards. So a program
+All threadblocks run their parts of one order of the messages, in which every dependency points backwards. So a program
 never deadlocks, even if a connection holds one message only.
 """
 
@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from linkstep.lowering.fusion import Connection, Fusion, fuse, unfused
-from linkstep.lowering.values import Instruction, Message, Move, Place, Plan, Program, Threadblock, spread
+from linkstep.lowering.progress import SILENT, Meter
+from linkstep.lowering.values import BlockProgram, Instruction, Message, Move, Place, Placement, Threadblock, spread
 
 _At = tuple[int, int]  # (threadblock, logical position): before nops are counted
+_REMOTE_SRC = ("r", "rcs")
+_REMOTE_DST = ("s",)
+"""Instructions with a place on the peer, for the reader of the file: runtimes ignore it."""
 
 
 class _Block:
-    """A threadblock while it fills; ``awaited`` is how far it is known to be behind each other threadblock."""
+    """A threadblock while it fills; ``awaited`` is the last position of each other one that it has waited for."""
 
     def __init__(self, send: int, recv: int, channel: int) -> None:
         self.send, self.recv, self.channel = send, recv, channel
@@ -25,7 +29,7 @@ class _Block:
 
 
 class _Rank:
-    """A rank while it fills: its threadblocks, which of them serve which connections, who wrote each chunk last."""
+    """A rank while it fills: its threadblocks, the connections they serve, and the last writer of each chunk."""
 
     def __init__(self) -> None:
         self.blocks: list[_Block] = []
@@ -41,7 +45,7 @@ class _Rank:
         self, tb: int, type: str, src: Place, dst: Place, count: int, step: int,
         reads: Sequence[Place] = (), writes: bool = False,
     ) -> None:  # fmt: skip
-        """Append an instruction; it depends on whoever wrote the chunks it reads."""
+        """Append an instruction; it depends on the writers of the chunks it reads."""
         block = self.blocks[tb]
         block.depends.append(self._dependencies(tb, [p for place in reads for p in spread(place, count)]))
         at = (tb, len(block.instructions))
@@ -56,7 +60,7 @@ class _Rank:
         self.add(tb, move.type, move.src, move.dst, move.count, step, reads, True)
 
     def _dependencies(self, tb: int, reads: list[Place]) -> list[_At]:
-        """Return the latest position to wait for in each other threadblock, if it was not waited for before."""
+        """Return the latest position to wait for in each other threadblock, unless it was waited for before."""
         latest: dict[int, int] = {}
         for place in reads:
             other, position = self.writer.get(place, (tb, 0))
@@ -68,15 +72,15 @@ class _Rank:
         return new
 
 
-def _open_blocks(plan: Plan, fusion: Fusion) -> list[_Rank]:
-    """Make the threadblocks of each rank: receivers, those that send on too among them, then senders, then copies.
+def _open_blocks(placement: Placement, fusion: Fusion) -> list[_Rank]:
+    """Make the threadblocks of each rank: receivers (some of them forward), then senders, then copies.
 
-    Receivers come first: dependencies point at them, and some runtimes number these with seven bits.
+    Receivers come first because dependencies point at them, and some runtimes have seven bits for their numbers.
     """
-    topology = plan.schedule.topology
+    topology = placement.schedule.topology
     tail, head = topology.tail.tolist(), topology.head.tolist()
-    ranks = [_Rank() for _ in range(plan.num_ranks)]
-    used = sorted({m.connection for m in plan.messages})
+    ranks = [_Rank() for _ in range(placement.num_ranks)]
+    used = sorted({m.connection for m in placement.messages})
     for connection in used:
         rank, onward = ranks[head[connection[0]]], fusion.onward.get(connection)
         send = -1 if onward is None else head[onward[0]]
@@ -88,7 +92,7 @@ def _open_blocks(plan: Plan, fusion: Fusion) -> list[_Rank]:
         if connection not in rank.senders:
             rank.senders[connection] = rank.open(head[connection[0]], -1, connection[1])
     copying: dict[int, int] = {}
-    for copy in plan.copies:
+    for copy in placement.copies:
         rank = ranks[copy.rank]
         tb = copying[copy.rank] if copy.rank in copying else rank.open(-1, -1, 0)
         copying[copy.rank] = tb
@@ -96,50 +100,58 @@ def _open_blocks(plan: Plan, fusion: Fusion) -> list[_Rank]:
     return ranks
 
 
-def _send(rank: _Rank, m: Message) -> None:
+def _send(rank: _Rank, m: Message, received_to: Place) -> None:
     tb = rank.senders[m.connection]
     for move in m.packs:
         rank.move(tb, move, m.step)
-    rank.add(tb, "s", m.src, m.src, m.count, m.step, [m.src])
+    rank.add(tb, "s", m.src, received_to, m.count, m.step, [m.src])
 
 
-def _receive(rank: _Rank, m: Message, splits: bool) -> None:
+def _receive(rank: _Rank, m: Message, splits: bool, sent_from: Place) -> None:
     """Receive, and reduce in the same instruction or in a second one."""
     tb, base = rank.receivers[m.connection], m.base
     if base is None:
-        rank.add(tb, "r", m.dst, m.dst, m.count, m.step, writes=True)
+        rank.add(tb, "r", sent_from, m.dst, m.count, m.step, writes=True)
     elif not splits:
         rank.add(tb, "rrc", base, m.dst, m.count, m.step, [base], True)
     else:
         landing = m.landing
-        rank.add(tb, "r", landing, landing, m.count, m.step, writes=True)
+        rank.add(tb, "r", sent_from, landing, m.count, m.step, writes=True)
         added = base if landing == m.dst else landing  # to the input it was received beside, or to the sum so far
         rank.add(tb, "re", added, m.dst, m.count, m.step, [m.dst], True)
     for move in m.unpacks:
         rank.move(tb, move, m.step)
 
 
-def _send_on(rank: _Rank, m: Message, is_stored: bool) -> None:
-    """Receive a message and send what it makes on."""
+def _forward(rank: _Rank, m: Message, is_stored: bool, sent_from: Place) -> None:
+    """Receive a message and send what it makes to the next rank."""
     tb = rank.receivers[m.connection]
     if m.base is None:
-        rank.add(tb, "rcs", m.dst, m.dst, m.count, m.step, writes=True)
+        rank.add(tb, "rcs", sent_from, m.dst, m.count, m.step, writes=True)
     elif is_stored:
         rank.add(tb, "rrcs", m.base, m.dst, m.count, m.step, [m.base], True)
     else:
         rank.add(tb, "rrs", m.base, m.base, m.count, m.step, [m.base])
 
 
+def _arrival(m: Message, is_stored: bool) -> Place:
+    """Return the dst that the instruction that receives a message names: an rrs, which stores nothing, has its src."""
+    return m.landing if is_stored or m.base is None else m.base
+
+
 def _compact(rank: _Rank) -> dict[int, int]:
     """Return a number for every chunk of scratch in use, in the same order, so that neighbours stay neighbours."""
     used: set[int] = set()
     for block in rank.blocks:
-        for _, src, dst, count, _ in block.instructions:
-            used.update(p.offset for place in (src, dst) if place.buffer == "s" for p in spread(place, count))
+        for type, src, dst, count, _ in block.instructions:
+            if src.buffer == "s" and type not in _REMOTE_SRC:
+                used.update(range(src.offset, src.offset + count))
+            if dst.buffer == "s" and type not in _REMOTE_DST:
+                used.update(range(dst.offset, dst.offset + count))
     return {offset: k for k, offset in enumerate(sorted(used))}
 
 
-def _finish(rank: _Rank, scratch: dict[int, int]) -> tuple[Threadblock, ...]:
+def _finish(rank: _Rank, scratch: dict[int, int], all_scratch: list[dict[int, int]]) -> tuple[Threadblock, ...]:
     """Write dependencies beyond the first as nops, number positions with these counted, mark who is waited for."""
     final: list[list[int]] = []
     for block in rank.blocks:
@@ -150,36 +162,44 @@ def _finish(rank: _Rank, scratch: dict[int, int]) -> tuple[Threadblock, ...]:
         final.append(positions)
     targets = {at for block in rank.blocks for depends in block.depends for at in depends}
     return tuple(
-        Threadblock(b.send, b.recv, b.channel, tuple(_instructions(tb, b, final, targets, scratch)))
+        Threadblock(b.send, b.recv, b.channel, tuple(_instructions(tb, b, final, targets, scratch, all_scratch)))
         for tb, b in enumerate(rank.blocks)
     )
 
 
 def _instructions(
-    tb: int, block: _Block, final: list[list[int]], targets: set[_At], scratch: dict[int, int]
-) -> Iterable[Instruction]:
-    def at(place: Place) -> Place:
-        return Place("s", scratch[place.offset]) if place.buffer == "s" else place
-
+    tb: int, block: _Block, final: list[list[int]], targets: set[_At],
+    scratch: dict[int, int], all_scratch: list[dict[int, int]],
+) -> Iterable[Instruction]:  # fmt: skip
+    sent_to, received_from = all_scratch[block.send], all_scratch[block.recv]  # of any rank where there is no peer
     for k, ((type, src, dst, count, step), depends) in enumerate(zip(block.instructions, block.depends, strict=True)):
+        if src.buffer == "s":
+            src = Place("s", (received_from if type in _REMOTE_SRC else scratch)[src.offset])
+        if dst.buffer == "s":
+            dst = Place("s", (sent_to if type in _REMOTE_DST else scratch)[dst.offset])
         awaits = [(other, final[other][position]) for other, position in depends]
         for early in awaits[:-1]:
-            yield Instruction("nop", at(src), at(dst), count, early, False, step)
-        yield Instruction(type, at(src), at(dst), count, awaits[-1] if awaits else None, (tb, k) in targets, step)
+            yield Instruction("nop", src, dst, count, early, False, step)
+        yield Instruction(type, src, dst, count, awaits[-1] if awaits else None, (tb, k) in targets, step)
 
 
-def make_program(plan: Plan, *, splits: bool) -> Program:
-    """Return the program of a plan; with ``splits``, receiving, reducing and sending on are two instructions each."""
-    topology = plan.schedule.topology
+def build_blocks(placement: Placement, *, splits: bool, meter: Meter = SILENT) -> BlockProgram:
+    """Return the threadblocks of a placement; with ``splits``, receiving, reducing and forwarding are apart."""
+    topology, messages = placement.schedule.topology, placement.messages
     tail, head = topology.tail.tolist(), topology.head.tolist()
-    fusion = unfused(plan) if splits else fuse(plan)
-    ranks = _open_blocks(plan, fusion)
-    for chain in fusion.chains:
-        messages = [plan.messages[k] for k in chain]
-        _send(ranks[tail[messages[0].link]], messages[0])
-        for k, m in zip(chain[:-1], messages[:-1], strict=True):
-            _send_on(ranks[head[m.link]], m, k not in fusion.passing)
-        _receive(ranks[head[messages[-1].link]], messages[-1], splits)
+    fusion = unfused(placement) if splits else fuse(placement, meter)
+    ranks = _open_blocks(placement, fusion)
+    for chain in meter.through(fusion.chains, len(fusion.chains)):
+        first, last, forwarded = messages[chain[0]], messages[chain[-1]], chain[:-1]
+        arrivals = [_arrival(messages[k], k not in fusion.passing) for k in forwarded]
+        _send(ranks[tail[first.link]], first, arrivals[0] if arrivals else last.landing)
+        sent_from = first.src
+        for k, arrival in zip(forwarded, arrivals, strict=True):
+            _forward(ranks[head[messages[k].link]], messages[k], k not in fusion.passing, sent_from)
+            sent_from = arrival
+        _receive(ranks[head[last.link]], last, splits, sent_from)
     used = [_compact(rank) for rank in ranks]
-    sizes = tuple((i, o, len(scratch)) for (i, o, _), scratch in zip(plan.sizes, used, strict=True))
-    return Program(plan, tuple(_finish(rank, scratch) for rank, scratch in zip(ranks, used, strict=True)), sizes)
+    sizes = tuple(old._replace(scratch=len(scratch)) for old, scratch in zip(placement.sizes, used, strict=True))
+    return BlockProgram(
+        placement, tuple(_finish(r, scratch, used) for r, scratch in zip(ranks, used, strict=True)), sizes
+    )

@@ -1,7 +1,7 @@
 """Send scattered small pieces as one message: the tail copies them together in scratch, the head copies them apart.
 
-Two copies a piece for one message less: this pays for several small pieces, in runtimes whose messages cost more than
-their copies. What is neighbours on one side already is not copied there.
+That costs two copies for each piece and saves messages, so it pays for several small pieces, in runtimes whose messages
+cost more than their copies. Pieces that are neighbours on one side already are not copied there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from linkstep.lowering.values import Message, Move, Place
 
 
 def _batches(messages: list[Message], limit: int | None) -> Iterator[list[Message]]:
-    """Cut a list of messages where together they would be more chunks than one may carry."""
+    """Cut a list of messages into batches that one message may carry."""
     batch: list[Message] = []
     count = 0
     for m in messages:
@@ -31,7 +31,7 @@ def _are_neighbours(places: list[tuple[Place, int]]) -> bool:
 
 
 def _unpack(m: Message, slot: Place) -> list[Move]:
-    """Bring a piece from where it arrived to where it belongs."""
+    """Return the moves that bring a piece from where it arrived to where it belongs."""
     if m.base is None:
         return [Move("cpy", slot, m.dst, m.count)]
     if m.base == m.dst:
@@ -64,10 +64,10 @@ def _together(batch: list[Message], tail: int, head: int, scratch: list[int]) ->
 def gathered(
     messages: Iterator[Message], topology: Topology, scratch: list[int], largest: int, fewest: int, limit: int | None
 ) -> Iterator[Message]:
-    """Yield messages of which those of one step and connection, ``largest`` chunks or less each, are together.
+    """Yield the messages, with pieces of at most ``largest`` chunks of one step and connection joined into one message.
 
-    Unless they are fewer than ``fewest``. ``scratch`` is what each rank uses of it so far and is added to; ``limit`` is
-    the most chunks of a message.
+    Fewer than ``fewest`` pieces stay as they are. ``scratch`` is how much scratch each rank uses so far and grows;
+    ``limit`` is the most chunks of a message.
     """
     tail, head = topology.tail.tolist(), topology.head.tolist()
     for _, group in groupby(messages, key=lambda m: (m.step, m.link)):

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.lowering.blocks import make_program
-from linkstep.lowering.placement import Options, make_plan, num_chunks
-from linkstep.lowering.targets import MAX_CHUNKS, TARGETS, Excess, Target, check_asked, excesses, target_named
-from linkstep.lowering.values import Plan, Program
-from linkstep.lowering.writers.cpu import cpu_xml
-from linkstep.lowering.writers.msccl import msccl_xml
-from linkstep.lowering.writers.mscclpp import largest_message, mscclpp_json
+from linkstep.lowering.blocks import build_blocks
+from linkstep.lowering.limits import Excess, Sizing, check_schedule_fits
+from linkstep.lowering.placement import Options, num_chunks, place
+from linkstep.lowering.progress import Meter, Progress
+from linkstep.lowering.targets import TARGETS, Target, target_named
+from linkstep.lowering.values import BlockProgram, Placement
+from linkstep.lowering.writers import MAX_BYTES, WRITERS, FileOptions, Window, Written, scratch_bytes
 
-MAX_BYTES = 2**40
-"""The default upper end of the size window: msccl never selects a file that says 0."""
 _MOST_CHANNELS = 32
 _FEWEST_GATHERED = 4
 """Pieces for which gathering pays (python -m benchmarks.gather), unless it is asked for."""
+_MOST_TRIED = 20_000
+"""Messages up to which remedies are tried out: a few seconds for all of them."""
+_PASSES = 4
+"""Of an attempt, at most: placing, following the flow, filling threadblocks, printing."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,24 @@ class Lowered:
 
     text: str
     target: Target
-    plan: Plan
-    program: Program | None
+    placement: Placement
+    blocks: BlockProgram | None
     """Threadblocks, for the XML dialects."""
     channels: int
-    """Channels a link (and instance) has."""
-    window: tuple[int, int]
-    """Bytes of data for which the runtime selects the file, from and to."""
+    """Channels of each link (and instance)."""
+    window: Window
+    """Bytes of data for which the runtime selects the file, both ends included."""
+    scratch_chunks: int
+    """Of the rank that has most of it."""
+
+    def __repr__(self) -> str:
+        return f"<Lowered {self.placement.schedule!r} to {self.target.name}: {len(self.text)} characters>"
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Scratch of that rank for the largest data of the window; ``target`` tells if it is allocated at start-up."""
+        largest = self.window.largest + self.target.excludes_largest
+        return scratch_bytes(self.scratch_chunks, self.placement.num_chunks, largest)
 
 
 @dataclass(frozen=True)
@@ -44,79 +58,93 @@ class _Asked:
     target: Target
     options: Options
     channels: int | None
-    """Channels a link; None for the fewest that fit."""
-    proto: str
-    window: tuple[int, int]
+    """Channels of each link; None for the fewest that fit."""
+    file: FileOptions
     gather: int | None
     """Bytes of the largest piece to gather; None for what pays."""
 
 
-def _print(asked: _Asked, options: Options) -> tuple[Lowered, list[Excess]]:
-    target = asked.target
-    plan = make_plan(asked.schedule, options)
-    if target.name == "cpu":
-        return Lowered(cpu_xml(plan, *asked.window), target, plan, None, options.channels, asked.window), []
-    if target.name == "mscclpp":
-        text, plan, broken = mscclpp_json(plan, target, *asked.window)
-        window = (asked.window[0], min(asked.window[1], largest_message(plan)))
-        return Lowered(text, target, plan, None, options.channels, window), broken
-    program = make_program(plan, splits=target.splits)
-    broken = list(excesses(program, target))
-    text = "" if broken else msccl_xml(program, target, asked.proto, *asked.window)
-    return Lowered(text, target, plan, program, options.channels, asked.window), broken
+def _write(asked: _Asked, options: Options, meter: Meter) -> Written:
+    meter.attempt()
+    placement = place(asked.schedule, options, meter)
+    return WRITERS[asked.target.writer](placement, asked.target, asked.file, meter)
 
 
-def _goes_straight(program: Program | None) -> bool:
-    """Whether most messages are sent on by who receives them: with more channels they should stay on theirs."""
-    return program is not None and 2 * program.num_fused >= len(program.plan.messages)
+def _goes_straight(program: BlockProgram | None) -> bool:
+    """Whether most messages are forwarded by the threadblock that receives them: they should stay on their channels."""
+    return program is not None and 2 * program.num_fused >= len(program.placement.messages)
 
 
-def _fit(asked: _Asked) -> tuple[Lowered | None, list[Excess]]:
-    """Lower with the channels given, or with the fewest that fit; the limits broken are those of the last attempt."""
-    target = asked.target
+def _options(asked: _Asked, chunks: int, meter: Meter) -> Options:
+    """Return the options of the first attempt."""
+    target, channels = asked.target, 1 if asked.channels is None else asked.channels
+    bytes_gathered = target.gather_bytes if asked.gather is None else asked.gather
     options = replace(
         asked.options,
-        channels=1 if asked.channels is None else asked.channels,
         max_count=target.max_count,
         slots=target.splits,
+        gather=bytes_gathered * chunks // (asked.file.max_bytes or MAX_BYTES),
+        gather_fewest=_FEWEST_GATHERED if asked.gather is None else 2,
     )
-    chunks = num_chunks(asked.schedule, options)
-    if target.max_count is not None and chunks > MAX_CHUNKS:  # before long work
-        return None, [Excess("chunks of data", MAX_CHUNKS, chunks)]
-    gather = target.gather_bytes if asked.gather is None else asked.gather
-    fewest = _FEWEST_GATHERED if asked.gather is None else 2
-    options = replace(options, gather=gather * chunks // asked.window[1], gather_fewest=fewest)
-    if options.channels > 1 and not target.splits:
-        plan = make_plan(asked.schedule, replace(options, channels=1))
-        options = replace(options, stay=_goes_straight(make_program(plan, splits=False)))
-    lowered, broken = _print(asked, options)
-    while asked.channels is None and broken and all(b.more_channels for b in broken):
+    if channels > 1 and not target.splits:
+        meter.attempt()
+        alone = build_blocks(place(asked.schedule, options, meter), splits=False, meter=meter)
+        options = replace(options, stay=_goes_straight(alone))
+    return replace(options, channels=channels)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """The last attempt to fit, and what it exceeded; nothing is written where it is known before the work."""
+
+    written: Written | None
+    channels: int
+    exceeded: tuple[Excess, ...]
+
+
+def _fit(asked: _Asked, meter: Meter) -> _Attempt:
+    """Lower with the channels given, or with the fewest that fit."""
+    most, chunks = asked.target.max_chunks, num_chunks(asked.schedule, asked.options)
+    if most is not None and chunks > most:
+        return _Attempt(None, 0, (Excess("chunks of data", most, chunks),))
+    options = _options(asked, chunks, meter)
+    written = _write(asked, options, meter)
+    exceeded = written.exceeded
+    while asked.channels is None and exceeded and all(e.more_channels for e in exceeded):
         if options.channels == _MOST_CHANNELS:
             break
-        enough = -(-broken[0].found * options.channels // broken[0].limit)
+        enough = -(-exceeded[0].found * options.channels // exceeded[0].limit)
         more = min(max(options.channels + 1, enough), _MOST_CHANNELS)
-        options = replace(options, channels=more, stay=options.stay or _goes_straight(lowered.program))
-        before = broken
-        lowered, broken = _print(asked, options)
-        if broken and not all(b.more_channels for b in broken):
-            broken = [*broken, *before]
-    return lowered, broken
+        options = replace(options, channels=more, stay=options.stay or _goes_straight(written.blocks))
+        before = exceeded
+        written = _write(asked, options, meter)
+        exceeded = written.exceeded
+        if exceeded and not all(e.more_channels for e in exceeded):
+            exceeded = (*exceeded, *before)
+    return _Attempt(written, options.channels, exceeded)
 
 
-def _remedies(asked: _Asked) -> str:
+def _first_that_fits(asked: Iterable[_Asked], meter: Meter) -> _Asked | None:
+    return next((one for one in asked if not _fit(one, meter).exceeded), None)
+
+
+def _remedy(asked: _Asked, attempt: _Attempt, meter: Meter) -> str:
     """Return what would fit instead: channels to be chosen, fewer instances, another runtime."""
+    others = [t for t in TARGETS.values() if t != asked.target and asked.schedule.collective in t.collectives]
+    if attempt.written is not None and len(attempt.written.placement.messages) > _MOST_TRIED:
+        return f"{' or '.join(t.name for t in others)} may take it"
     found = []
-    if asked.channels is not None and not _fit(replace(asked, channels=None))[1]:
+    if asked.channels is not None and _first_that_fits([replace(asked, channels=None)], meter):
         found.append("leave out --channels")
     plain = replace(asked.options, instances=1, chunks=None)
-    if plain != asked.options and not _fit(replace(asked, options=plain, channels=None))[1]:
+    if plain != asked.options and _first_that_fits([replace(asked, options=plain, channels=None)], meter):
         found.append("leave out --instances and --chunks")
-    if asked.gather and not _fit(replace(asked, gather=0))[1]:
+    if asked.gather and _first_that_fits([replace(asked, gather=0)], meter):
         found.append("leave out --gather")
-    others = [t for t in TARGETS.values() if t != asked.target and asked.schedule.collective in t.collectives]
-    elsewhere = (t.name for t in others if not _fit(replace(asked, target=t, channels=None, gather=0))[1])
-    name = next(elsewhere, None)
-    return " or ".join([*found, f"lower it to {name}"] if name else found)
+    elsewhere = _first_that_fits((replace(asked, target=t, channels=None, gather=0) for t in others), meter)
+    if elsewhere is not None:
+        found.append(f"lower it to {elsewhere.target.name}")
+    return " or ".join(found) or "no other runtime takes it either"
 
 
 def lower(
@@ -130,12 +158,15 @@ def lower(
     chunks: int | None = None,
     gather: int | None = None,
     min_bytes: int = 0,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
+    progress: Progress | None = None,
 ) -> Lowered:
     """Lower a valid schedule (``linkstep.correctness``) to a runtime of ``TARGETS``; LinkstepError if it does not fit.
 
-    ``channels`` a link are chosen if not given: the fewest that fit. Pieces that are ``gather`` bytes or less when the
-    data is ``max_bytes`` are gathered in scratch; if not given, where that pays.
+    Each link gets ``channels``, by default the fewest that fit. The file is for data of ``min_bytes`` to ``max_bytes``,
+    both included; by default that is everything, except that a runtime which allocates scratch at start-up is not made
+    to allocate more than 1 GiB on a rank. Pieces that are ``gather`` bytes or less when the data is ``max_bytes`` are
+    gathered in scratch; if not given, where that pays. ``progress`` is called with (done, in all).
 
     >>> import linkstep
     >>> lowered = lower(linkstep.parse("K_{2,2}").build("allreduce"), "msccl")
@@ -143,18 +174,24 @@ def lower(
     <step s="0" type="rrc" srcbuf="i" srcoff="6" dstbuf="o" dstoff="6" cnt="1" depid="-1" deps="-1" hasdep="1" />
     """
     target = target_named(to)
-    check_asked(target, schedule.collective, proto)
-    if not 0 <= min_bytes < max_bytes < 2**63:
-        raise LinkstepError(f"the size window must be 0 <= min < max < 2^63 bytes, not {min_bytes} to {max_bytes}")
+    check_schedule_fits(target, schedule, proto, Sizing(channels, instances, chunks))
+    if (
+        min_bytes < 0
+        or (max_bytes is not None and not min_bytes < max_bytes)
+        or max(min_bytes, max_bytes or 0) >= 2**62
+    ):
+        raise LinkstepError(f"the size window must be 0 <= min < max < 2^62 bytes, not {min_bytes} to {max_bytes}")
     if gather is not None and gather < 0:
         raise LinkstepError(f"gather must be 0 bytes or more, not {gather}")
     if gather and not target.gathers:
         raise LinkstepError(f"{to} puts several pieces in one operation and has nothing to gather")
     options = Options(inplace, chunks, 1, instances)
-    asked = _Asked(schedule, target, options, channels, proto, (min_bytes, max_bytes), gather)
-    lowered, broken = _fit(asked)
-    if lowered is None or broken:
-        why = "; ".join(str(b) for b in broken)
-        remedy = _remedies(asked) or "no runtime here has room"
-        raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {remedy}")
-    return lowered
+    asked = _Asked(schedule, target, options, channels, FileOptions(proto, min_bytes, max_bytes), gather)
+    meter = Meter(progress, _PASSES)
+    attempt = _fit(asked, meter)
+    if attempt.written is None or attempt.exceeded:
+        why = "; ".join(str(excess) for excess in attempt.exceeded)
+        raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {_remedy(asked, attempt, meter)}")
+    meter.finish()
+    done = attempt.written
+    return Lowered(done.text, target, done.placement, done.blocks, attempt.channels, done.window, done.scratch_chunks)

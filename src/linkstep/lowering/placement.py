@@ -1,8 +1,8 @@
-"""From a schedule to a plan: cut shards into chunks, give every chunk a place, make messages of neighbouring chunks.
+"""From a schedule to a placement: cut shards into chunks, give each a place, make messages of neighbouring chunks.
 
 Every output chunk is received once (what a rank already has is not received again) and every partial sum has a place of
-its own, so the only hazard left is reading before writing: the one that dependencies prevent. A sum's place in an
-allreduce is the output, which the gathering overwrites only with sums that this rank's part went into.
+its own. So the only hazard left is to read before the data is written, which dependencies prevent. In an allreduce the
+partial sums lie in the output; the gather phase overwrites them only with sums that they already went into.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints
 from linkstep.lowering.gathering import gathered
-from linkstep.lowering.values import Copy, Message, Place, Plan
-
-MAX_MOVES = 50_000_000
-"""Chunks times links they cross: ten million take minutes and gigabytes."""
+from linkstep.lowering.limits import MAX_MOVES, Excess
+from linkstep.lowering.progress import SILENT, Meter
+from linkstep.lowering.values import BufferSizes, Copy, Message, Place, Placement
 
 
 @dataclass(frozen=True)
@@ -29,19 +28,19 @@ class Options:
 
     inplace: bool = False
     chunks: int | None = None
-    """Chunks a shard, a multiple of the fewest that will do; None for the fewest."""
+    """Chunks of a shard, a multiple of the fewest that the schedule needs; None for the fewest."""
     channels: int = 1
-    """Channels a link: its messages take turns."""
+    """Channels of each link: its messages take turns on them."""
     instances: int = 1
     """Cut every message into so many pieces, each on channels of its own."""
     stay: bool = False
-    """Whether a piece stays on the channel it came on, for who receives it to send it on; else channels take turns."""
+    """Whether a forwarded piece stays on the channel it came on, so that one instruction can receive and forward it."""
     max_count: int | None = None
     """The most chunks one instruction may move."""
     gather: int = 0
-    """Pieces of so many chunks or less go together with others of their step and link ..."""
+    """The most chunks of a piece that is gathered with others of its step and link; 0 to gather none."""
     gather_fewest: int = 2
-    """... if there are at least so many of them."""
+    """The fewest pieces that are gathered."""
     slots: bool = False
     """Whether receiving and reducing are two instructions, with scratch between."""
 
@@ -53,10 +52,7 @@ def chunk_grid(schedule: Schedule) -> int:
 
 
 def shard_chunks(schedule: Schedule, options: Options) -> int:
-    """Return P, chunks a shard; LinkstepError if the options ask for what cannot be or is too much work."""
-    for what in ("channels", "instances"):
-        if getattr(options, what) < 1:
-            raise LinkstepError(f"{what} must be at least 1, not {getattr(options, what)}")
+    """Return P, the chunks of a shard; LinkstepError if the schedule cannot be cut so, or it is too much work."""
     fewest = chunk_grid(schedule)
     wanted = fewest if options.chunks is None else options.chunks
     if wanted < 1 or wanted % fewest:
@@ -64,20 +60,21 @@ def shard_chunks(schedule: Schedule, options: Options) -> int:
     width = wanted * options.instances
     moves = int((schedule.hi - schedule.lo).sum()) * width // schedule.unit
     if moves > MAX_MOVES:
-        raise LinkstepError(f"{width} chunks a shard: {moves} moves of a chunk, linkstep lowers at most {MAX_MOVES}")
+        raise LinkstepError(f"{width} chunks of a shard: {Excess('moves of a chunk over a link', MAX_MOVES, moves)}")
     return width
 
 
 def num_chunks(schedule: Schedule, options: Options) -> int:
     """Return how many chunks the data M is cut into."""
-    shards = 1 if schedule.collective in ("broadcast", "reduce") else schedule.topology.num_nodes
+    shards = schedule.collective.num_shards(schedule.topology.num_nodes)
     return shards * shard_chunks(schedule, options)
 
 
 def _reducing(schedule: Schedule) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which rows reduce; of an allreduce, those before the shard's node first sends it (as in ``check``)."""
-    if schedule.collective != "allreduce":
-        return np.full(schedule.num_rows, schedule.collective in ("reduce-scatter", "reduce"))
+    """Return which rows reduce; with both phases, those before the shard's node first sends it (as in ``check``)."""
+    collective = schedule.collective
+    if not (collective.reduces and collective.gathers):
+        return np.full(schedule.num_rows, collective.reduces)
     first = np.full(schedule.topology.num_nodes, 2**15, np.int64)
     own = schedule.topology.tail[schedule.link] == schedule.source
     np.minimum.at(first, schedule.source[own], schedule.step[own])
@@ -86,16 +83,17 @@ def _reducing(schedule: Schedule) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 class _Layout:
-    """Where a rank keeps chunk c of shard v: as it was given, as it was gathered, as a sum so far."""
+    """Where a rank keeps chunk c of shard v: in its input, as gathered from others, and as a partial sum."""
 
     def __init__(self, schedule: Schedule, inplace: bool, shard_chunks: int) -> None:
         self.collective, self.inplace, self.width = schedule.collective, inplace, shard_chunks
+        self.gathers, self.reduces = self.collective.gathers, self.collective.reduces
+        self.starts_with_shard = self.collective.starts_with_shard
+        self.ends_with_shard = self.collective.ends_with_shard
         n = schedule.topology.num_nodes
-        rooted = self.collective in ("broadcast", "reduce")
-        self.root = (int(schedule.source[0]) if schedule.num_rows else 0) if rooted else -1
-        whole, part = (shard_chunks if rooted else n * shard_chunks), shard_chunks
-        self.input = part if self.collective == "allgather" else whole
-        self.output = part if self.collective == "reduce-scatter" else whole
+        self.root = (int(schedule.source[0]) if schedule.num_rows else 0) if self.collective.has_root else -1
+        whole = self.collective.num_shards(n) * shard_chunks
+        self.input, self.output = self.collective.num_chunks(n, whole)
         self.scratch = [0] * n
         self.sums: dict[tuple[int, int], Place] = {}
 
@@ -103,28 +101,28 @@ class _Layout:
         return chunk if self.root >= 0 else source * self.width + chunk
 
     def given(self, source: int, chunk: int) -> Place:
-        """What a rank starts with: of an allgather or a broadcast, the source only."""
+        """Where a rank has it at the start; if the collective only gathers, that is the source alone."""
         at = self._in_whole(source, chunk)
-        if self.collective == "allgather":
+        if self.starts_with_shard:
             return Place("o", at) if self.inplace else Place("i", chunk)
-        return Place("o" if self.inplace and self.collective != "reduce-scatter" else "i", at)
+        return Place("o" if self.inplace and not self.ends_with_shard else "i", at)
 
     def gathered(self, source: int, chunk: int) -> Place:
         return Place("o", self._in_whole(source, chunk))
 
     def reserve_sum(self, rank: int, source: int, chunk: int) -> None:
-        """Give the sum a rank will send a place in scratch, unless it has one in the output."""
-        if self.collective in ("reduce-scatter", "reduce"):  # a caller of reduce has an output at the root only
+        """Give a partial sum a place in scratch, unless the output will have all sums."""
+        if not self.gathers:  # a caller of reduce has an output at the root only
             self.sums[rank, source * self.width + chunk] = Place("s", self.scratch[rank])
             self.scratch[rank] += 1
 
     def summed(self, rank: int, source: int, chunk: int) -> Place:
-        if self.collective == "reduce-scatter" and rank == source:
+        if self.ends_with_shard and rank == source:
             return Place("i", source * self.width + chunk) if self.inplace else Place("o", chunk)
         return self.sums.get((rank, source * self.width + chunk)) or self.gathered(source, chunk)
 
-    def sizes(self) -> tuple[tuple[int, int, int], ...]:
-        return tuple((self.input, self.output, scratch) for scratch in self.scratch)
+    def sizes(self) -> tuple[BufferSizes, ...]:
+        return tuple(BufferSizes(self.input, self.output, scratch) for scratch in self.scratch)
 
 
 def _cells(schedule: Schedule, width: int) -> tuple[list[int], list[int], list[int]]:
@@ -138,8 +136,8 @@ def _cells(schedule: Schedule, width: int) -> tuple[list[int], list[int], list[i
     return row.tolist(), schedule.source[row].tolist(), chunk.tolist()
 
 
-def _single_chunks(schedule: Schedule, layout: _Layout) -> Iterator[Message]:
-    """Yield a message for each chunk that helps, in the order of the schedule."""
+def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterator[Message]:
+    """Yield a message for each chunk that its receiver still needs, in the order of the schedule."""
     topology, width = schedule.topology, layout.width
     rows, sources, chunks = _cells(schedule, width)
     reduces = _reducing(schedule).tolist()
@@ -151,7 +149,7 @@ def _single_chunks(schedule: Schedule, layout: _Layout) -> Iterator[Message]:
         if reduces[r] and (tail[r], v * width + c) in received_sum:
             layout.reserve_sum(tail[r], v, c)
     gathered = np.zeros_like(has)
-    for r, v, c in zip(rows, sources, chunks, strict=True):
+    for r, v, c in meter.through(zip(rows, sources, chunks, strict=True), len(rows)):
         u, w, at = tail[r], head[r], v * width + c
         if reduces[r]:
             src = layout.summed(u, v, c) if has[u, at] else layout.given(v, c)
@@ -161,13 +159,13 @@ def _single_chunks(schedule: Schedule, layout: _Layout) -> Iterator[Message]:
             yield Message(step[r], link[r], 0, 1, src, dst, base)
         elif w != v and not gathered[w, at]:
             gathered[w, at] = True
-            own = layout.summed(v, v, c) if schedule.collective == "allreduce" else layout.given(v, c)
+            own = layout.summed(v, v, c) if layout.reduces else layout.given(v, c)
             src = own if u == v else layout.gathered(v, c)
             yield Message(step[r], link[r], 0, 1, src, layout.gathered(v, c))
 
 
 def _follows(first: Message, count: int, message: Message) -> bool:
-    """Whether a message's chunks come right after the ``count`` from another's start on, in every buffer."""
+    """Whether a message continues one that grew to ``count`` chunks: its chunks come right after, in every buffer."""
     if (first.step, first.link) != (message.step, message.link) or message.src != first.src.after(count):
         return False
     if message.dst != first.dst.after(count) or (first.base is None) != (message.base is None):
@@ -220,9 +218,10 @@ def _parallel(schedule: Schedule) -> list[int]:
 
 
 def _on_channels(messages: Iterator[Message], schedule: Schedule, options: Options) -> Iterator[Message]:
-    """Cut messages into pieces and put each on the least used of its link's channels; parallel links share none.
+    """Cut messages into pieces and put each on the least used channel of its link; parallel links share no channel.
 
-    Pieces that stay take the one they came on, if it is as little used; a rank's own begin by its number.
+    With ``stay`` a piece takes the channel it came on if no other is used less; a rank's own data starts on a channel
+    that depends on its number.
     """
     parallel, width = _parallel(schedule), options.channels * options.instances
     tail, head = schedule.topology.tail.tolist(), schedule.topology.head.tolist()
@@ -245,7 +244,7 @@ def _on_channels(messages: Iterator[Message], schedule: Schedule, options: Optio
 
 
 def _with_slots(messages: Iterator[Message], schedule: Schedule, layout: _Layout) -> Iterator[Message]:
-    """Give what is added to a sum a place in scratch to arrive at."""
+    """Give messages that are added to a sum a place in scratch where they arrive."""
     head = schedule.topology.head.tolist()
     for message in messages:
         if message.base is None or message.base != message.dst:
@@ -257,27 +256,25 @@ def _with_slots(messages: Iterator[Message], schedule: Schedule, layout: _Layout
 
 
 def _copies(schedule: Schedule, layout: _Layout, limit: int | None) -> Iterator[Copy]:
-    """Copy what needs no link from the input to the output: a rank's own shard; everything if it is alone."""
+    """Copy from the input to the output what crosses no link: a rank's own shard, or everything if it is alone."""
     n, width = schedule.topology.num_nodes, layout.width
-    gathers = schedule.collective in ("allgather", "broadcast")
-    if layout.inplace or (n > 1 and not gathers):
+    if layout.inplace or (n > 1 and layout.collective.reduces):
         return
-    for rank in range(n) if schedule.collective == "allgather" or n == 1 else [layout.root]:
+    for rank in range(n) if not layout.collective.has_root or n == 1 else [layout.root]:
         src, dst = layout.given(rank, 0), layout.summed(rank, rank, 0)
         for start, count in _split(Message(0, -1, 0, width, src, dst), limit):
             yield Copy(rank, src.after(start), dst.after(start), count)
 
 
-def make_plan(schedule: Schedule, options: Options) -> Plan:
-    """Return the plan of a schedule, which must be valid (``linkstep.correctness``)."""
+def place(schedule: Schedule, options: Options, meter: Meter = SILENT) -> Placement:
+    """Return the placement of a schedule, which must be valid (``linkstep.correctness``)."""
     layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
-    messages = _on_channels(_merged(_single_chunks(schedule, layout)), schedule, options)
+    messages = _on_channels(_merged(_single_chunks(schedule, layout, meter)), schedule, options)
     if options.gather:
-        messages = gathered(
-            messages, schedule.topology, layout.scratch, options.gather, options.gather_fewest, options.max_count
-        )
+        limit = options.max_count
+        messages = gathered(messages, schedule.topology, layout.scratch, options.gather, options.gather_fewest, limit)
     if options.slots:
         messages = _with_slots(messages, schedule, layout)
     done = tuple(messages)
     copies = tuple(_copies(schedule, layout, options.max_count))
-    return Plan(schedule, options.inplace, layout.root, layout.width, layout.sizes(), done, copies)
+    return Placement(schedule, options.inplace, layout.root, layout.width, layout.sizes(), done, copies)

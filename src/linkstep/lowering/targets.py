@@ -1,54 +1,159 @@
-"""The runtimes by name: what each can do and how much fits, as its own parser and interpreter have it."""
+"""The runtimes by name: what each can do and how much it takes, as its own parser and interpreter have it.
+
+One row of ``TARGETS`` for each; how a schedule is held against the limits is in ``linkstep.lowering.limits``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import COLLECTIVES
-from linkstep.lowering.values import Program
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Target:
-    """A runtime: its words for collectives and its limits (None: no such limit)."""
+    """A runtime: its file format, its words for collectives and its limits (None: it has no such limit)."""
 
     name: str
-    collectives: dict[str, str]
-    splits: bool = False
-    """Whether receiving, reducing and sending on must be instructions of their own."""
-    max_count: int | None = None
-    max_steps: int | None = None
-    """Instructions a threadblock."""
-    max_blocks: int | None = None
-    """Threadblocks a rank."""
-    max_channels: int | None = None
+    note: str
+    """What it is, in one line."""
+    writer: str
+    """The row of ``linkstep.lowering.writers.WRITERS`` that prints its files."""
+    suffix: str
+    """How the names of its files end."""
+    collectives: Mapping[Collective, str]
+    """Its word for each collective it knows."""
     protocols: tuple[str, ...] = ("Simple",)
+    environment: str = ""
+    """The variables that make it read ``{file}``, or every file of ``{folder}``."""
+    splits: bool = False
+    """Whether receiving, reducing and forwarding must be instructions of their own."""
     gathers: bool = True
     """Whether scattered pieces can be gathered in scratch; not where one operation sends several anyway."""
     gather_bytes: int = 0
     """Pieces up to this many bytes are gathered, where a message costs more than two copies of them."""
+    scratch_at_start: bool = False
+    """Whether scratch for the largest data of the window is allocated at start-up, not by the call."""
+    excludes_largest: bool = False
+    """Whether a file is used only for *less* than its maxBytes."""
+    max_ranks: int | None = None
+    max_chunks: int | None = None
+    """Chunks of a buffer."""
+    max_count: int | None = None
+    """Chunks that one instruction moves."""
+    max_steps: int | None = None
+    """Instructions (operations) of a threadblock."""
+    max_blocks: int | None = None
+    """Threadblocks of a rank."""
+    max_channels: int = 1024
+    """Channels between two ranks; in MSCCL++ those of a rank to all its peers together.
+
+    The default is our own, so that a mistyped number is not hours of work.
+    """
+    max_peers: int | None = None
+    """Ranks that one rank sends to, and ranks that it receives from."""
+    max_elements: int | None = None
+    """XML elements that a rank reads."""
+    max_dependency: int | None = None
+    """The largest number of a threadblock that is waited for."""
+
+    @property
+    def reads_folder(self) -> bool:
+        """Whether it parses every file of a directory: ours must then be alone there."""
+        return "{folder}" in self.environment
 
 
-_XML = {c: c for c in ("allgather", "allreduce", "broadcast", "reduce")}
-_PLUS = {c: c for c in ("allgather", "allreduce", "broadcast")} | {"reduce-scatter": "reducescatter"}
+def _spelled(reduce_scatter: str, *, reduce: bool = True) -> dict[Collective, str]:
+    """Return the words of a GPU runtime: they differ in one, and not all of them reduce to a root."""
+    words = {c: c.value for c in COLLECTIVES if reduce or c is not Collective.REDUCE}
+    return words | {Collective.REDUCE_SCATTER: reduce_scatter}
+
+
 _PROTOCOLS = ("Simple", "LL", "LL128")
-MAX_CHUNKS = 32767  # offsets are int16
-MAX_NODES_XML = 4095
-MAX_RANKS_XML = 1024
-MAX_PEERS = 32
-MAX_DEPENDENCY = 127
 
 TARGETS: dict[str, Target] = {
-    t.name: t
-    for t in (
-        # All threadblocks must be resident at once: 108 is what the smallest GPU in use has.
-        Target("msccl", _XML | {"reduce-scatter": "reduce_scatter"}, False, 71, 256, 108, 32, _PROTOCOLS),
-        Target("msccl-azure", _XML | {"reduce-scatter": "reducescatter"}, False, 71, 64, 1024, 32, _PROTOCOLS),
-        Target("rccl", _XML | {"reduce-scatter": "reducescatter"}, True, 71, 64, 64, 128, _PROTOCOLS),
-        Target("mscclpp", _PLUS, True, None, 64, gathers=False),
-        Target("cpu", {c: c for c in COLLECTIVES}, True, gather_bytes=512),
+    target.name: target
+    for target in (
+        Target(
+            name="mscclpp",
+            note="microsoft/mscclpp, the maintained successor of MSCCL",
+            writer="mscclpp",
+            suffix=".json",
+            collectives=_spelled("reducescatter", reduce=False),
+            splits=True,
+            gathers=False,
+            max_steps=64,
+            max_channels=2**10,  # bits of their numbers in fifo_device.hpp
+        ),
+        Target(
+            name="msccl",
+            note="microsoft/msccl, the first runtime of such files",
+            writer="msccl",
+            suffix=".xml",
+            collectives=_spelled("reduce_scatter"),
+            protocols=_PROTOCOLS,
+            environment="MSCCL_XML_FILES={file} NCCL_ALGO=MSCCL,RING,TREE",
+            scratch_at_start=True,
+            excludes_largest=True,
+            max_ranks=1024,
+            max_chunks=2**15 - 1,  # offsets are int16
+            max_count=71,
+            max_steps=256,
+            max_blocks=108,  # all must be resident at once, and the smallest GPU in use has 108 multiprocessors
+            max_channels=32,
+            max_peers=32,
+            max_elements=4095,
+            max_dependency=127,
+        ),
+        Target(
+            name="msccl-azure",
+            note="Azure/msccl-executor-nccl, Azure's executor of such files",
+            writer="msccl",
+            suffix=".xml",
+            collectives=_spelled("reducescatter"),
+            protocols=_PROTOCOLS,
+            environment="MSCCL_ALGO_DIR={folder}",
+            max_ranks=1024,
+            max_chunks=2**15 - 1,
+            max_count=71,
+            max_steps=64,
+            max_blocks=1024,
+            max_channels=32,
+            max_peers=32,
+            max_elements=4095,
+            max_dependency=127,
+        ),
+        Target(
+            name="rccl",
+            note="older releases of RCCL: MSCCL was removed from it in 2026, and newer ones ignore such files",
+            writer="msccl",
+            suffix=".xml",
+            collectives=_spelled("reducescatter"),
+            protocols=_PROTOCOLS,
+            environment="MSCCL_ALGO_DIR={folder} RCCL_MSCCL_FORCE_ENABLE=1",
+            splits=True,
+            max_ranks=1024,
+            max_chunks=2**15 - 1,
+            max_count=71,
+            max_steps=64,
+            max_blocks=64,
+            max_channels=128,
+            max_peers=32,
+            max_elements=4095,
+            max_dependency=127,
+        ),
+        Target(
+            name="cpu",
+            note="CPU clusters, by an interpreter of docs/cpu-xml.md",
+            writer="cpu",
+            suffix=".xml",
+            collectives={c: c.value for c in COLLECTIVES},
+            splits=True,
+            gather_bytes=512,
+        ),
     )
 }
 
@@ -58,52 +163,3 @@ def target_named(name: str) -> Target:
     if name not in TARGETS:
         raise LinkstepError(f"the target must be one of {', '.join(TARGETS)}, not {name!r}")
     return TARGETS[name]
-
-
-def check_asked(target: Target, collective: str, proto: str) -> None:
-    """Raise unless the runtime knows the collective and the protocol."""
-    if collective not in target.collectives:
-        able = [t.name for t in TARGETS.values() if collective in t.collectives]
-        raise LinkstepError(f"{target.name} has no {collective}: lower it to {' or '.join(able)}")
-    if proto not in target.protocols:
-        raise LinkstepError(f"{target.name} has no protocol {proto}, only {', '.join(target.protocols)}")
-
-
-@dataclass(frozen=True)
-class Excess:
-    """A limit that a program breaks; ``more_channels`` tells whether that could help."""
-
-    what: str
-    limit: int
-    found: int
-    more_channels: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.found}, {self.found - self.limit} over the limit of {self.limit}"
-
-
-def excesses(program: Program, target: Target) -> Iterator[Excess]:
-    """Yield the limits of an XML dialect that a program breaks, those first that more channels cannot mend."""
-    plan = program.plan
-    n = plan.num_ranks
-    steps = max((len(tb.instructions) for blocks in program.ranks for tb in blocks), default=0)
-    blocks = max(len(blocks) for blocks in program.ranks)
-    nodes = max(1 + n + len(b) + sum(len(tb.instructions) for tb in b) for b in program.ranks)
-    peers = max((len({tb.send for tb in b if tb.send >= 0}) for b in program.ranks), default=0)
-    asked = max(
-        (i.depends[0] for b in program.ranks for tb in b for i in tb.instructions if i.depends is not None), default=0
-    )
-    fixed = [
-        ("ranks", MAX_RANKS_XML, n),
-        ("chunks in a buffer", MAX_CHUNKS, max(max(plan.num_chunks, *sizes) for sizes in program.sizes)),
-        ("XML elements a rank reads", MAX_NODES_XML, nodes),
-        ("threadblocks a rank", target.max_blocks, blocks),
-        ("channels", target.max_channels, plan.num_channels),
-        ("peers of a rank", MAX_PEERS, peers),
-        ("the largest threadblock waited for", MAX_DEPENDENCY, asked),
-    ]
-    for what, limit, found in fixed:
-        if limit is not None and found > limit:
-            yield Excess(what, limit, found)
-    if target.max_steps is not None and steps > target.max_steps:
-        yield Excess("steps a threadblock", target.max_steps, steps, True)

@@ -1,7 +1,8 @@
-"""What lowering makes: buffers, messages, and per-rank instruction lists. Values only; the passes are elsewhere.
+"""What lowering makes: buffers, messages and the instructions of each rank. Values only; the passes are elsewhere.
 
-A ``Plan`` is a schedule whose chunks have places in buffers: runtimes that move data by themselves (CPU, MSCCL++) are
-printed from it. A ``Program`` has threadblocks and dependencies as MSCCL's interpreters want them.
+A ``Placement`` is a schedule whose chunks have places in buffers: the writers for CPU clusters and for MSCCL++ start
+from it. A ``BlockProgram`` adds threadblocks and dependencies, which MSCCL's interpreters need. Neither is the
+``Program`` of ``linkstep.programs``, which is read back from a finished file.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 
 
@@ -20,19 +22,19 @@ class Place(NamedTuple):
     offset: int
 
     def after(self, count: int) -> Place:
-        """Return the place ``count`` chunks on."""
+        """Return the place ``count`` chunks later."""
         return Place(self.buffer, self.offset + count)
 
 
 def spread(place: Place, count: int) -> list[Place]:
-    """Return the places of ``count`` chunks from one on."""
+    """Return the places of ``count`` neighbouring chunks, of which ``place`` is the first."""
     buffer, offset = place
     return [Place(buffer, x) for x in range(offset, offset + count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """``cpy``: dst = src, or ``re``: dst = dst + src, ``count`` chunks on one rank."""
+    """Local work on ``count`` chunks of one rank: ``cpy`` sets dst = src, ``re`` sets dst = dst + src."""
 
     type: str
     src: Place
@@ -42,10 +44,11 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """``count`` chunks over a link at a step: from ``src`` on the tail to ``dst`` on the head.
+    """``count`` chunks that cross a link at a step: from ``src`` on the tail to ``dst`` on the head.
 
-    In a reduction the head stores ``base`` + what it received, ``base`` being its input or its sum so far; where these
-    are not one instruction it may first receive to ``slot``. ``base`` is None where it only stores.
+    In a reduction the head stores ``base`` + what it received, where ``base`` is its input or its sum so far. If
+    receiving and adding are two instructions, the data may first arrive in ``slot``. Without a reduction ``base`` is
+    None.
     """
 
     step: int
@@ -57,9 +60,9 @@ class Message:
     base: Place | None = None
     slot: Place | None = None
     packs: tuple[Move, ...] = ()
-    """What the tail does before it sends, to gather scattered chunks."""
+    """What the tail does before it sends: gather scattered chunks."""
     unpacks: tuple[Move, ...] = ()
-    """What the head does with what it received, to scatter them again."""
+    """What the head does with what it received: scatter the chunks again."""
 
     @property
     def landing(self) -> Place:
@@ -78,20 +81,20 @@ class Message:
 
     @property
     def adds_to(self) -> list[Place]:
-        """The chunks that it needs on the head: what it is added to."""
+        """The chunks that it needs on the head: those it is added to."""
         if self.unpacks:
             return [p for move in self.unpacks if move.type == "re" for p in spread(move.dst, move.count)]
         return [] if self.base is None else spread(self.base, self.count)
 
     @property
     def writes(self) -> list[Place]:
-        """The chunks that the head has from it in the end."""
+        """The chunks that it leaves on the head in the end."""
         return [p for move in self.unpacks for p in spread(move.dst, move.count)] or spread(self.dst, self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """``count`` chunks from one place to another on the same rank."""
+    """``count`` chunks that a rank copies from its input to its output."""
 
     rank: int
     src: Place
@@ -99,18 +102,26 @@ class Copy:
     count: int
 
 
+class BufferSizes(NamedTuple):
+    """Chunks of a rank's three buffers."""
+
+    input: int
+    output: int
+    scratch: int
+
+
 @dataclass(frozen=True)
-class Plan:
-    """Messages in an order that runs one after another: by step, then by link."""
+class Placement:
+    """A schedule as messages between places; in their order (by step, then by link) they can run one by one."""
 
     schedule: Schedule
     inplace: bool
     root: int
     """The root of a broadcast or a reduce, else -1."""
     shard_chunks: int
-    """P, chunks a shard."""
-    sizes: tuple[tuple[int, int, int], ...]
-    """Chunks of input, output and scratch for each rank."""
+    """P, the chunks of a shard."""
+    sizes: tuple[BufferSizes, ...]
+    """For each rank."""
     messages: tuple[Message, ...]
     copies: tuple[Copy, ...]
 
@@ -120,9 +131,14 @@ class Plan:
         return self.schedule.topology.num_nodes
 
     @property
+    def collective(self) -> Collective:
+        """What the schedule does."""
+        return self.schedule.collective
+
+    @property
     def num_chunks(self) -> int:
         """How many chunks the data M is."""
-        return self.shard_chunks * (1 if self.root >= 0 else self.num_ranks)
+        return self.shard_chunks * self.collective.num_shards(self.num_ranks)
 
     @property
     def num_channels(self) -> int:
@@ -134,8 +150,9 @@ class Plan:
 class Instruction:
     """One step of a threadblock; ``depends`` is a (threadblock, position) to wait for.
 
-    Its type is a word of MSCCL: s send, r receive, rrc receive and add, rcs, rrs and rrcs the same and send on (rrs
-    without storing it), cpy, re add, nop.
+    ``type`` is one of MSCCL's words: s (send), r (receive), rrc (receive and add), cpy (copy), re (add), nop, and those
+    that also forward what they received: rcs, rrcs, and rrs, which does not store it. The ``dst`` of an s is where the
+    data arrives on the peer, and the ``src`` of an r or rcs where it came from on the peer: runtimes ignore both.
     """
 
     type: str
@@ -145,7 +162,7 @@ class Instruction:
     depends: tuple[int, int] | None = None
     has_dependent: bool = False
     step: int = 0
-    """The schedule's step it belongs to; 0 for local work."""
+    """The step of the schedule that it belongs to; 0 for local work."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +176,17 @@ class Threadblock:
 
 
 @dataclass(frozen=True)
-class Program:
-    """Threadblocks for each rank; a threadblock's id is its position."""
+class BlockProgram:
+    """A placement as threadblocks of each rank; a threadblock's id is its position."""
 
-    plan: Plan
+    placement: Placement
     ranks: tuple[tuple[Threadblock, ...], ...]
-    sizes: tuple[tuple[int, int, int], ...]
-    """Chunks of input, output and scratch for each rank: no scratch for what is sent on without storing it."""
+    sizes: tuple[BufferSizes, ...]
+    """For each rank; less scratch than in the placement where data is forwarded without storing it."""
 
     @property
     def num_fused(self) -> int:
-        """Instructions that receive and send on."""
+        """Instructions that receive and forward."""
         return sum(i.type in ("rcs", "rrs", "rrcs") for i in self.instructions())
 
     def instructions(self) -> Iterator[Instruction]:

@@ -1,278 +1,312 @@
-"""Pictures of topologies, as ``.svg`` or ``.png``. Needs matplotlib: ``pip install 'linkstep[plot]'``.
+"""Pictures of topologies: every node, and every cable between them.
 
-Up to 64 nodes every node has its number: a plain line is a pair of links both ways, an arrow a link one way
-in the colour of the node it leaves. Beyond that nodes are dots and links thin lines. The same topology always
-gives the same bytes (with the same matplotlib).
+Up to 64 nodes each has its number or its host's name: a plain line is a pair of links both ways, an arrow a link one
+way in the colour of the node it leaves. Beyond that nodes are dots and cables thin lines. Where nodes stand is
+``linkstep.pictures.layout``'s to say; what a schedule does on a topology is drawn by ``broadcast`` and ``timeline``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import igraph
 import numpy as np
-from numpy.typing import NDArray
 
-from linkstep.core.errors import FileError, LinkstepError, TopologyError
-from linkstep.core.topology import Topology, distances_from
-from linkstep.files import AnyPath, to_path, write_atomically
+from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.topology import Topology
+from linkstep.files import AnyPath
+from linkstep.pictures.layout import Layout, Points, cables, in_columns, lay_out
+from linkstep.pictures.strokes import POINTS, Placer, Stroke, along, draw_stroke, strokes, text_size
+from linkstep.pictures.style import (
+    BLUE,
+    INK,
+    LINE,
+    ORANGE,
+    PALETTE,
+    PURPLE,
+    SKY,
+    SOFT,
+    VERMILLION,
+    Fill,
+    check_drawable,
+    check_matplotlib,
+    node_names,
+    save_picture,
+    shortened,
+    svg_text,
+)
 
 MAX_NODES = 5000
+NUMBERED = 64
+"""The most nodes that get a number or a name."""
 
-Points = NDArray[np.float64]
-
-_NUMBERED = 64  # most nodes that get a number
-_RING = 24  # most nodes that always stand on a circle
-_SPRUNG = 2500  # most nodes for which springs settle in seconds
-_PLAIN = "#8a94a6"
-_LIT = "#d7263d"
-_STYLE: Any = {
-    "svg.hashsalt": "linkstep",
-    "svg.fonttype": "none",  # node numbers stay text
-    "font.family": "DejaVu Sans",
-    "text.parse_math": False,  # a $ in a name is a $
-    "text.usetex": False,
-    "savefig.bbox": None,
-    "savefig.transparent": False,
-}
+_TITLE, _LEGEND, _EDGE = 0.8, 0.45, 0.3
+"""Inches above for the title, below for the legend, and on every side."""
+_BULGE = 0.3
+"""How far a cable that goes round a grid passes from the row or column it belongs to, in steps of the grid."""
+INSIDE = 3
+"""Names up to this many characters are written on the node, longer ones beside it."""
+LONGEST = 18
+"""Longer names are shortened to this many characters."""
+_NAME = 8.0
+_ROUND: Any = {"lw": 1.0, "linestyle": (0, (4, 1.5))}
+"""How a link looks that goes round a grid, so that the grid itself stands out."""
+_LIGHT = (ORANGE, SKY, PURPLE)
+"""Colours on which white text is hard to read."""
 _MIDDLE: Any = {"ha": "center", "va": "center"}
 
 
-def _circle(num_nodes: int) -> Points:
-    """Place nodes clockwise on the unit circle, node 0 at the top."""
-    angle = np.pi / 2 - 2 * np.pi * np.arange(num_nodes) / num_nodes
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1) * (num_nodes > 1)
-
-
-def _mean_length(topology: Topology, place: Points) -> float:
-    if not topology.num_links:
-        return 0.0
-    return float(np.linalg.norm(place[topology.tail] - place[topology.head], axis=1).mean())
-
-
-def _walk_order(topology: Topology) -> list[int]:
-    """Return the nodes along a depth-first walk, the least unvisited neighbour first."""
-    order: list[int] = []
-    seen = [False] * topology.num_nodes
-    for root in range(topology.num_nodes):
-        stack = [root]
-        while stack:
-            u = stack.pop()
-            if not seen[u]:
-                seen[u] = True
-                order.append(u)
-                near = topology.head[topology.out_ptr[u] : topology.out_ptr[u + 1]]
-                stack += near[::-1].tolist()
-    return order
-
-
-def _springs(topology: Topology) -> Points:
-    """Place nodes so that distances drawn follow those in the graph (Kamada-Kawai), from a circle on."""
-    edges = list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
-    graph = igraph.Graph(n=topology.num_nodes, edges=edges).simplify()
-    start = (_circle(topology.num_nodes) * topology.num_nodes**0.5 / 2).tolist()  # of the size it settles to
-    place = np.array(graph.layout_kamada_kawai(seed=start, maxiter=20 * topology.num_nodes).coords, np.float64)
-    place -= place.mean(axis=0)
-    place /= np.linalg.norm(place, axis=1).max()
-    # Turn node 0 to the top and the numbers clockwise, as on a circle.
-    x, y = place[0] / max(float(np.hypot(*place[0])), 1e-9)
-    place = place @ np.array([[y, x], [-x, y]])
-    after = np.roll(place, -1, axis=0)
-    clockwise = (place[:, 0] * after[:, 1] - place[:, 1] * after[:, 0]).sum() < 0
-    return np.asarray(place * (1 if clockwise else -1, 1))
-
-
-def layout(topology: Topology) -> Points:
-    """Return a place in the unit disc for every node.
-
-    A circle, in the order of the numbers; small bidirectional graphs along a walk where that is much shorter.
-    Only graphs of which a circle shows nothing, because most links join neighbours on it (tori, large
-    circulants), are laid out by springs. Not by eigenvectors: on symmetric graphs many nodes share one spot.
-    """
-    n = topology.num_nodes
-    circle = _circle(n)
-    if n <= _RING and not topology.is_bidirectional:
-        return circle
-    if n <= _RING:
-        walked = np.empty_like(circle)
-        walked[_walk_order(topology)] = circle
-        shorter = _mean_length(topology, walked) < 0.85 * _mean_length(topology, circle)
-        return walked if shorter else circle
-    ring = 2 * np.sin(np.pi / n)  # if all links are that short, a circle is what springs would give
-    if n <= _SPRUNG and 1.01 * ring < _mean_length(topology, circle) < 0.7:
-        return _springs(topology)
-    return circle
-
-
-def _by_distance(topology: Topology, root: int) -> Points:
-    """Place nodes in columns by their distance from the root, each near the nodes its shortest paths come through."""
-    dist = distances_from(topology, root)
-    columns = [np.flatnonzero(dist == t) for t in range(int(dist.max()) + 1)]
-    place = np.zeros((topology.num_nodes, 2))
-    for t, column in enumerate(columns):
-        height = np.zeros(column.size)
-        for i, u in enumerate(column.tolist() if t else ()):
-            tails = topology.tail[topology.in_link[topology.in_ptr[u] : topology.in_ptr[u + 1]]]
-            height[i] = -place[tails[dist[tails] == t - 1], 1].mean()
-        column = column[np.lexsort((column, height.round(9)))]
-        place[column, 0] = -1 + 2 * t / max(1, len(columns) - 1)
-        place[column, 1] = np.linspace(0.8, -0.8, column.size) if column.size > 1 else 0.0
-    return place
-
-
 @dataclass(frozen=True)
-class _Line:
-    """One stroke of the picture from node u to node w; ``link`` is -1 for a pair of links both ways.
+class _Sheet:
+    """A picture's measures: the places, in inches, the size of a node in points, and what is written at nodes."""
 
-    ``bend`` is how far it leans to the right of its way, None where it may lean either way.
+    topology: Topology
+    layout: Layout
+    place: Points
+    node_size: float
+    names: Sequence[str]
+    named_outside: bool
+    side: Points
+    """Inches kept free on each side of the places: for names, loops and lines that go round."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        width, height = np.ptp(self.place, axis=0) + 2 * self.side
+        return max(float(width), 4.6), max(float(height), 1.0) + _TITLE + _LEGEND
+
+
+def node_points(num_nodes: int) -> float:
+    """Return how large a numbered node is drawn, in points."""
+    return 24.0 if num_nodes <= 16 else 20.0 if num_nodes <= 32 else 17.0
+
+
+def _sheet(topology: Topology, root: int | None) -> _Sheet:
+    n, size = topology.num_nodes, node_points(topology.num_nodes)
+    layout = lay_out(topology) if root is None else Layout(_columns(topology, root))
+    place = layout.place
+    names = [shortened(name, LONGEST) for name in node_names(topology)] if n <= NUMBERED else []
+    outside = max(map(len, names), default=0) > INSIDE
+    widest = max((text_size(name, _NAME)[0] for name in names), default=0.0) if outside else 0.0
+    if n > NUMBERED:
+        scale = 4.0
+    else:
+        gaps = np.linalg.norm(place[:, None] - place, axis=2) + 9 * np.eye(n)
+        apart = 2.6 * size if layout.dims else 1.5 * size
+        scale = float(np.clip(apart / POINTS / gaps.min(), 2.3, 5.0))
+        if outside and not layout.ring:
+            scale = float(np.clip(1.1 * widest / POINTS / gaps.min(), scale, 8.0))
+    around = 0.45 if topology.num_self_loops and n <= NUMBERED else 0.0
+    if layout.dims:
+        around += _BULGE * float(np.abs(place[0] - place[1]).max()) * scale
+    side = np.full(2, _EDGE + around + (widest / POINTS if layout.ring or root is not None else widest / POINTS / 2))
+    return _Sheet(topology, layout, place * scale, size, names, outside, side)
+
+
+def _columns(topology: Topology, root: int) -> Points:
+    place, _ = in_columns(topology, root)
+    return place * 2 / max(float(np.ptp(place, axis=0).max()), 1.0)
+
+
+def _bend(stroke: Stroke, a: Points, b: Points, dims: tuple[int, ...]) -> float:
+    """Return matplotlib's arc3 curvature for a stroke.
+
+    On a grid, a link that goes round passes beside the nodes between its ends, above a row or left of a column. On a
+    ring, a lone arrow leans to the middle, off the nodes on the rim.
     """
-
-    u: int
-    w: int
-    link: int
-    bend: float | None = 0.0
-
-
-def _lines(topology: Topology, apart: frozenset[int]) -> list[_Line]:
-    """Pair up links both ways, keep the rest one-way, and bend those that would lie on each other.
-
-    Links in ``apart`` are never paired.
-    """
-    by_pair: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    for e, (u, w) in enumerate(zip(topology.tail.tolist(), topology.head.tolist(), strict=True)):
-        there, back = by_pair.setdefault((min(u, w), max(u, w)), ([], []))
-        (there if u <= w else back).append(e)
-    lines = []
-    for (u, w), (there, back) in by_pair.items():
-        if u == w:
-            lines += [_Line(u, u, e) for e in there]
-            continue
-        free = min(len([e for e in there if e not in apart]), len([e for e in back if e not in apart]))
-        one_way = [(u, w, e) for e in sorted(there, key=lambda e: e not in apart)[: len(there) - free]]
-        one_way += [(w, u, e) for e in sorted(back, key=lambda e: e not in apart)[: len(back) - free]]
-        strokes = [(u, w, -1)] * free + one_way
-        if len(strokes) == 1:
-            lines.append(_Line(*strokes[0], bend=0.0 if free else None))
-            continue
-        for i, (a, b, e) in enumerate(strokes):
-            bend = i - (len(strokes) - 1) / 2
-            lines.append(_Line(a, b, e, bend if a == u else -bend))
-    return lines
-
-
-def _hues(num_nodes: int) -> NDArray[np.float64]:
-    """Return a colour for each node, all about equally dark, going round once."""
-    from matplotlib.colors import hsv_to_rgb
-
-    hsv = np.full((num_nodes, 3), (0.58, 0.75, 0.72))  # blue first
-    hsv[:, 0] = (hsv[:, 0] + np.arange(num_nodes) / num_nodes) % 1
-    return np.asarray(hsv_to_rgb(hsv))
-
-
-def _draw_small(axes: Any, topology: Topology, place: Points, labels: Mapping[int, str]) -> None:
-    """Draw every node with its number and every link by itself."""
-    from matplotlib.patches import Circle, FancyArrowPatch
-
-    n = topology.num_nodes
-    size = 24.0 if n <= 16 else 20.0 if n <= 32 else 17.0  # of a node, in points
-    hues = _hues(n)
-    loops = dict.fromkeys(range(n), 0)
-    for line in _lines(topology, frozenset(labels)):
-        lit = line.link in labels
-        color = _LIT if lit else _PLAIN if line.link < 0 else hues[line.u]
-        width = 2.2 if lit else 1.3
-        a, b = place[line.u], place[line.w]
-        if line.u == line.w:
-            loops[line.u] += 1
-            radius = size / 24 * (0.05 + 0.035 * loops[line.u])
-            away = a / np.hypot(*a) if np.hypot(*a) > 1e-6 else np.array([0.0, 1.0])
-            middle = a + away * (radius + 0.03)
-            axes.add_patch(Circle(tuple(middle), radius, fill=False, color=color, lw=width, zorder=1))
-            spot = middle + away * radius
-        else:
-            rad = _rad(line, a, b) * (1.4 if lit else 1.0)
-            arrow = line.link >= 0
-            stroke = FancyArrowPatch(
-                tuple(a), tuple(b), arrowstyle="-|>" if arrow else "-", connectionstyle=f"arc3,rad={rad:.6f}",
-                shrinkA=size / 2, shrinkB=size / 2 + arrow, mutation_scale=11 if n <= 32 else 8,
-                color=color, lw=width, zorder=2 if lit else 1, joinstyle="miter",
-            )  # fmt: skip
-            axes.add_patch(stroke)
-            spot = _along(a, b, rad, 0.4)  # not halfway: that is where the link back has its label
-        if lit:
-            _label(axes, spot, labels[line.link])
-    axes.scatter(*place.T, s=size**2, c=hues, zorder=3, linewidths=1.2, edgecolors="white")
-    for node in range(n):
-        number = {"color": "white", "fontsize": 0.45 * size, "ha": "center", "va": "center_baseline"}
-        axes.text(*place[node], str(node), zorder=4, **number)
-
-
-def _rad(line: _Line, a: Points, b: Points) -> float:
-    """Return matplotlib's arc3 curvature; a lone arrow leans to the middle, off the nodes on the rim."""
+    length = max(float(np.hypot(*(b - a))), 1e-9)
+    if dims:
+        rad = 0.16 * (stroke.bend or 0.0)
+        skipped = _skipped(stroke, dims)
+        (dx, dy), flat = b - a, abs(b - a)[0] > abs(b - a)[1]
+        turn = -1 if (dx > 0 if flat else dy > 0) else 1
+        return rad + turn * 2 * _BULGE / skipped if skipped > 1 else rad
     (dx, dy), (mx, my) = b - a, a + b
-    bend = line.bend if line.bend is not None else 0.8 if dx * my >= dy * mx else -0.8
-    return 0.16 * bend * min(1.0, 0.9 / max(float(np.hypot(dx, dy)), 1e-9))
+    bend = stroke.bend if stroke.bend is not None else 0.8 if dx * my >= dy * mx else -0.8
+    return 0.16 * bend * min(1.0, 2.5 / length)
 
 
-def _along(a: Points, b: Points, rad: float, part: float) -> Points:
-    """Return the point of matplotlib's arc3 curve from a to b at ``part`` of the way."""
-    dx, dy = b - a
-    control = (a + b) / 2 + rad * np.array([dy, -dx])
-    return (1 - part) ** 2 * a + 2 * part * (1 - part) * control + part**2 * b
+def _inward(a: Points, b: Points) -> float:
+    """Return the curvature by which a short chord of a large ring leaves the rim, on which it would not be seen."""
+    radius, length = float(np.hypot(*a)), float(np.hypot(*(b - a)))
+    return float(np.sign(a[1] * b[0] - a[0] * b[1])) * 1.4 if length < 0.5 * radius else 0.0
 
 
-def _label(axes: Any, spot: Points, text: str) -> None:
-    box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": _LIT, "linewidth": 0.6}
-    axes.text(*spot, _printable(text), color=_LIT, fontsize=8, zorder=5, bbox=box, **_MIDDLE)
+def _skipped(stroke: Stroke, dims: tuple[int, ...]) -> int:
+    """Return how many grid steps apart the ends of a stroke are drawn."""
+    u, w = np.array(np.unravel_index([stroke.u, stroke.w], dims)).T
+    return int(np.abs(u - w).max())
 
 
-def _draw_large(axes: Any, topology: Topology, place: Points, labels: Mapping[int, str]) -> None:
-    """Draw nodes as dots and links as thin lines, one for both ways and for parallels."""
+def _draw_small(axes: Any, sheet: _Sheet, labels: Mapping[int, str]) -> None:
+    """Draw every node with its number or name and every link by itself."""
+    topology, place, size = sheet.topology, sheet.place, sheet.node_size
+    hues = _hues(topology)
+    loops = [0] * topology.num_nodes
+    placer = Placer()
+    for x, y in place * POINTS:
+        placer.block(x, y, size, size)
+    for stroke in sorted(strokes(topology, frozenset(labels)), key=lambda stroke: stroke.link in labels):
+        lit = stroke.link in labels
+        look: Any = {"color": VERMILLION if lit else LINE if stroke.link < 0 else hues[stroke.u]}
+        look |= {"lw": 2.2 if lit else 1.3, "zorder": 2 if lit else 1}
+        if not lit and sheet.layout.dims and _skipped(stroke, sheet.layout.dims) > 1:
+            look |= _ROUND
+        a, b = place[stroke.u], place[stroke.w]
+        if stroke.u == stroke.w:
+            loops[stroke.u] += 1
+            curve = _draw_loop(axes, a, size, loops[stroke.u], look)
+        else:
+            rad = _bend(stroke, a, b, sheet.layout.dims) * (1.4 if lit else 1.0)
+            draw_stroke(axes, a, b, rad, size=size, arrow=stroke.link >= 0, **look)
+            # Not halfway first: that is where the link back has its label.
+            curve = [along(a, b, rad, part) for part in (0.4, 0.5, 0.6, 0.32, 0.68, 0.25, 0.75)]
+        if lit:
+            _draw_label(axes, placer, curve, labels[stroke.link])
+    axes.scatter(*place.T, s=size**2, c=hues, zorder=3, linewidths=1.2, edgecolors="white")
+    inks = [INK if hue in _LIGHT else "white" for hue in hues]
+    beyond = size + 26 * bool(sheet.layout.ring and topology.num_self_loops)  # names stand beyond loops
+    outside, ring = sheet.named_outside, sheet.layout.ring
+    draw_names(axes, place, sheet.names, beyond if outside else size, None if outside else inks, ring=ring)
+
+
+def _hues(topology: Topology) -> list[str]:
+    """Return a colour for each node: one for all where every link has a partner, else that of the links it sends."""
+    if topology.is_bidirectional:
+        return [BLUE] * topology.num_nodes
+    return [PALETTE[node % len(PALETTE)] for node in range(topology.num_nodes)]
+
+
+def _draw_loop(axes: Any, at: Points, size: float, number: int, look: Any) -> list[Points]:
+    """Draw a link from a node to itself, outwards, and return where it can have its label."""
+    from matplotlib.patches import Circle
+
+    radius = size / 2 / POINTS * (0.55 + 0.4 * number)
+    away = at / np.hypot(*at) if np.hypot(*at) > 1e-6 else np.array([0.0, 1.0])
+    middle = at + away * (radius + 0.35 * size / POINTS)
+    axes.add_patch(Circle(tuple(middle), radius, fill=False, **look))
+    return [middle + away * radius]
+
+
+def draw_names(
+    axes: Any, place: Points, names: Sequence[str], size: float, inks: list[str] | None, *, ring: bool
+) -> None:
+    """Write each node's number or name on it in these colours, or beside it where there are none."""
+    if inks is not None:
+        look: Any = {"zorder": 4, "fontsize": 0.45 * size, "ha": "center", "va": "center_baseline"}
+        for (x, y), name, ink in zip(place.tolist(), names, inks, strict=True):
+            axes.text(x, y, name, color=ink, **look)
+        return
+    away = (0.5 * size + 3) / POINTS
+    back: Any = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+    for at, name in zip(place, names, strict=True):
+        if ring:  # outwards, along the radius, and never upside down
+            angle = float(np.degrees(np.arctan2(at[1], at[0])))
+            left = abs(angle) > 90.0001
+            spot = at * (1 + away / max(float(np.hypot(*at)), 1e-9))
+            look = {"rotation": angle - 180 if left else angle, "rotation_mode": "anchor"}
+            look |= {"ha": "right" if left else "left", "va": "center"}
+        else:
+            spot, look = at - (0, away), {"ha": "center", "va": "top", "bbox": back}
+        axes.text(*spot, name, fontsize=_NAME, zorder=4, color=INK, **look)
+
+
+def _draw_label(axes: Any, placer: Placer, curve: list[Points], text: str) -> None:
+    text = shortened(text, 24)
+    width, height = text_size(text, 8)
+    spots = [tuple((spot * POINTS).tolist()) for spot in curve]
+    x, y = placer.place(spots, width + 8, height + 8)
+    box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": VERMILLION, "linewidth": 0.6}
+    axes.text(x / POINTS, y / POINTS, text, color=INK, fontsize=8, zorder=5, bbox=box, **_MIDDLE)
+
+
+def _draw_large(axes: Any, sheet: _Sheet, labels: Mapping[int, str]) -> None:
+    """Draw nodes as dots and cables as thin lines, one for both ways and for parallels."""
     from matplotlib.collections import LineCollection
 
-    n = topology.num_nodes
-    pairs = np.sort(np.stack([topology.tail, topology.head], axis=1), axis=1)
-    pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
-    hues = _hues(n)
+    topology, place, n = sheet.topology, sheet.place, sheet.topology.num_nodes
+    pairs = cables(topology)
+    parts = np.linspace(0, 1, 13)
+    lines = []
+    for u, w in pairs.tolist():
+        rad = _bend(Stroke(u, w, -1), place[u], place[w], sheet.layout.dims)
+        if sheet.layout.ring:
+            rad = _inward(place[u], place[w])
+        lines.append([along(place[u], place[w], rad, part) for part in parts] if rad else [place[u], place[w]])
     alpha = float(np.clip(1200 / max(len(pairs), 1), 0.22, 0.75))
-    width = 0.9 if len(pairs) <= 3000 else 0.5
-    lines = LineCollection(list(place[pairs]), colors=hues[pairs[:, 0]], linewidths=width, alpha=alpha, zorder=1)
-    lines.set_rasterized(len(pairs) > 20_000)  # an SVG of more lines opens slowly
-    axes.add_collection(lines)
-    axes.scatter(*place.T, s=float(np.clip(4000 / n, 1.5, 30)), c=hues, zorder=3, linewidths=0)
+    look: Any = {"linewidths": 0.9 if len(pairs) <= 3000 else 0.5, "alpha": alpha, "zorder": 1}
+    found = LineCollection(lines, array=pairs[:, 0], cmap="viridis", clim=(0, n - 1), **look)
+    found.set_rasterized(len(pairs) > 20_000)  # an SVG of more lines opens slowly
+    axes.add_collection(found)
+    size = float(np.clip(4000 / n, 1.5, 30))
+    dots = axes.scatter(*place.T, s=size, c=np.arange(n), cmap="viridis", vmin=0, vmax=n - 1, zorder=3, linewidths=0)
     for e in sorted(labels):
         ends = place[[topology.tail[e], topology.head[e]]]
-        axes.plot(*ends.T, color=_LIT, linewidth=1.6, zorder=2)
-        _label(axes, ends.mean(axis=0), labels[e])
+        axes.plot(*ends.T, color=VERMILLION, linewidth=1.6, zorder=2)
+        _draw_label(axes, Placer(), [ends.mean(axis=0)], labels[e])
+    _, height = sheet.size
+    strip = axes.figure.add_axes((0.3, 0.24 / height, 0.4, 0.09 / height))
+    bar = axes.figure.colorbar(dots, cax=strip, orientation="horizontal", ticks=[0, n - 1])
+    bar.outline.set_visible(False)
+    strip.tick_params(labelsize=8, length=0)
+    strip.set_title("node number", fontsize=8, color=SOFT, pad=3)
 
 
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)
+def _draw_legend(figure: Any, sheet: _Sheet, lit: bool) -> None:
+    """Say what a line and an arrow are, where a picture has them."""
+    from matplotlib.lines import Line2D
+
+    found, dims = strokes(sheet.topology), sheet.layout.dims
+    kinds = {stroke.link >= 0 for stroke in found}
+    marks = []
+    if False in kinds:
+        marks.append(Line2D([], [], color=LINE, lw=1.3, label="cable: a link each way"))
+    if True in kinds:
+        arrow: Any = {"marker": ">", "markersize": 5, "markevery": [1]}
+        marks.append(Line2D([0, 1], [0, 0], color=BLUE, lw=1.3, label="link one way, coloured as its sender", **arrow))
+    if dims and any(_skipped(stroke, dims) > 1 for stroke in found):
+        marks.append(Line2D([], [], color=LINE, label="goes round the grid", **_ROUND))
+    if lit:
+        marks.append(Line2D([], [], color=VERMILLION, lw=2.2, label="labelled"))
+    if marks:
+        figure.legend(handles=marks, loc="lower center", ncols=len(marks), frameon=False, fontsize=8)
 
 
-def _figure(topology: Topology, labels: Mapping[int, str], root: int | None) -> Any:
-    """Return the whole picture: nodes, links and title."""
-    from matplotlib.figure import Figure
-
-    place = layout(topology) if root is None else _by_distance(topology, root)
-    small = topology.num_nodes <= _NUMBERED
-    side = 5.6 if topology.num_nodes <= _RING else 8.0
-    figure = Figure(figsize=(side, side + 0.6))
-    axes = figure.add_axes((0.02, 0.02, 0.96, 0.96 * side / (side + 0.6)))
-    axes.set_axis_off()
-    axes.set_aspect("equal")
-    reach = 1.14 + (0.14 if small and topology.num_self_loops else 0)
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
-    (_draw_small if small else _draw_large)(axes, topology, place, labels)
-    name = _printable(topology.name)
-    name = name if len(name) <= 60 else f"{name[:57]}..."
-    size = f"N = {topology.num_nodes}, d = {topology.degree}"
-    figure.text(0.5, 0.965, name or size, fontsize=2.5 * side, color="#22262e", **_MIDDLE)
+def draw_title(figure: Any, topology: Topology, what: str = "") -> None:
+    """Write a topology's name and sizes at the top; without a name, the sizes alone."""
+    width, height = figure.get_size_inches()
+    sizes = f"N = {topology.num_nodes}, d = {topology.degree}{what}"
+    name = shortened(topology.name, max(16, int(width * 5.2)))
     if name:
-        figure.text(0.5, 0.925, size, fontsize=1.8 * side, color="#5b6474", **_MIDDLE)
-    return figure
+        figure.text(0.5, 1 - 0.27 / height, name, fontsize=14, **_MIDDLE)
+    figure.text(0.5, 1 - (0.57 if name else 0.4) / height, sizes, fontsize=10, color=SOFT, **_MIDDLE)
+
+
+def _fill(sheet: _Sheet, labels: Mapping[int, str]) -> Fill:
+    """Return what draws the whole picture: nodes, links, title and legend."""
+
+    def fill(figure: Any) -> None:
+        width, height = sheet.size
+        axes = figure.add_axes((0, _LEGEND / height, 1, (height - _TITLE - _LEGEND) / height))
+        axes.set_axis_off()
+        middle = (sheet.place.min(axis=0) + sheet.place.max(axis=0)) / 2
+        tall = height - _TITLE - _LEGEND
+        axes.set(xlim=middle[0] + np.array([-width, width]) / 2, ylim=middle[1] + np.array([-tall, tall]) / 2)
+        if sheet.topology.num_nodes <= NUMBERED:
+            _draw_small(axes, sheet, labels)
+            _draw_legend(figure, sheet, bool(labels))
+        else:
+            _draw_large(axes, sheet, labels)
+        draw_title(figure, sheet.topology)
+
+    return fill
+
+
+def check_size(topology: Topology) -> None:
+    """Raise TopologyError if a topology has more nodes than pictures show."""
+    if topology.num_nodes > MAX_NODES:
+        raise TopologyError(f"pictures are drawn up to {MAX_NODES} nodes, not {topology.num_nodes}")
 
 
 def draw_topology(
@@ -286,26 +320,27 @@ def draw_topology(
     >>> import tempfile, pathlib
     >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0], "UniRing(1,3)")
     >>> with tempfile.TemporaryDirectory() as here:
-    ...     draw_topology(ring, pathlib.Path(here, "ring.svg"), labels={0: "step 1"})
-    ...     "step 1" in pathlib.Path(here, "ring.svg").read_text()
+    ...     draw_topology(ring, pathlib.Path(here, "ring.svg"), labels={0: "uplink"})
+    ...     "uplink" in pathlib.Path(here, "ring.svg").read_text()
     True
     """
-    suffix = to_path(path).suffix.lower()
-    if suffix not in (".svg", ".png"):
-        raise FileError(f"{path}: the name of a picture must end in .svg or .png")
-    if topology.num_nodes > MAX_NODES:
-        raise TopologyError(f"pictures are drawn up to {MAX_NODES} nodes, not {topology.num_nodes}")
+    check_drawable(path)
+    check_size(topology)
     labels = labels or {}
     for e in labels:
         if not 0 <= e < topology.num_links:
             raise LinkstepError(f"labels: link must lie in [0, {topology.num_links}), not {e}")
-    try:
-        import matplotlib
-    except ImportError:
-        raise LinkstepError("drawing needs matplotlib: pip install 'linkstep[plot]'") from None
-    with matplotlib.rc_context(_STYLE):
-        figure = _figure(topology, labels, root)
-        # No date and no version: the same picture is the same file.
-        metadata = {"Date": None, "Creator": "linkstep"} if suffix == ".svg" else {"Software": None}
-        options = {"format": suffix[1:], "dpi": 160, "metadata": metadata, "facecolor": "white"}
-        write_atomically(path, lambda file: figure.savefig(file, **options))
+    sheet = _sheet(topology, root)
+    save_picture(_fill(sheet, labels), path, sheet.size)
+
+
+def topology_svg(topology: Topology) -> str:
+    """Return a topology's picture as an SVG element, for notebooks.
+
+    >>> topology_svg(Topology.from_links(3, [0, 1, 2], [1, 2, 0])).startswith("<svg")
+    True
+    """
+    check_matplotlib()
+    check_size(topology)
+    sheet = _sheet(topology, None)
+    return svg_text(_fill(sheet, {}), sheet.size)

@@ -1,16 +1,25 @@
-"""What a verification says: findings, each with a witness, and the report that holds them."""
+"""What is found in a runtime's file: broken rules, things a runtime does silently, and what cannot be decided."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-_SHOWN = 10  # findings kept of one rule; the rest are counted
+from linkstep.core.errors import FileError
+
+SHOWN = 10
+"""Findings of one rule that are kept; the rest are counted."""
+SEVERITIES = ("error", "unknown", "warning")
+"""What refutes a file, what keeps it from being verified although it may be right, and what does neither."""
+
+
+class UnverifiableError(FileError):
+    """A file that may be right, but asks for more than can be followed here."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One broken rule (``error``) or one thing a runtime would do silently (``warning``), and where.
+    """One thing that was found, and where.
 
     ``threadblock`` and ``step`` are as the file numbers them; None where no single one is to blame.
     """
@@ -28,35 +37,6 @@ class Finding:
         return f"{self.severity}: {self.rule}: {place + ': ' if place else ''}{self.message}"
 
 
-@dataclass(frozen=True)
-class Report:
-    """What was found in a runtime file; it is verified if no finding is an error."""
-
-    dialect: str
-    collective: str
-    ranks: int
-    chunks: int
-    findings: list[Finding]
-    dialects: tuple[str, ...] = ()
-    """All dialects whose runtimes accept the file."""
-    instructions: int = 0
-
-    @property
-    def errors(self) -> list[Finding]:
-        """The findings that refute the file."""
-        return [f for f in self.findings if f.severity == "error"]
-
-    @property
-    def warnings(self) -> list[Finding]:
-        """The findings that do not."""
-        return [f for f in self.findings if f.severity == "warning"]
-
-    @property
-    def is_verified(self) -> bool:
-        """Whether the file is proven right."""
-        return not self.errors
-
-
 @dataclass
 class Findings:
     """Collects findings, at most a few of each rule so that a hostile file cannot make a long report."""
@@ -64,38 +44,56 @@ class Findings:
     kept: list[Finding] = field(default_factory=list)
     count: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def _add(self, severity: str, rule: str, message: str, place: tuple[int | None, ...]) -> None:
-        self.count[severity, rule] += 1
-        if self.count[severity, rule] <= _SHOWN:
-            rank, threadblock, step = place
-            self.kept.append(Finding(severity, rule, message, rank, threadblock, step))
+    def add(self, finding: Finding) -> None:
+        """Add a finding; beyond a few of its rule it is only counted."""
+        key = finding.severity, finding.rule
+        self.count[key] += 1
+        if self.count[key] <= SHOWN:
+            self.kept.append(finding)
 
     def error(
         self, rule: str, message: str, rank: int | None = None, threadblock: int | None = None, step: int | None = None
     ) -> None:
         """Add what refutes the file."""
-        self._add("error", rule, message, (rank, threadblock, step))
+        self.add(Finding("error", rule, message, rank, threadblock, step))
+
+    def more_errors(self, rule: str, number: int) -> None:
+        """Count errors beyond those that are kept, without a word for each."""
+        self.count["error", rule] += max(number, 0)
+
+    def unknown(
+        self, rule: str, message: str, rank: int | None = None, threadblock: int | None = None, step: int | None = None
+    ) -> None:
+        """Add what cannot be followed, so that the file cannot be verified."""
+        self.add(Finding("unknown", rule, f"cannot be verified: {message}", rank, threadblock, step))
 
     def warn(
         self, rule: str, message: str, rank: int | None = None, threadblock: int | None = None, step: int | None = None
     ) -> None:
         """Add what does not refute it."""
-        self._add("warning", rule, message, (rank, threadblock, step))
+        self.add(Finding("warning", rule, message, rank, threadblock, step))
+
+    def _num(self, *severities: str) -> int:
+        return sum(n for (severity, _), n in self.count.items() if severity in severities)
 
     def num_errors(self) -> int:
         """How many errors were added, kept or not."""
-        return sum(n for (severity, _), n in self.count.items() if severity == "error")
+        return self._num("error")
+
+    def num_obstacles(self) -> int:
+        """How many findings keep the file from being verified: errors and what cannot be followed."""
+        return self._num("error", "unknown")
 
     def extend(self, other: Findings) -> None:
-        """Take over another's findings."""
+        """Add another's findings."""
         self.kept.extend(other.kept)
         self.count.update(other.count)
 
     def listed(self) -> list[Finding]:
         """The kept findings, errors first, and a line for each rule of which some were left out."""
         more = [
-            Finding(severity, rule, f"{n - _SHOWN} more of this kind")
+            Finding(severity, rule, f"{n - SHOWN} more of this kind")
             for (severity, rule), n in self.count.items()
-            if n > _SHOWN
+            if n > SHOWN
         ]
-        return sorted(self.kept + more, key=lambda f: f.severity != "error")
+        return sorted(self.kept + more, key=lambda f: SEVERITIES.index(f.severity))

@@ -1,7 +1,7 @@
-"""Collectives as the sizes of their buffers, how these share memory in place, and what must be where in the end.
+"""Where a program's chunks lie: the input, output and scratch of every rank, and how they share memory in place.
 
-Chunk c of rank r's input is the contribution (r, c). The outputs of every collective are either one rank's
-contribution or the sum of all ranks' contributions of one chunk, so a value is a chunk and a set of ranks.
+A buffer's number is 3 rank + kind, the kind being INPUT, OUTPUT or SCRATCH; a cell is one chunk of the memory of all
+ranks. What must be in which chunk in the end is the collective's to say (``Collective.postcondition``).
 """
 
 from __future__ import annotations
@@ -9,35 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from linkstep.core.collective import Collective
+from linkstep.programs.columns import Ints
+from linkstep.programs.events import NONE
 
-NAMES = ("allgather", "reduce-scatter", "allreduce", "all-to-all", "broadcast", "reduce")
-ROOTED = ("broadcast", "reduce")
-_SCATTERED = ("allgather", "reduce-scatter", "all-to-all")
 INPUT, OUTPUT, SCRATCH = range(3)
-
-
-def is_divided(collective: str) -> bool:
-    """Whether the collective cuts the data into a shard a rank, so that N must divide the chunks."""
-    return collective in _SCATTERED
-
-
-def sizes(collective: str, num_ranks: int, chunks: int) -> tuple[int, int]:
-    """Return the chunks of the input and of the output; ``chunks`` is the larger of the two.
-
-    >>> sizes("allgather", 4, 8), sizes("reduce-scatter", 4, 8), sizes("allreduce", 4, 8)
-    ((2, 8), (8, 2), (8, 8))
-    """
-    shard = chunks // num_ranks
-    return (shard if collective == "allgather" else chunks), (shard if collective == "reduce-scatter" else chunks)
+KINDS = 3
+"""Buffer ``number`` is of kind ``number % KINDS`` and of rank ``number // KINDS``."""
+LETTERS = "ios"
+"""What files call the kinds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Where the buffers lie: chunk x of buffer b of rank r is cell ``base[3 r + b] + x``; rank r's cells are
-    ``rank_ptr[r]`` to ``rank_ptr[r + 1]``.
+    """Chunk x of buffer b is cell ``base[b] + x``; rank r's cells are ``rank_ptr[r]`` to ``rank_ptr[r + 1]``.
+
+    In place, the smaller of input and output is the rank's own part of the larger.
     """
 
     base: Ints
@@ -45,53 +33,44 @@ class Memory:
     input_size: int
     output_size: int
 
+    @classmethod
+    def of(cls, collective: Collective, num_ranks: int, chunks: int, scratch: Ints, inplace: bool) -> Memory:
+        """Lay out the buffers of a collective, with so many chunks of scratch on each rank.
+
+        >>> Memory.of(Collective.ALLGATHER, 2, 2, np.array([0, 3]), True).base.tolist()
+        [0, 0, 2, 3, 2, 4]
+        """
+        size_in, size_out = collective.num_chunks(num_ranks, chunks)
+        own = np.arange(num_ranks) * min(size_in, size_out) * inplace
+        data = max(size_in, size_out) if inplace else size_in + size_out
+        rank_ptr = np.concatenate([[0], np.cumsum(data + scratch)]).astype(np.int64)
+        start = rank_ptr[:-1]
+        base = np.empty((num_ranks, KINDS), np.int64)
+        base[:, INPUT] = start + (own if size_in < size_out else 0)
+        base[:, OUTPUT] = start + (0 if inplace else size_in) + (own if size_out < size_in else 0)
+        base[:, SCRATCH] = start + data
+        return cls(base.reshape(-1), rank_ptr, size_in, size_out)
+
     @property
     def num_cells(self) -> int:
         """The cells of all ranks."""
         return int(self.rank_ptr[-1])
 
+    def cells(self, buffer: Ints, offset: Ints) -> Ints:
+        """Return the first cell of operands; slots come after all memory, and an absent operand is at -1."""
+        cells = np.where(buffer >= 0, self.base[np.maximum(buffer, 0)] + offset, self.num_cells + offset)
+        return np.where(buffer == NONE, -1, cells)
 
-def memory(collective: str, num_ranks: int, chunks: int, scratch: Ints, inplace: bool) -> Memory:
-    """Lay the buffers out; in place, the smaller of input and output is rank r's part of the larger."""
-    i, o = sizes(collective, num_ranks, chunks)
-    ranks = np.arange(num_ranks)
-    data = max(i, o) if inplace else i + o
-    rank_ptr = np.concatenate([[0], np.cumsum(data + scratch)]).astype(np.int64)
-    start = rank_ptr[:-1]
-    at_input = start + (ranks * i if inplace and i < o else 0)
-    at_output = start + (0 if inplace and i <= o else ranks * o if inplace else i)
-    base = np.stack([at_input, at_output, start + data], axis=1).reshape(-1)
-    return Memory(base.astype(np.int64), rank_ptr, i, o)
+    def owner(self, cell: Ints) -> Ints:
+        """Return the ranks in whose memory cells are."""
+        return np.asarray(np.searchsorted(self.rank_ptr, cell, side="right") - 1, np.int64)
 
-
-@dataclass(frozen=True, eq=False)
-class Goal:
-    """What must be in the end: ``cell`` of ``rank`` (output chunk ``index``) holds ``chunk`` of rank ``source``,
-    or the sum over all ranks where the source is -1.
-    """
-
-    rank: Ints
-    index: Ints
-    cell: Ints
-    chunk: Ints
-    source: Ints
-
-
-def goal(collective: str, num_ranks: int, chunks: int, where: Memory, root: int = -1) -> Goal:
-    """Return the postcondition; the root matters to a broadcast and a reduce only."""
-    shard = max(chunks // num_ranks, 1)
-    rank = np.repeat(np.arange(num_ranks), where.output_size)
-    index = np.tile(np.arange(where.output_size), num_ranks)
-    source = np.full(rank.size, -1)
-    chunk = index
-    if collective == "allgather":
-        source, chunk = index // shard, index % shard
-    elif collective == "all-to-all":
-        source, chunk = index // shard, rank * shard + index % shard
-    elif collective == "reduce-scatter":
-        chunk = rank * shard + index
-    elif collective == "broadcast":
-        source = np.full(rank.size, root)
-    keep = rank == root if collective == "reduce" else np.ones(rank.size, bool)
-    cell = where.base[3 * rank + OUTPUT] + index
-    return Goal(rank[keep], index[keep], cell[keep], chunk[keep], source[keep])
+    def describe(self, cell: int) -> str:
+        """Return the words for a cell: the output if it is in it, else the input, else scratch."""
+        rank = int(np.searchsorted(self.rank_ptr, cell, side="right")) - 1
+        sizes = {OUTPUT: self.output_size, INPUT: self.input_size, SCRATCH: self.num_cells}
+        for kind, size in sizes.items():
+            offset = cell - int(self.base[KINDS * rank + kind])
+            if 0 <= offset < size:
+                return f"{LETTERS[kind]}[{offset}] of rank {rank}"
+        raise AssertionError(cell)

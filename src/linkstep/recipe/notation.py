@@ -16,9 +16,8 @@ Spaces are free between tokens. ``x`` is always the product sign, so no word sta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from linkstep.core.errors import RecipeError
 from linkstep.families import FAMILIES, Family
@@ -34,8 +33,6 @@ _MAX_DEPTH = 100
 _WORDS = {"Π": "Pi"}
 _CATALOG = "Cat"
 
-Made = TypeVar("Made")
-
 
 class _Parser:
     def __init__(self, text: str) -> None:
@@ -43,11 +40,11 @@ class _Parser:
         self.tokens: list[tuple[str, str, int]] = []  # (kind, text, position)
         self.depth = 0
         self.at = 0
-        position = 0
-        while text[position:].strip():
+        position, end = 0, len(text.rstrip())
+        while position < end:
             match = _TOKEN.match(text, position)
             if match is None:
-                position += len(text[position:]) - len(text[position:].lstrip())
+                position = end - len(text[position:end].lstrip())
                 self.fail(position, f"{text[position]!r} is not part of the notation")
             kind = ("group", "int", "word", "sign")[(match.lastindex or 1) - 1]
             self.tokens.append((kind, match[match.lastindex or 1], match.start(match.lastindex or 1)))
@@ -55,7 +52,10 @@ class _Parser:
         self.tokens.append((_END, "", len(text)))
 
     def fail(self, position: int, message: str) -> NoReturn:
-        shown = self.text if len(self.text) <= 200 else self.text[: position + 20] + "..."
+        shown = self.text
+        if len(shown) > 200:
+            start, end = max(0, position - 100), position + 20
+            shown = ("..." if start else "") + shown[start:end] + ("..." if end < len(shown) else "")
         raise RecipeError(f"recipe {shown!r}, character {position + 1}: {message}")
 
     @property
@@ -100,14 +100,20 @@ class _Parser:
             times = self.integer(f"n after {sign!r}")
             if braces:
                 self.expect("}", "after the exponent")
-            recipe = self.made(position, Power if sign == "^" else Degree, recipe, times)
+            recipe = self.expanded(position, Power if sign == "^" else Degree, recipe, times)
         return recipe
 
-    def made(self, position: int, kind: Callable[..., Made], *parts: Any) -> Made:
+    def made(self, position: int, kind: Any, *parts: Any) -> Any:
         try:
             return kind(*parts)
         except RecipeError as error:
             self.fail(position, str(error))
+
+    def expanded(self, position: int, kind: Any, base: Recipe, *parts: Any) -> Recipe:
+        if _height(base) >= _MAX_DEPTH:  # what walks a recipe is recursive
+            self.fail(position, f"more than {_MAX_DEPTH} expansions of one another")
+        recipe: Recipe = self.made(position, kind, base, *parts)
+        return recipe
 
     def atom(self) -> Recipe:
         if self.take("("):
@@ -128,8 +134,8 @@ class _Parser:
             base = self.recipe()
             self.expect(")", f"to close {word}(...)")
             if word == "L":
-                return self.made(position, Line, base, times)
-            return Bidirectional(base) if word == "Bi" else Transpose(base)
+                return self.expanded(position, Line, base, times)
+            return self.expanded(position, Bidirectional if word == "Bi" else Transpose, base)
         return self.member(word, position)
 
     def member(self, word: str, position: int) -> Recipe:
@@ -155,7 +161,8 @@ class _Parser:
             self.fail(position, f"{word} is written {known}")
         # K_{4,4} and K(4,4) are different graphs: the way it is written decides where both fit.
         exact = [f for f in fitting if word in f.aliases or f.subscript == subscript]
-        return self.made(position, Member, (exact or fitting)[0], tuple(args))
+        member: Member = self.made(position, Member, (exact or fitting)[0], tuple(args))
+        return member
 
     def entry(self, args: list[Any], position: int) -> Recipe:
         if len(args) != 3 or not all(isinstance(arg, int) for arg in args):
@@ -194,6 +201,17 @@ class _Parser:
             numbers.append(self.integer("a number"))
         self.expect(")", "to close the tuple")
         return tuple(numbers)
+
+
+def _height(recipe: Recipe) -> int:
+    """Return how many expansions are nested in one another."""
+    match recipe:
+        case Product(factors):
+            return 1 + max(map(_height, factors))
+        case Line(base) | Power(base) | Degree(base) | Bidirectional(base) | Transpose(base):
+            return 1 + _height(base)
+        case _:
+            return 0
 
 
 def _fits(family: Family, args: list[Any]) -> bool:

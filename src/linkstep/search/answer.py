@@ -47,6 +47,10 @@ class Answer:
     flow_bound: Fraction
     fewest_steps: int | None
 
+    def __repr__(self) -> str:
+        best = ", ".join(f"{row.cost.steps} steps {float(row.cost.bandwidth):.3f} M/B" for row in self.frontier[:4])
+        return f"<Answer for N={self.num_nodes} d={self.degree}: {len(self.frontier)} topologies, {best}>"
+
 
 @cache
 def finder(families: str, bidirectional: bool) -> Finder:

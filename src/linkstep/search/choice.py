@@ -48,6 +48,15 @@ class Choice:
     is_bidirectional: bool = False
     is_reverse_symmetric: bool = False
 
+    def __repr__(self) -> str:
+        most = "" if self.is_exact else "at most "
+        halves = (
+            f"{self.cost}"
+            if self.cost == self.reduce_scatter
+            else f"{self.cost} (reduce-scatter {self.reduce_scatter})"
+        )
+        return f"<Choice {self.recipe.short} by {self.method}: {most}{halves}>"
+
     @property
     def num_nodes(self) -> int:
         """N of the topology."""

@@ -1,20 +1,28 @@
 """Event simulation of runtime files: how long what was really written takes on a fabric, ours or foreign.
 
-The verifier's events (``linkstep.verification.events_of``) run in time, so every format has one simulator. Modelled: an
-event begins when all it waits for has ended; what it sends occupies a link, first come first served and one message at
-a time, for bytes / bandwidth; a message or a signal to another rank arrives alpha later, and a signal never before the
-data it stands for. What passes data on begins to send when its message is here, whole. Threadblocks run in order, and
-nobody waits for the end of a step. Not modelled: memory and copies, congestion inside a node, the flags that LL
-protocols send beside data, and full connections (``tight`` models these). Times are integers inside, so ties are ties.
+The events of a program (``linkstep.programs.read_program``) run in time, so all formats have one simulator. Modelled:
+an event begins when all it waits for has ended; what it sends occupies a link, first come first served and one
+message at a time, for bytes / bandwidth; a message or a signal to another rank arrives alpha later, and a signal
+never before the data it stands for. What passes data on begins to send when its message is here, whole. Threadblocks
+run in order, and nobody waits for the end of a step. Not modelled: memory and copies, congestion inside a node, the
+flags that LL protocols send beside data, and full connections (``tight`` models these). Times are integers inside, so
+ties are ties.
 """
 
-from linkstep.simulation.machine import Simulation, bound_time, predicted_time, simulate, simulate_schedule, used_links
+from linkstep.simulation.machine import (
+    Simulation,
+    bound_time,
+    simulate,
+    simulate_program,
+    simulate_schedule,
+)
+from linkstep.simulation.wires import used_links
 
 __all__ = [
     "Simulation",
     "bound_time",
-    "predicted_time",
     "simulate",
+    "simulate_program",
     "simulate_schedule",
     "used_links",
 ]

@@ -1,4 +1,4 @@
-"""Run events in time. What is modelled is said in the package; here are the loop and the columns it fills."""
+"""Run a program's events in time: the loop and the columns it fills. What is modelled is said in the package."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number, parse_size, parse_time
-from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, cost_of, time_of
+from linkstep.core.units import Number, format_time, parse_size, parse_time
+from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound
 from linkstep.lowering import lower
-from linkstep.simulation.wires import NONE, Wires, first_links, used_links, wires_of
-from linkstep.verification import Events, events_of
-
-__all__ = ["Simulation", "bound_time", "predicted_time", "simulate", "simulate_schedule", "used_links"]
+from linkstep.programs import Program, read_program
+from linkstep.programs.events import NONE
+from linkstep.simulation.wires import Wires, first_links, used_links, wires_of
 
 _TICK = Fraction(1, 10**15)
 _MOST_TICKS = 2**61
@@ -27,9 +27,9 @@ _MOST_TICKS = 2**61
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """When each event ran, in the columns of ``events``, and when each link was busy; times in seconds."""
+    """When each event of a program ran, and when each link was busy; times in seconds."""
 
-    events: Events
+    program: Program
     topology: Topology
     time: float
     """When the last event ended."""
@@ -46,20 +46,25 @@ class Simulation:
     predicted: float | None = None
     """The schedule's cost in seconds: T_L alpha + T_B M/B, reductions included; None for a file without a schedule."""
 
+    def __repr__(self) -> str:
+        what = f"{self.program.collective} for {self.program.dialect}"
+        where = self.topology.name or f"N={self.topology.num_nodes}"
+        return f"<Simulation {what} on {where}: {format_time(self.time)}>"
+
     @property
     def rank(self) -> Ints:
         """The rank of each event."""
-        return self.events.plan.place[:, 0]
+        return self.program.events.rank
 
     @property
     def threadblock(self) -> Ints:
         """The threadblock of each event, -1 where there are none."""
-        return self.events.plan.place[:, 1]
+        return self.program.events.threadblock
 
     @property
     def position(self) -> Ints:
         """The position of each event's instruction in its threadblock, or in its rank's list."""
-        return self.events.plan.place[:, 2]
+        return self.program.events.step
 
     @property
     def loss(self) -> float:
@@ -107,18 +112,19 @@ class _Machine:
     """The state of a simulation; plain lists, for one loop that touches each event, edge and transfer once."""
 
     def __init__(
-        self, events: Events, wires: Wires, topology: Topology, fabric: Fabric, size: Number, overhead: Fraction,
+        self, program: Program, wires: Wires, topology: Topology, fabric: Fabric, size: Number, overhead: Fraction,
         tight: bool,
     ) -> None:  # fmt: skip
-        n, self.position = events.plan.num_events, events.plan.place[:, 2].tolist()
-        bits = 8 * parse_size(size) / events.chunks
+        events, moves = program.events, program.events.moves
+        n, self.position = events.num_events, events.step.tolist()
+        bits = 8 * parse_size(size) / program.chunks
         rates = [fabric.link_bandwidth] * topology.num_links
         if topology.bandwidth is not None:
             rates = [Fraction(rate) for rate in topology.bandwidth.tolist()]
         alphas = [fabric.alpha] * topology.num_links
         if topology.alpha is not None:
             alphas = [Fraction(alpha, 10**9) for alpha in topology.alpha.tolist()]
-        sums = np.bincount(events.plan.moves[:, 0], (events.plan.moves[:, 5] != NONE) * events.plan.moves[:, 7], n)
+        sums = np.bincount(moves.event, (moves.addend != NONE) * moves.count, n)
         total = int(wires.chunks.sum()) * bits * max((1 / rate for rate in rates), default=0)
         total += int(sums.sum()) * bits * fabric.gamma + n * overhead + n * max([*alphas, fabric.alpha])
         ticks = self.ticks = _Ticks(Fraction(total))
@@ -126,30 +132,31 @@ class _Machine:
         self.chunk = [ticks(bits / rate) for rate in rates]
         self.alpha = [ticks(alpha) for alpha in alphas]
         added = ticks(bits * fabric.gamma)
-        self.work = (sums.astype(np.int64) * added + events.is_instruction * ticks(overhead)).tolist()
+        self.work = (sums.astype(np.int64) * added + program.is_instruction * ticks(overhead)).tolist()
         first, end = first_links(wires, topology)
         self.servers = [range(a, b) for a, b in zip(first.tolist(), end.tolist(), strict=True)]
         self.wire_event, self.chunks = wires.event.tolist(), wires.chunks.tolist()
-        self.fetches = wires.fetches(events.plan.place[:, 0]).tolist()
+        self.fetches = wires.fetches(events.rank).tolist()
         self.wire_ptr = np.searchsorted(wires.event, np.arange(n + 1)).tolist()
-        self._set_edges(events, wires, topology, ticks(fabric.alpha), tight)
+        self._set_edges(program, wires, topology, ticks(fabric.alpha), tight)
 
         self.start, self.end, self.round = [0] * n, [0] * n, [0] * n
         self.free = [0] * topology.num_links
         self.link, self.sent, self.gone = ([0] * len(self.chunks) for _ in range(3))
 
-    def _set_edges(self, events: Events, wires: Wires, topology: Topology, alpha: int, tight: bool) -> None:
+    def _set_edges(self, program: Program, wires: Wires, topology: Topology, alpha: int, tight: bool) -> None:
         """Sort edges by their first event; each is its transfer's arrival, or takes a time (a signal's, or none)."""
-        n, rank = events.plan.num_events, events.plan.place[:, 0]
-        edges = np.concatenate([events.edges, events.rooms[: len(events.rooms) * tight]])
+        n, rank = program.events.num_events, program.events.rank
+        always, if_tight = program.events.time_edges, program.events.capacity
+        edges = np.concatenate([always, if_tight[: len(if_tight) * tight]])
         order = np.argsort(edges[:, 0], kind="stable")
         tail, head = edges[order].T
         self.edge_ptr = np.searchsorted(tail, np.arange(n + 1)).tolist()
         self.edge_head = head.tolist()
         self.missing = np.bincount(head, minlength=n).tolist()
         across = rank[tail] != rank[head]
-        tells = across & (order < len(events.edges))
-        n_ranks, a, b = events.num_ranks, rank[tail], rank[head]
+        tells = across & (order < len(always))
+        n_ranks, a, b = program.num_ranks, rank[tail], rank[head]
         written = np.flatnonzero(wires.head != rank[wires.event])
         carries = _lookup(wires.event[written] * n_ranks + wires.head[written], tail * n_ranks + b, written)
         pairs, links = topology.tail.astype(np.int64) * n_ranks + topology.head, np.arange(topology.num_links)
@@ -203,20 +210,20 @@ class _Machine:
                     push(heap, (ready[then], rounds[then], position[then], then))
 
     def send(self, wire: int, now: int) -> None:
-        """Put a transfer on that link of its pair where it is over first."""
-        chunks, best, over = self.chunks[wire], -1, 0
+        """Put a transfer on that link of its pair where it ends first."""
+        chunks, best, end = self.chunks[wire], -1, 0
         for link in self.servers[wire]:
             stop = max(now, self.free[link]) + chunks * self.chunk[link]
-            if best < 0 or stop < over:
-                best, over = link, stop
-        self.link[wire], self.sent[wire], self.gone[wire] = best, over - chunks * self.chunk[best], over
-        self.free[best] = over
+            if best < 0 or stop < end:
+                best, end = link, stop
+        self.link[wire], self.sent[wire], self.gone[wire] = best, end - chunks * self.chunk[best], end
+        self.free[best] = end
         event = self.wire_event[wire]
-        self.end[event] = max(self.end[event], over + (self.alpha[best] if self.fetches[wire] else 0))
+        self.end[event] = max(self.end[event], end + (self.alpha[best] if self.fetches[wire] else 0))
 
 
-def simulate(
-    events: Events,
+def simulate_program(
+    program: Program,
     topology: Topology,
     fabric: Fabric,
     size: Number,
@@ -225,27 +232,27 @@ def simulate(
     tight: bool = False,
     predicted: float | None = None,
 ) -> Simulation:
-    """Run a file's events on a topology whose links are the fabric's, with ``size`` bytes of data in all.
+    """Run a program on a topology whose links are the fabric's, with ``size`` bytes of data in all.
 
     Links with columns of their own keep these. Every instruction takes ``instruction_time`` seconds more. ``tight``
-    connections have the room that the verifier grants, and news that some is free takes alpha.
+    connections hold no more than the runtime's do, and news that a slot is free takes alpha.
 
     >>> import linkstep
     >>> from linkstep.lowering import lower
     >>> schedule = linkstep.parse("K_{4,4}").build("allgather")
-    >>> events = events_of(lower(schedule, "rccl").text)
-    >>> done = simulate(events, schedule.topology, Fabric.of("10us", "100Gbps", 4), "1MB")
+    >>> program = read_program(lower(schedule, "rccl").text)
+    >>> done = simulate_program(program, schedule.topology, Fabric.of("10us", "100Gbps", 4), "1MB")
     >>> f"{done.time * 1e6:.0f} us, the busiest link {done.utilisation:.0%}"
     '90 us, the busiest link 78%'
     """
-    if topology.num_nodes != events.num_ranks:
-        raise LinkstepError(f"the file has {events.num_ranks} ranks, the topology {topology.num_nodes} nodes")
+    if topology.num_nodes != program.num_ranks:
+        raise LinkstepError(f"the file has {program.num_ranks} ranks, the topology {topology.num_nodes} nodes")
     if topology.num_nodes > 1 and fabric.degree < topology.degree:
         raise LinkstepError(f"the fabric has {fabric.degree} ports a node, the topology needs {topology.degree}")
-    wires = wires_of(events)
-    machine = _Machine(events, wires, topology, fabric, size, parse_time(instruction_time), tight)
+    wires = wires_of(program)
+    machine = _Machine(program, wires, topology, fabric, size, parse_time(instruction_time), tight)
     machine.run()
-    assert not any(machine.missing)  # ``events_of`` found an order
+    assert not any(machine.missing)  # ``read_program`` found an order
     second = float(machine.ticks.tick)
     start, end, sent, gone = (
         np.array(column, np.float64) * second for column in (machine.start, machine.end, machine.sent, machine.gone)
@@ -254,32 +261,20 @@ def simulate(
     order = np.lexsort((sent, link))
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
     return Simulation(
-        events, topology, float(end.max(initial=0)), start, end,
+        program, topology, float(end.max(initial=0)), start, end,
         wires.event[order], link[order], rounds[order], sent[order], gone[order], predicted,
     )  # fmt: skip
 
 
-def predicted_time(schedule: Schedule, fabric: Fabric, size: Number) -> float:
-    """Return the seconds that the schedule's cost stands for."""
-    topology = schedule.topology
-    if topology.alpha is not None and topology.bandwidth is not None:
-        return float(time_of(schedule, size))
-    cost, bits = cost_of(schedule), 8 * parse_size(size)
-    reduces = schedule.collective in ("reduce-scatter", "allreduce", "reduce")
-    half = 2 if schedule.collective == "allreduce" else 1
-    reduction = cost.bandwidth / half * bits * fabric.gamma if reduces else 0
-    return float(cost.steps * fabric.alpha + cost.bandwidth * bits / fabric.node_bandwidth + reduction)
-
-
-def bound_time(events: Events, fabric: Fabric, size: Number) -> float | None:
+def bound_time(program: Program, fabric: Fabric, size: Number) -> float | None:
     """Return the seconds that B alone asks of the collective (thm:bwoptequation), whatever the program."""
-    n, data = events.num_ranks, 8 * parse_size(size) / fabric.node_bandwidth
+    n, data = program.num_ranks, 8 * parse_size(size) / fabric.node_bandwidth
     if n == 1:
         return 0.0
-    if events.collective == "all-to-all":
+    if program.collective is Collective.ALL_TO_ALL:
         return float(data * fabric.degree / (n * all_to_all_bound(n, fabric.degree)))
-    whole = {"allreduce": 2 * bandwidth_bound(n), "broadcast": Fraction(1), "reduce": Fraction(1)}
-    return float(data * whole.get(events.collective, bandwidth_bound(n)))
+    whole = 1 if program.collective.has_root else len(program.collective.phases) * bandwidth_bound(n)
+    return float(data * whole)
 
 
 def simulate_schedule(
@@ -307,7 +302,30 @@ def simulate_schedule(
     lowered = lower(
         schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most
     )
-    return simulate(
-        events_of(lowered.text, to), schedule.topology, fabric, size,
-        instruction_time=instruction_time, tight=tight, predicted=predicted_time(schedule, fabric, size),
+    return simulate_program(
+        read_program(lowered.text, to), schedule.topology, fabric, size,
+        instruction_time=instruction_time, tight=tight, predicted=float(fabric.time_of(schedule, size)),
     )  # fmt: skip
+
+
+def simulate(
+    what: Schedule | Program,
+    fabric: Fabric,
+    size: Number,
+    *,
+    to: str = "msccl",
+    topology: Topology | None = None,
+    instruction_time: Number = 0,
+) -> Simulation:
+    """Run a schedule as lowered to a runtime, or a runtime's program as it is, with ``size`` bytes of data in all.
+
+    A program runs on ``topology``, or where it needs a link for each pair that it sends between.
+
+    >>> import linkstep
+    >>> made = linkstep.schedule("K_{4,4}", "allreduce")
+    >>> linkstep.simulate(made.schedule, linkstep.Fabric.of("10us", "100Gbps", 4), "1MB")
+    <Simulation allreduce for msccl on K_{4,4}: 180us>
+    """
+    if isinstance(what, Schedule):
+        return simulate_schedule(what, to, fabric, size, instruction_time=instruction_time)
+    return simulate_program(what, topology or used_links(what), fabric, size, instruction_time=instruction_time)

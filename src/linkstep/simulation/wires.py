@@ -8,11 +8,9 @@ import numpy as np
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Ints, Topology
-from linkstep.verification import Events
-
-SLOT = -1
-NONE = -2
-"""The buffers of a message in flight and of an absent operand, as the verifier's plans have them."""
+from linkstep.programs import Program
+from linkstep.programs.events import SLOT
+from linkstep.programs.memory import KINDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,35 +31,36 @@ class Wires:
         return found
 
 
-def wires_of(events: Events) -> Wires:
+def wires_of(program: Program) -> Wires:
     """Return what goes over wires: messages to be received, and accesses to other ranks' memory."""
-    moves, rank = events.plan.moves, events.plan.place[:, 0]
-    home, n = rank[moves[:, 0]], events.num_ranks
-    receiver = np.full(events.plan.num_events, -1, np.int64)
-    across = events.plan.edges[rank[events.plan.edges[:, 0]] != rank[events.plan.edges[:, 1]]]
-    receiver[across[:, 0]] = rank[across[:, 1]]
-    parts = []
-    for column, writes in ((1, True), (3, False), (5, False)):
-        buffer = moves[:, column]
-        other = np.where(buffer >= 0, buffer // 3, home)
+    events, n = program.events, program.num_ranks
+    moves, rank = events.moves, events.rank
+    home = rank[moves.event]
+    before, after = events.edges.T
+    across = rank[before] != rank[after]
+    receiver = np.full(events.num_events, -1, np.int64)
+    receiver[before[across]] = rank[after[across]]
+    event, tail, head, count = [], [], [], []
+    for buffer, writes in ((moves.dst, True), (moves.src, False), (moves.addend, False)):
+        other = np.where(buffer >= 0, buffer // KINDS, home)
         if writes:
-            other = np.where(buffer == SLOT, receiver[moves[:, 0]], other)
+            other = np.where(buffer == SLOT, receiver[moves.event], other)
         rows = np.flatnonzero(other != home)
-        ends = (home[rows], other[rows]) if writes else (other[rows], home[rows])
-        parts.append(np.stack([moves[rows, 0], *ends, moves[rows, 7]], axis=1))
-    table = np.concatenate(parts)
-    key = (table[:, 0] * n + table[:, 1]) * n + table[:, 2]
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    chunks = np.bincount(group, weights=table[:, 3], minlength=first.size).astype(np.int64)
-    event, tail, head = (np.ascontiguousarray(column) for column in table[first, :3].T)
-    return Wires(event, tail, head, chunks)
+        event.append(moves.event[rows])
+        tail.append((home if writes else other)[rows])
+        head.append((other if writes else home)[rows])
+        count.append(moves.count[rows])
+    key = (np.concatenate(event) * n + np.concatenate(tail)) * n + np.concatenate(head)
+    pairs, group = np.unique(key, return_inverse=True)
+    chunks = np.bincount(group, weights=np.concatenate(count), minlength=pairs.size).astype(np.int64)
+    return Wires(pairs // n // n, pairs // n % n, pairs % n, chunks)
 
 
-def used_links(events: Events) -> Topology:
+def used_links(program: Program) -> Topology:
     """Return the topology with one link for each ordered pair of ranks that data goes between."""
-    wires = wires_of(events)
+    wires = wires_of(program)
     pairs = np.unique(np.stack([wires.tail, wires.head], axis=1), axis=0)
-    return Topology.from_links(events.num_ranks, pairs[:, 0], pairs[:, 1])
+    return Topology.from_links(program.num_ranks, pairs[:, 0], pairs[:, 1])
 
 
 def first_links(wires: Wires, topology: Topology) -> tuple[Ints, Ints]:

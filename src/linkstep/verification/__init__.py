@@ -1,97 +1,132 @@
 """The verifier of runtime files: reads what a runtime would run, ours or foreign, and proves or refutes it.
 
 Shares no code with what writes such files. It is stricter than the runtimes: whatever one of them would skip, hang on
-or compute wrongly is reported with a witness (rank, threadblock, step). Hostile input is answered by a FileError.
+or compute wrongly is reported with a witness (rank, threadblock, step). What it cannot follow it calls unknown, neither
+verified nor refuted. A text that is no runtime file at all is answered by a FileError.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from os import PathLike
 
 from linkstep.core.errors import FileError
-from linkstep.programs.findings import Finding, Findings, Report
-from linkstep.programs.msccl.dialects import DIALECTS as _MSCCL
-from linkstep.programs.msccl.dialects import check_dialect, collective_of, modes_of
-from linkstep.programs.msccl.events import lift, scratch_sizes
-from linkstep.programs.msccl.flow import Room, room_in
-from linkstep.programs.msccl.reader import MscclFile, read_msccl
-from linkstep.programs.msccl.rules import check_rules
-from linkstep.programs.order import Task
-from linkstep.programs.program import Events, events_of, guess, read_text
-from linkstep.verification.cpu import verify_cpu
-from linkstep.verification.mscclpp import verify_mscclpp
-from linkstep.verification.proof import check_plan
+from linkstep.programs import (
+    DIALECTS,
+    Finding,
+    Findings,
+    Format,
+    Program,
+    read_text,
+    sniff,
+)
+from linkstep.programs.format import RuntimeFile
+from linkstep.verification.proof import prove
+from linkstep.verification.report import Report
+from linkstep.verification.stages import Progress, Stages
 
-__all__ = [
-    "CAPACITIES",
-    "DIALECTS",
-    "Events",
-    "Finding",
-    "Report",
-    "events_of",
-    "read_text",
-    "verify_file",
-    "verify_text",
-]
+__all__ = ["CAPACITIES", "DIALECTS", "Finding", "Report", "verify", "verify_file", "verify_program", "verify_text"]
 
-DIALECTS = (*_MSCCL, "mscclpp", "cpu")
 CAPACITIES = ("1", "runtime")
+"""How many messages a connection of MSCCL XML holds in the proof: one, or as many as in the runtime."""
 
 
-def verify_file(path: str | PathLike[str], dialect: str | None = None, capacity: str = "1") -> Report:
+def verify(
+    what: str | PathLike[str] | Program,
+    dialect: str | None = None,
+    capacity: str = "1",
+    progress: Progress | None = None,
+) -> Report:
+    """Verify a runtime's file by its path, its text (anything of several lines) or a program read from it.
+
+    >>> import linkstep
+    >>> linkstep.verify(linkstep.lower(linkstep.parse("K_4").build("allreduce"), "msccl").text).status
+    'verified'
+    """
+    if isinstance(what, Program):
+        return verify_program(what, progress)
+    if isinstance(what, str) and "\n" in what:
+        return verify_text(what, dialect, capacity, progress)
+    return verify_file(what, dialect, capacity, progress)
+
+
+def verify_file(
+    path: str | PathLike[str], dialect: str | None = None, capacity: str = "1", progress: Progress | None = None
+) -> Report:  # fmt: skip
     """Verify a file; see ``verify_text``. Raises FileError if it cannot be read."""
     text = read_text(path)
     try:
-        return verify_text(text, dialect, capacity)
+        return verify_text(text, dialect, capacity, progress)
     except FileError as error:
         raise FileError(f"{path}: {error}") from None
 
 
-def verify_text(text: str, dialect: str | None = None, capacity: str = "1") -> Report:
+def verify_text(
+    text: str, dialect: str | None = None, capacity: str = "1", progress: Progress | None = None
+) -> Report:  # fmt: skip
     """Verify the text of a runtime file as one dialect, or as the dialects it may be.
 
-    Without a dialect all MSCCL runtimes are tried, and the first that accepts the file is reported. Their programs must
-    end where a connection has room for one message; with ``capacity`` "runtime", for as many as the runtime has.
+    Without a dialect all runtimes of its format are tried, and the first that accepts the file is reported. A program
+    of MSCCL XML must end where a connection holds one message; with ``capacity`` "runtime", where it holds as many as
+    in the runtime. ``progress`` is called now and then with how much is done, and of how much.
     """
-    if dialect is not None and dialect not in DIALECTS:
-        raise FileError(f"unknown dialect {dialect!r}: choose from {', '.join(DIALECTS)}")
+    format = sniff(text, dialect)
     if capacity not in CAPACITIES:
         raise FileError(f"unknown capacity {capacity!r}: choose from {', '.join(CAPACITIES)}")
-    kind = dialect or guess(text)
-    if kind == "mscclpp":
-        return verify_mscclpp(text)
-    if kind == "cpu":
-        return verify_cpu(text)
-    return _verify_msccl(read_msccl(text), dialect, capacity == "1")
-
-
-def _verify_msccl(file: MscclFile, dialect: str | None, strict: bool) -> Report:
-    """Rules are the same for all runtimes; limits, modes and the room of connections are not."""
-    common = Findings()
-    check_rules(file, common)
-    results: dict[str, Findings] = {}
-    proven: dict[tuple[Room, bool, bool], Findings] = {}
-    for name in [dialect] if dialect else list(_MSCCL):
-        findings = Findings()
-        check_dialect(file, _MSCCL[name], findings)
-        findings.extend(common)
-        if not common.num_errors():
-            room, modes = room_in(name, file), modes_of(file, _MSCCL[name])
-            key = (room, True in modes, False in modes)
-            if key not in proven:
-                proven[key] = Findings()
-                plan = lift(file, room, strict, proven[key])
-                if plan is not None:
-                    check_plan(_task(file), plan, modes, proven[key])
-            findings.extend(proven[key])
-        results[name] = findings
-    accepted = tuple(name for name, findings in results.items() if not findings.num_errors())
+    stages = Stages(progress)
+    stages.expect(2)
+    file = format.read(text)
+    stages.advance()
+    results = _findings(format, file, [dialect] if dialect else list(format.dialects), capacity == "1", stages)
+    accepted = tuple(name for name, findings in results.items() if not findings.num_obstacles())
     chosen = accepted[0] if accepted else min(results, key=lambda name: results[name].num_errors())
+    what = file.summary
     return Report(
-        dialect=chosen, collective=collective_of(file) or file.algo["coll"], ranks=file.ngpus, chunks=file.nchunks,
-        findings=results[chosen].listed(), dialects=accepted, instructions=len(file.steps),
+        dialect=chosen, collective=what.collective, ranks=what.num_ranks, chunks=what.chunks,
+        findings=results[chosen].listed(), dialects=accepted, instructions=what.num_instructions,
     )  # fmt: skip
 
 
-def _task(file: MscclFile) -> Task:
-    return Task(collective_of(file) or "", file.ngpus, file.nchunks, scratch_sizes(file))
+def _findings(
+    format: Format, file: RuntimeFile, dialects: list[str], strict: bool, stages: Stages
+) -> dict[str, Findings]:
+    """Return what is found for each dialect: rules are the same for all, limits and what connections hold are not."""
+    common = Findings()
+    format.check_rules(file, common)
+    stages.advance()
+    results: dict[str, Findings] = {}
+    proven: dict[Hashable, Findings] = {}
+    for name in dialects:
+        results[name] = Findings()
+        format.check_dialect(file, name, results[name])
+        results[name].extend(common)
+        if common.num_obstacles():
+            continue
+        variant = format.variant(file, name)
+        if variant not in proven:
+            proven[variant] = _prove_file(format, file, name, strict, stages)
+        results[name].extend(proven[variant])
+    return results
+
+
+def _prove_file(
+    format: Format, file: RuntimeFile, dialect: str, strict: bool, stages: Stages
+) -> Findings:  # fmt: skip
+    findings = Findings()
+    stages.expect(1)
+    program = format.build(file, dialect, strict, findings)
+    stages.advance()
+    if program is not None:
+        prove(program, findings, stages)
+    return findings
+
+
+def verify_program(program: Program, progress: Progress | None = None) -> Report:
+    """Verify a program that was read already: that it is right, not that its runtime takes the file."""
+    findings = Findings()
+    prove(program, findings, Stages(progress))
+    return Report(
+        dialect=program.dialect, collective=program.collective.value, ranks=program.num_ranks, chunks=program.chunks,
+        findings=findings.listed(), dialects=() if findings.num_obstacles() else (program.dialect,),
+        instructions=program.num_instructions,
+    )  # fmt: skip

@@ -1,7 +1,8 @@
-"""Print a plan as CPU schedule XML (docs/cpu-xml.md): one list of instructions a rank.
+"""Print a placement as CPU schedule XML (docs/cpu-xml.md): one list of instructions for each rank.
 
-At every step a rank starts to receive, finishes the step before, and starts to send. Only what is needed is waited for:
-what arrived, and sends whose chunks are received over (these are long over: the new data depends on them).
+At every step a rank starts its receives, completes those of the step before, and starts its sends. It waits only where
+it must: for data that it is about to use, and for sends from places that are about to be written again. The latter
+never wait in practice, because the new data could not exist before those sends were complete.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ from xml.sax.saxutils import escape
 
 from linkstep._version import __version__
 from linkstep.costs import cost_of
-from linkstep.lowering.values import Message, Move, Place, Plan, spread
-from linkstep.lowering.writers.msccl import attributes
+from linkstep.lowering.progress import Meter
+from linkstep.lowering.targets import Target
+from linkstep.lowering.values import Message, Move, Place, Placement, spread
+from linkstep.lowering.writers.interface import FileOptions, Written, most_scratch, window_of
+from linkstep.lowering.writers.naming import attributes
 
 
 class _Arrival(NamedTuple):
-    """A receive under way, and what to do with it once it is complete."""
+    """A receive that was started, and the local work to do once it is complete."""
 
     position: int
     moves: tuple[Move, ...]
 
 
 class _Rank:
-    """A rank's list while it fills, and what is under way."""
+    """A rank's list while it fills, and the sends and receives that may not be complete yet."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -40,13 +44,13 @@ class _Rank:
         if positions:
             self.add("sync", {"ops": " ".join(str(p) for p in sorted(set(positions)))})
 
-    def over(self, place: Place, count: int) -> list[int]:
-        """Return the sends whose chunks are about to be written over."""
+    def sends_from(self, place: Place, count: int) -> list[int]:
+        """Return the sends that may still read these chunks, and forget them: the caller waits for them."""
         return [self.sending.pop(p) for p in spread(place, count) if p in self.sending]
 
     def receive(self, m: Message, peer: int) -> None:
         at = m.landing
-        self.sync(self.over(at, m.count))
+        self.sync(self.sends_from(at, m.count))
         place = {"dst": at.buffer, "dstoff": at.offset, "cnt": m.count}
         position = self.add("recv", {"peer": peer, "chan": m.channel, **place})
         moves = m.unpacks
@@ -55,10 +59,10 @@ class _Rank:
         self.arriving.append(_Arrival(position, moves))
 
     def finish(self, arrivals: list[_Arrival]) -> None:
-        """Wait for what the last step brought, and add it up or bring it where it belongs."""
+        """Wait for the receives of the last step, and add up or copy what they brought."""
         moves = [move for a in arrivals for move in a.moves]
-        over = [position for move in moves for position in self.over(move.dst, move.count)]
-        self.sync([a.position for a in arrivals] + over)
+        reading = [position for move in moves for position in self.sends_from(move.dst, move.count)]
+        self.sync([a.position for a in arrivals] + reading)
         for move in moves:
             self.move(move)
 
@@ -74,13 +78,14 @@ class _Rank:
         self.sending.update((p, position) for p in spread(m.src, m.count))
 
 
-def _ranks(plan: Plan) -> list[_Rank]:
-    topology = plan.schedule.topology
+def _ranks(placement: Placement, meter: Meter) -> list[_Rank]:
+    topology = placement.schedule.topology
     tail, head = topology.tail.tolist(), topology.head.tolist()
-    ranks = [_Rank() for _ in range(plan.num_ranks)]
-    for copy in plan.copies:
+    ranks = [_Rank() for _ in range(placement.num_ranks)]
+    for copy in placement.copies:
         ranks[copy.rank].move(Move("cpy", copy.src, copy.dst, copy.count))
-    for _, group in groupby(plan.messages, key=lambda m: m.step):
+    counted = meter.through(placement.messages, len(placement.messages))
+    for _, group in groupby(counted, key=lambda m: m.step):
         messages = list(group)
         before = [rank.arriving for rank in ranks]
         for rank in ranks:
@@ -100,26 +105,25 @@ def _quoted(text: str) -> str:
     return escape(text, {'"': "&quot;", "\n": " ", "\t": " ", "\r": " "})
 
 
-def cpu_xml(plan: Plan, min_bytes: int, max_bytes: int) -> str:
-    """Return CPU schedule XML of a plan that was made with slots."""
+def write_cpu(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Written:
+    """Return CPU schedule XML of a placement that was made with slots."""
+    window = window_of(options, target, most_scratch(placement.sizes), placement.num_chunks)
     head = {
         "format": "linkstep-cpu",
         "version": 1,
-        "name": _quoted(plan.schedule.topology.name or f"N={plan.num_ranks}"),
-        "coll": plan.schedule.collective,
-        "ranks": plan.num_ranks,
-        "chunks": plan.num_chunks,
-        "inplace": int(plan.inplace),
-        "root": plan.root,
-        "minbytes": min_bytes,
-        "maxbytes": max_bytes,
+        "name": _quoted(placement.schedule.topology.name or f"N={placement.num_ranks}"),
+        "coll": target.collectives[placement.collective],
+        "ranks": placement.num_ranks,
+        "chunks": placement.num_chunks,
+        "inplace": int(placement.inplace),
+        "root": placement.root,
+        "minbytes": window.smallest,
+        "maxbytes": window.largest,
         "linkstep": __version__,
-        "cost": str(cost_of(plan.schedule)),
+        "cost": str(cost_of(placement.schedule)),
     }
-    lines = [
-        f"<schedule {attributes(head)}>",
-    ]
-    for rank, (made, (i, o, s)) in enumerate(zip(_ranks(plan), plan.sizes, strict=True)):
+    lines = [f"<schedule {attributes(head)}>"]
+    for rank, (made, (i, o, s)) in enumerate(zip(_ranks(placement, meter), placement.sizes, strict=True)):
         lines.append(f"<rank {attributes({'id': rank, 'input': i, 'output': o, 'scratch': s})}>")
         lines += [*made.lines, "</rank>"]
-    return "\n".join([*lines, "</schedule>", ""])
+    return Written("\n".join([*lines, "</schedule>", ""]), placement, None, window)

@@ -1,43 +1,26 @@
-"""Print a program as MSCCL XML, for the tokenizers of three runtimes.
+"""Print a block program as MSCCL XML, in the dialects of three runtimes.
 
-MSCCL's tokenizer is no XML parser: one space between attributes, double quotes, no declaration, values under 256
-characters, and a comment's first word without ``=``.
+Their tokenizer is no XML parser: it wants one space between attributes, double quotes, no declaration, values of less
+than 256 characters, and a comment whose first word has no ``=``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from linkstep._version import __version__
-from linkstep.costs import cost_of
+from linkstep.core.collective import Collective
+from linkstep.lowering.blocks import build_blocks
+from linkstep.lowering.limits import excesses, least_excesses
+from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
-from linkstep.lowering.values import Instruction, Plan, Program
+from linkstep.lowering.values import BlockProgram, BufferSizes, Instruction, Placement
+from linkstep.lowering.writers.interface import FileOptions, Window, Written, most_scratch, window_of
+from linkstep.lowering.writers.naming import algorithm_name, attributes, describe
 
 
-def plan_name(plan: Plan) -> str:
-    """Return the recipe as the name of an algorithm: short, and without what any parser would trip over."""
-    name = plan.schedule.topology.name or f"N={plan.num_ranks}"
-    return "".join("_" if c in "\"'<>&=\\" or not " " <= c <= "~" else c for c in name)[:200]
-
-
-def describe(plan: Plan) -> str:
-    """Return which linkstep made this from what, and what it should cost."""
-    return f"linkstep {__version__}: {plan.schedule.collective} on {plan_name(plan)}, {cost_of(plan.schedule)}"
-
-
-def attributes(pairs: Mapping[str, object]) -> str:
-    """Return ``key="value"`` pairs with one space between."""
-    return " ".join(f'{key}="{value}"' for key, value in pairs.items())
-
-
-def _xml_sizes(program: Program, rank: int) -> tuple[int, int, int]:
-    """Return a gpu's buffer sizes; 0 for the buffer that lies inside the other in place, as msccl wants it."""
-    plan, (i, o, s) = program.plan, program.sizes[rank]
-    if plan.inplace and plan.schedule.collective == "allgather":
-        i = 0
-    if plan.inplace and plan.schedule.collective == "reduce-scatter":
-        o = 0
-    return i, o, s
+def _xml_sizes(sizes: BufferSizes, collective: Collective, inplace: bool) -> BufferSizes:
+    """Return a gpu's buffer sizes; in place the buffer that lies inside the other is given as 0, as msccl wants it."""
+    if inplace and collective.starts_with_shard:
+        return sizes._replace(input=0)
+    return sizes._replace(output=0) if inplace and collective.ends_with_shard else sizes
 
 
 def _step(position: int, instruction: Instruction) -> str:
@@ -60,24 +43,23 @@ def _step(position: int, instruction: Instruction) -> str:
     )
 
 
-def msccl_xml(program: Program, target: Target, proto: str, min_bytes: int, max_bytes: int) -> str:
-    """Return MSCCL XML of one of the dialects."""
-    plan = program.plan
+def _xml(program: BlockProgram, target: Target, proto: str, window: Window, meter: Meter) -> str:
+    placement = program.placement
     head = {
-        "name": plan_name(plan),
-        "ngpus": plan.num_ranks,
-        "nchunksperloop": plan.num_chunks,
-        "nchannels": plan.num_channels,
+        "name": algorithm_name(placement),
+        "ngpus": placement.num_ranks,
+        "nchunksperloop": placement.num_chunks,
+        "nchannels": placement.num_channels,
         "proto": proto,
-        "coll": target.collectives[plan.schedule.collective],
-        "inplace": int(plan.inplace),
-        "outofplace": int(not plan.inplace),
-        "minBytes": min_bytes,
-        "maxBytes": max_bytes,
+        "coll": target.collectives[placement.collective],
+        "inplace": int(placement.inplace),
+        "outofplace": int(not placement.inplace),
+        "minBytes": window.smallest,
+        "maxBytes": window.largest + target.excludes_largest,
     }
-    lines = [f"<algo {attributes(head)}>", f"<!-- {describe(plan)} -->"]
-    for rank, blocks in enumerate(program.ranks):
-        i, o, s = _xml_sizes(program, rank)
+    lines = [f"<algo {attributes(head)}>", f"<!-- {describe(placement)} -->"]
+    for rank, blocks in enumerate(meter.through(program.ranks, placement.num_ranks)):
+        i, o, s = _xml_sizes(program.sizes[rank], placement.collective, placement.inplace)
         lines.append(f"<gpu {attributes({'id': rank, 'i_chunks': i, 'o_chunks': o, 's_chunks': s})}>")
         for tb, block in enumerate(blocks):
             peers = {"id": tb, "send": block.send, "recv": block.recv, "chan": block.channel}
@@ -86,3 +68,16 @@ def msccl_xml(program: Program, target: Target, proto: str, min_bytes: int, max_
             lines.append("</tb>")
         lines.append("</gpu>")
     return "\n".join([*lines, "</algo>", ""])
+
+
+def write_msccl(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Written:
+    """Return MSCCL XML in the target's dialect."""
+    hopeless = tuple(least_excesses(placement, target))
+    if hopeless:
+        window = window_of(options, target, most_scratch(placement.sizes), placement.num_chunks)
+        return Written("", placement, None, window, hopeless)
+    program = build_blocks(placement, splits=target.splits, meter=meter)
+    window = window_of(options, target, most_scratch(program.sizes), placement.num_chunks)
+    exceeded = tuple(excesses(program, target))
+    text = "" if exceeded else _xml(program, target, options.proto, window, meter)
+    return Written(text, placement, program, window, exceeded)

@@ -1,13 +1,15 @@
-"""Print a plan as an MSCCL++ execution plan (JSON): one-sided puts, signals and waits over port channels.
+"""Print a placement as an MSCCL++ execution plan (JSON): one-sided puts, signals and waits through port channels.
 
-A rank has a threadblock for each channel to each peer. At every step a threadblock puts its messages and signals, waits
-for its peer's signal, and meets the rank's other threadblocks at a barrier; then they share the reductions, and meet
-again.
+A rank has one threadblock for each channel to each peer. At every step a threadblock puts its messages and signals,
+waits for the signal of its peer, and meets the other threadblocks of the rank at a barrier. Then they share the
+reductions of the step and meet at a second barrier.
 
-Buffers may be written from outside once their owner's caller has given them, so who will be written to says hello when
-it starts, and is waited for. The first step would lose a latency by that, so what it brings lands in scratch, which no
-caller gives: there it stays in use until it is taken, and who put it waits for that at its end, for the sake of the
-next run. Any other signal that comes in time does for a hello, and any later one of that channel says that it is taken.
+A put writes to another rank's memory, and that rank's input and output may be written only once its caller has handed
+them over. So a receiver sends a *handshake* signal when it starts, and the sender waits for it before its first put. At
+the first step that wait would cost a latency. Its messages therefore go without a handshake to scratch, which no caller
+owns. In the next run they would overwrite that scratch, so the receiver *acknowledges* that it has read it, and the
+sender waits for the acknowledgement at the end of its run. Any other signal on the channel that comes early enough
+serves as the handshake, and any later one as the acknowledgement.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from linkstep.lowering.targets import Excess, Target
-from linkstep.lowering.values import Message, Place, Plan
-from linkstep.lowering.writers.msccl import describe, plan_name
+from linkstep.core.collective import Collective
+from linkstep.lowering.limits import Excess
+from linkstep.lowering.progress import Meter
+from linkstep.lowering.targets import Target
+from linkstep.lowering.values import BufferSizes, Message, Place, Placement
+from linkstep.lowering.writers.interface import FileOptions, Window, Written, most_scratch, window_of
+from linkstep.lowering.writers.naming import algorithm_name, describe
 
 _PER_OPERATION = 8  # MAX_CHANNEL_PER_OPERATION of execution_common.hpp
 _SOURCES = 10  # that plus MAX_LOCAL_BUFFER_PER_OPERATION
-_PORTS, _BUFFERS = 2**10, 2**9 - 3  # bits of their numbers in fifo_device.hpp; three buffers are the rank's own
-_OFFSETS = 2**32  # bytes that an offset can tell apart
+_BUFFERS = 2**9 - 3  # bits of their numbers in fifo_device.hpp; three buffers are the rank's own
+_OFFSETS = 2**32  # offsets are 32 bits, in bytes
 
 _NOP = '{"name": "nop"}'
 
@@ -52,16 +58,16 @@ class _Block:
     def __init__(self, channel: int) -> None:
         self.channel = channel
         self.ops: list[str] = []
-        """As JSON, since most are written more than once."""
+        """As JSON text: most operations occur many times."""
         self.buffers: list[int] = []
         self.sends = False
-        self.asks = -1
-        """The step before which it waits for the peer's hello; -1 for none."""
-        self.takes = self.is_taken = False
-        """Whether it tells the peer that what the first step brought is taken, and whether the peer tells it so."""
+        self.handshake_step = -1
+        """The step before which it waits for the peer's handshake; -1 for none."""
+        self.acknowledges = self.is_acknowledged = False
+        """Whether it acknowledges to the peer what the first step brought, and whether the peer does so to it."""
 
     def remote(self, buffer: int) -> int:
-        """Return the number this threadblock knows a remote buffer of its rank by."""
+        """Return this threadblock's number for a remote buffer of its rank."""
         if buffer not in self.buffers:
             self.buffers.append(buffer)
         return self.buffers.index(buffer)
@@ -85,7 +91,7 @@ class _Gpu:
 
     @property
     def meeting(self) -> str:
-        """The operation that lets all threadblocks of the rank wait for each other."""
+        """The operation by which all threadblocks of the rank wait for each other."""
         barrier = f'{{"name": "barrier", "barrier_id": 0, "num_threadblocks": {len(self.blocks)}}}'
         return _NOP if len(self.blocks) == 1 else barrier
 
@@ -94,33 +100,33 @@ class _Gpu:
             block.ops.append(self.meeting)
 
     def end(self) -> None:
-        """Leave out a last meeting, after which nobody does anything."""
+        """Leave out a last barrier that nothing comes after."""
         if all(block.ops and block.ops[-1] == self.meeting for block in self.blocks):
             for block in self.blocks:
                 block.ops.pop()
 
 
-def _landed(plan: Plan) -> Plan:
-    """Give all that the first step brings a place in scratch, in the order of where it belongs."""
-    head = plan.schedule.topology.head.tolist()
-    size = [s for _, _, s in plan.sizes]
-    messages = list(plan.messages)
+def _landed(placement: Placement) -> Placement:
+    """Let all messages of the first step arrive in scratch, in the order of the places they belong to."""
+    head = placement.schedule.topology.head.tolist()
+    size = [sizes.scratch for sizes in placement.sizes]
+    messages = list(placement.messages)
     first = [k for k, m in enumerate(messages) if m.step == messages[0].step and m.slot is None]
     for k in sorted(first, key=lambda k: messages[k].dst):
         m, rank = messages[k], head[messages[k].link]
         messages[k] = replace(m, slot=Place("s", size[rank]))
         size[rank] += m.count
-    sizes = tuple((i, o, s) for (i, o, _), s in zip(plan.sizes, size, strict=True))
-    return replace(plan, sizes=sizes, messages=tuple(messages))
+    sizes = tuple(old._replace(scratch=scratch) for old, scratch in zip(placement.sizes, size, strict=True))
+    return replace(placement, sizes=sizes, messages=tuple(messages))
 
 
-def _open(plan: Plan, lands: bool) -> list[_Gpu]:
-    """Make the threadblocks, the copies and the hellos."""
-    topology = plan.schedule.topology
+def _open(placement: Placement, lands: bool) -> list[_Gpu]:
+    """Make the threadblocks with their copies and handshakes."""
+    topology = placement.schedule.topology
     tail, head = topology.tail.tolist(), topology.head.tolist()
-    gpus = [_Gpu() for _ in range(plan.num_ranks)]
+    gpus = [_Gpu() for _ in range(placement.num_ranks)]
     used: dict[tuple[int, int, int], set[int]] = {}
-    for m in plan.messages:
+    for m in placement.messages:
         used.setdefault((tail[m.link], head[m.link], m.channel), set()).add(m.step)
     for a, b, channel in sorted({(*pair, c) for u, w, c in used for pair in ((u, w), (w, u))}):
         gpus[a].peers.append((b, channel))  # both ends list it: their k-th channels to each other are one
@@ -128,20 +134,21 @@ def _open(plan: Plan, lands: bool) -> list[_Gpu]:
     for gpu in gpus:
         if not gpu.blocks:
             gpu.blocks.append(_Block(-1))
-    for copy in plan.copies:
+    for copy in placement.copies:
         gpus[copy.rank].blocks[0].ops += _reductions(_Sum(copy.dst, (copy.src,), copy.count))
-    first = plan.messages[0].step if plan.messages else 0
+    first = placement.messages[0].step if placement.messages else 0
     for u, w, channel in sorted(used):
         sender, receiver = gpus[u].block(w, channel), gpus[w].block(u, channel)
         steps, back = used[u, w, channel], used.get((w, u, channel), set())
         sender.sends = True
-        asks = min(steps - {first} if lands else steps, default=-1)
-        if asks >= 0 and min(back, default=asks) >= asks:
-            sender.asks = asks
+        needed = min(steps - {first} if lands else steps, default=-1)
+        if needed >= 0 and min(back, default=needed) >= needed:
+            sender.handshake_step = needed
             receiver.ops.append(_on_channel("signal"))
-        # What an allreduce brings at first is in the sums that come back in the end.
-        if lands and first in steps and not back - {first} and plan.schedule.collective != "allreduce":
-            sender.is_taken = receiver.takes = True
+        # The end of an allreduce is an acknowledgement: its sums contain what the first step brought.
+        is_told = bool(back - {first}) or placement.collective is Collective.ALLREDUCE
+        if lands and first in steps and not is_told:
+            sender.is_acknowledged = receiver.acknowledges = True
     return gpus
 
 
@@ -160,7 +167,7 @@ def _puts(gpu: _Gpu, block: _Block, peer: int, messages: list[Message]) -> Itera
 
 
 def _sums(messages: list[Message]) -> list[_Sum]:
-    """Return what a rank has to do with what a step brought: copies as they came, sums of neighbours together."""
+    """Return the local work of a rank after a step: copies one by one, and sums, of which neighbours are joined."""
     sums = [_Sum(m.dst, (m.slot,), m.count) for m in messages if m.base is None and m.slot is not None]
     cells: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for m in messages:
@@ -182,7 +189,7 @@ def _sums(messages: list[Message]) -> list[_Sum]:
 
 
 def _reductions(one: _Sum) -> list[str]:
-    """Return the operations of one sum: as many as its sources need."""
+    """Return the operations of one sum; an operation takes at most ten sources."""
     dst = _local(one.dst, one.size)
     if len(one.sources) == 1:
         return [f'{{"name": "copy", "src_buff": [{_local(one.sources[0], one.size)}], "dst_buff": [{dst}]}}']
@@ -197,8 +204,8 @@ def _reductions(one: _Sum) -> list[str]:
     return ops
 
 
-def _step(gpus: list[_Gpu], plan: Plan, messages: list[Message]) -> None:
-    topology = plan.schedule.topology
+def _step(gpus: list[_Gpu], placement: Placement, messages: list[Message]) -> None:
+    topology = placement.schedule.topology
     tail, head = topology.tail.tolist(), topology.head.tolist()
     by_channel: dict[tuple[int, int, int], list[Message]] = {}
     arrived: list[list[Message]] = [[] for _ in gpus]
@@ -207,7 +214,7 @@ def _step(gpus: list[_Gpu], plan: Plan, messages: list[Message]) -> None:
         arrived[head[m.link]].append(m)
     for (u, w, channel), some in by_channel.items():
         block = gpus[u].block(w, channel)
-        block.ops += [_on_channel("wait"), _NOP] * (block.asks == some[0].step)
+        block.ops += [_on_channel("wait"), _NOP] * (block.handshake_step == some[0].step)
         block.ops += [*_puts(gpus[u], block, w, some), _NOP, _on_channel("signal")]
     for u, w, channel in by_channel:
         block = gpus[w].block(u, channel)
@@ -223,25 +230,26 @@ def _step(gpus: list[_Gpu], plan: Plan, messages: list[Message]) -> None:
             gpu.meet()
 
 
-def _gpus(plan: Plan, lands: bool) -> list[_Gpu]:
-    gpus = _open(plan, lands)
+def _gpus(placement: Placement, lands: bool, meter: Meter) -> list[_Gpu]:
+    gpus = _open(placement, lands)
     blocks = [block for gpu in gpus for block in gpu.blocks]
-    for step, group in groupby(plan.messages, key=lambda m: m.step):
-        _step(gpus, plan, list(group))
+    counted = meter.through(placement.messages, len(placement.messages))
+    for step, group in groupby(counted, key=lambda m: m.step):
+        _step(gpus, placement, list(group))
         for block in blocks:
-            block.ops += [_on_channel("signal")] * (block.takes and step == plan.messages[0].step)
+            block.ops += [_on_channel("signal")] * (block.acknowledges and step == placement.messages[0].step)
     for gpu in gpus:
         gpu.end()
     for block in (block for block in blocks if block.sends):
-        block.ops += [_on_channel("wait")] * block.is_taken
-        # Or the input could be changed while a put still reads it. The executor flushes as many channels as the
-        # operation has outputs (handleFlush of execution_kernel.hpp), so it gets one, which nothing touches.
+        block.ops += [_on_channel("wait")] * block.is_acknowledged
+        # Without a flush the caller could change the input while a put still reads it. The executor flushes as many
+        # channels as the operation has outputs (handleFlush of execution_kernel.hpp), so it gets one; it is not used.
         block.ops.append(_on_channel("flush")[:-1] + f', "dst_buff": [{_local(Place("o", 0), 1)}]}}')
     return gpus
 
 
-def _gpu_text(rank: int, gpu: _Gpu, sizes: tuple[int, int, int]) -> str:
-    """Return a rank as JSON with one operation a line."""
+def _gpu_text(rank: int, gpu: _Gpu, sizes: BufferSizes) -> str:
+    """Return a rank as JSON, one operation on each line."""
     i, o, s = sizes
     blocks = []
     for tb, block in enumerate(gpu.blocks):
@@ -260,48 +268,54 @@ def _gpu_text(rank: int, gpu: _Gpu, sizes: tuple[int, int, int]) -> str:
     )
 
 
-def largest_message(plan: Plan) -> int:
-    """Return the bytes of input (of output in an allgather: what the executor compares) whose offsets all fit."""
-    chunks = plan.sizes[0][1 if plan.schedule.collective == "allgather" else 0]
-    return _OFFSETS * chunks // max(max(sizes) for sizes in plan.sizes)
+def _largest_message(placement: Placement) -> int:
+    """Return the most bytes for which all offsets fit: of output in an allgather, else of input, as executors ask."""
+    sizes = placement.sizes[0]
+    chunks = sizes.output if placement.collective.starts_with_shard else sizes.input
+    return _OFFSETS * chunks // max(max(sizes) for sizes in placement.sizes)
 
 
-def _broken(plan: Plan, gpus: list[_Gpu], target: Target, min_bytes: int) -> list[Excess]:
+def _exceeded(placement: Placement, gpus: list[_Gpu], target: Target, min_bytes: int) -> tuple[Excess, ...]:
     limits = [
-        ("channels a rank", _PORTS, max(len(gpu.peers) for gpu in gpus), False),
-        ("remote buffers a rank", _BUFFERS, max(len(gpu.remote) for gpu in gpus), False),
-        ("bytes of the smallest message", largest_message(plan), min_bytes, False),
-        ("operations a threadblock", target.max_steps, max(len(b.ops) for gpu in gpus for b in gpu.blocks), True),
+        ("channels of a rank", target.max_channels, max(len(gpu.peers) for gpu in gpus), False),
+        ("remote buffers of a rank", _BUFFERS, max(len(gpu.remote) for gpu in gpus), False),
+        ("bytes of the smallest message", _largest_message(placement), min_bytes, False),
+        ("operations of a threadblock", target.max_steps, max(len(b.ops) for gpu in gpus for b in gpu.blocks), True),
     ]
-    return [Excess(what, limit, found, more) for what, limit, found, more in limits if limit and found > limit]
+    return tuple(Excess(what, limit, found, more) for what, limit, found, more in limits if limit and found > limit)
 
 
-def mscclpp_json(plan: Plan, target: Target, min_bytes: int, max_bytes: int) -> tuple[str, Plan, list[Excess]]:
-    """Return the execution plan of a plan that was made with slots, that plan as printed, and the limits it breaks.
+def write_mscclpp(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Written:
+    """Return the execution plan of a placement that was made with slots.
 
-    With one step there is no later one by which a hello could have come, and nothing to gain by landing in scratch.
+    A schedule of one step has no later signal that could serve as the handshake, so it gains nothing by arriving in
+    scratch; and where that would exceed a limit it is left out as well.
     """
-    lands = len({m.step for m in plan.messages}) > 1
-    made = _landed(plan) if lands else plan
-    gpus = _gpus(made, lands)
-    broken = _broken(made, gpus, target, min_bytes)
-    if lands and broken:
-        made, gpus = plan, _gpus(plan, False)
-        broken = _broken(made, gpus, target, min_bytes)
-    if broken:
-        return "", made, broken
+    lands = len({m.step for m in placement.messages}) > 1
+    made = _landed(placement) if lands else placement
+    gpus = _gpus(made, lands, meter)
+    exceeded = _exceeded(made, gpus, target, options.min_bytes)
+    if lands and exceeded:
+        made, gpus = placement, _gpus(placement, False, meter)
+        exceeded = _exceeded(made, gpus, target, options.min_bytes)
+    asked = window_of(options, target, most_scratch(made.sizes), made.num_chunks)
+    window = Window(asked.smallest, min(asked.largest, _largest_message(made)))
+    return Written("" if exceeded else _json(made, gpus, target, window), made, None, window, exceeded)
+
+
+def _json(placement: Placement, gpus: list[_Gpu], target: Target, window: Window) -> str:
     head = {
-        "name": plan_name(plan),
-        "linkstep": describe(plan),
-        "collective": target.collectives[plan.schedule.collective],
+        "name": algorithm_name(placement),
+        "linkstep": describe(placement),
+        "collective": target.collectives[placement.collective],
         "protocol": "Simple",
-        "inplace": plan.inplace,
+        "inplace": placement.inplace,
         "reuse_resources": False,
         "num_threads_per_block": 1024,
         "use_double_scratch_buffer": False,
         "buffer_alignment": 16,
-        "min_message_size": min_bytes,
-        "max_message_size": min(max_bytes, largest_message(made)),
+        "min_message_size": window.smallest,
+        "max_message_size": window.largest,
     }
-    ranks = ",\n".join(_gpu_text(r, gpu, sizes) for r, (gpu, sizes) in enumerate(zip(gpus, made.sizes, strict=True)))
-    return json.dumps(head)[:-1] + f', "gpus": [\n{ranks}\n]}}\n', made, broken
+    gpus_text = (_gpu_text(r, gpu, sizes) for r, (gpu, sizes) in enumerate(zip(gpus, placement.sizes, strict=True)))
+    return json.dumps(head)[:-1] + ', "gpus": [\n' + ",\n".join(gpus_text) + "\n]}\n"

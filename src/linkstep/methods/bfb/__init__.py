@@ -5,13 +5,14 @@ to share them out over its in-links. That is a small flow problem per node and s
 """
 
 from linkstep.methods.bfb.cost import Certificate, StepCertificate, bfb_certificate, bfb_cost
-from linkstep.methods.bfb.problems import MAX_DEGREE
+from linkstep.methods.bfb.problems import MAX_DEGREE, Progress
 from linkstep.methods.bfb.schedule import bfb_allgather
 from linkstep.methods.bfb.unequal import bfb_step_times, bfb_time
 
 __all__ = [
     "MAX_DEGREE",
     "Certificate",
+    "Progress",
     "StepCertificate",
     "bfb_allgather",
     "bfb_certificate",

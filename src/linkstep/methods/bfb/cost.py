@@ -41,6 +41,9 @@ class Certificate:
     topology: Topology
     steps: tuple[StepCertificate, ...]
 
+    def __repr__(self) -> str:
+        return f"<Certificate of BFB on {self.topology!r}: {self.cost}>"
+
     @property
     def cost(self) -> Cost:
         """The cost that no BFB schedule beats and ``bfb_allgather`` reaches."""
@@ -52,7 +55,7 @@ class Certificate:
 
         T_B* needs every link busy all the time: at each step all nodes receive equally much, spread over all d links.
         """
-        n, d = self.topology.num_nodes, self.topology.degree
+        n, d, called = self.topology.num_nodes, self.topology.degree, self.topology.called
         if self.cost.bandwidth == Fraction(n - 1, n):
             return None
         for s in self.steps:
@@ -60,15 +63,15 @@ class Certificate:
             here = int(profile[s.step])
             if s.load > Fraction(here, d):
                 return (
-                    f"step {s.step}, node {s.node}: {s.sources} of its {here} shards can come only over {len(s.links)} "
-                    f"of {d} links, {s.load} a link where {Fraction(here, d)} would be even"
+                    f"step {s.step}, {called(s.node)}: {s.sources} of its {here} shards can come only over "
+                    f"{len(s.links)} of {d} links, {s.load} a link where {Fraction(here, d)} would be even"
                 )
         for s in self.steps:
             counts = distance_profiles(self.topology)[:, s.step]
             if counts.min() < counts.max():
                 low = int(counts.argmin())
                 return (
-                    f"step {s.step}, node {s.node}: receives {counts[s.node]} shards while node {low} receives "
+                    f"step {s.step}, {called(s.node)}: receives {counts[s.node]} shards while {called(low)} receives "
                     f"{counts[low]} and idles"
                 )
         raise AssertionError("T_B is above T_B* though every step is even")

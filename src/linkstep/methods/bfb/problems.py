@@ -23,6 +23,11 @@ MAX_DEGREE = 64
 _BLOCK = 1 << 21  # sources a block of nodes holds: some 60 MB
 _SEARCH_SYMMETRY = 10**9  # link visits above which looking for alike nodes pays
 
+PROBLEM = np.dtype(
+    [(name, np.int64) for name in ("node", "step", "first_group", "end_group", "first_source", "end_source")]
+)
+"""The record of a problem (u, t), as ``linkstep._kernels.bfb_groups`` describes it."""
+
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called with (nodes done, nodes in all) as work goes on."""
@@ -49,7 +54,7 @@ class Links:
         most = int(np.diff(ptr).max())
         if most > MAX_DEGREE:
             node = int(np.diff(ptr).argmax())
-            raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; node {node} has {most}")
+            raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; {topology.called(node)} has {most}")
         unit = 1
         weight = np.ones(ids.size, np.int64)
         if topology.bandwidth is not None and ids.size:
@@ -70,14 +75,14 @@ class Links:
 class Block:
     """The problems of some nodes; the arrays are described in ``linkstep._kernels.bfb_groups``."""
 
-    problems: NDArray[np.int64]
+    problems: NDArray[np.void]
     group_mask: NDArray[np.uint64]
     group_count: Ints
     members: Ids
     group_of: Ids
 
     @property
-    def groups(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], Ints]:
+    def groups(self) -> tuple[NDArray[np.void], NDArray[np.uint64], Ints]:
         """The columns every kernel takes first."""
         return self.problems, self.group_mask, self.group_count
 
@@ -108,9 +113,10 @@ def for_each_block(
     pieces = [nodes[i : i + size] for i in range(0, nodes.size, size)]
 
     def one(piece: Ints) -> T:
-        *columns, stuck = _problems(topology.in_ptr, topology.in_tail, piece, steps)
+        problems = np.empty(piece.size * min(steps, topology.num_nodes - 1), PROBLEM)
+        count, *columns, stuck = _problems(topology.in_ptr, topology.in_tail, piece, problems)
         assert stuck < 0, f"node {stuck} is not reached although the topology is connected"
-        return work(Block(*columns))
+        return work(Block(problems[:count], *columns))
 
     def finished() -> Iterator[tuple[int, T]]:
         if len(pieces) == 1:

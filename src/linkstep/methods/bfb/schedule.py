@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _place, _rows, _tally
 from linkstep.core.errors import ScheduleError
-from linkstep.core.schedule import Schedule
+from linkstep.core.schedule import ROW_COLUMNS, Schedule
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number, parse_size
+from linkstep.core.units import Number, check_count, parse_size
 from linkstep.methods.bfb.cost import bfb_certificate
 from linkstep.methods.bfb.problems import Block, Links, Progress, for_each_block
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
+
+ROW = np.dtype([("source", np.int32), ("lo", np.int64), ("hi", np.int64), ("link", np.int32), ("step", np.int16)])
+"""A row of a schedule while it is made; its fields are the columns of ``Schedule``."""
 
 MAX_UNIT = 2**31
 MAX_CHUNKS = 10**6
@@ -68,16 +71,17 @@ def bfb_allgather(
     >>> bfb_allgather(ring)
     <Schedule allgather on N=4: 16 rows, 2 steps, unit 2>
     """
-    if chunks is not None and not 1 <= chunks <= MAX_CHUNKS:
-        raise ScheduleError(f"chunks must lie in [1, {MAX_CHUNKS}], not {chunks}")
+    if chunks is not None:
+        chunks = check_count("chunks", chunks, 1, MAX_CHUNKS)
+    total = None if size is None else parse_size(size)
     links = Links.of(topology)
     certificate = bfb_certificate(topology)
     if topology.num_nodes == 1:
         return Schedule.from_columns(topology, 1, [], [], [], [], [])
     fastest = int(links.weight.max())
     loads = [step.load / fastest for step in certificate.steps]  # per unit of weight
-    if topology.alpha is not None and size is not None:
-        caps = Capacities(*grid_capacities(topology, links, chunks or 64, parse_size(size)))
+    if topology.alpha is not None and total is not None:
+        caps = Capacities(*grid_capacities(topology, links, chunks or 64, total))
     elif chunks is None:
         caps = _exact(loads, links)
         if caps.unit > MAX_UNIT:
@@ -96,29 +100,24 @@ def _build(topology: Topology, links: Links, caps: Capacities, progress: Progres
     steps = share.size
     most = int(min(share.max(), np.diff(links.ptr).max()))
 
-    def work(block: Block) -> tuple[NDArray[Any], ...]:
-        sources = int((block.problems[:, 5] - block.problems[:, 3]).sum())
-        room = sources * most
-        out = (
-            np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64),
-            np.empty(room, np.int32), np.empty(room, np.int16),
-        )  # fmt: skip
-        rows, stuck = _rows(
+    def work(block: Block) -> NDArray[np.void]:
+        sources = int((block.problems["end_source"] - block.problems["first_source"]).sum())
+        rows = np.empty(sources * most, ROW)
+        count, stuck = _rows(
             *block.groups, block.members, block.group_of, links.ptr, links.id, caps.link_class,
-            caps.piece, whole, share, scale, out,
+            caps.piece, whole, share, scale, rows,
         )  # fmt: skip
         assert stuck < 0, f"problem {block.problems[stuck]} does not fit although its load is feasible"
-        return tuple(column[:rows].copy() for column in out)
+        return rows[:count].copy()
 
     counts = np.zeros((steps, topology.num_links), np.int64)
     blocks = []
     for block in for_each_block(topology, np.arange(topology.num_nodes), steps, work, progress):
-        _tally(block[3], block[4], counts)
+        _tally(block, counts)
         blocks.append(block)
     total = int(counts.sum())
     offset = np.cumsum(counts.ravel()).reshape(counts.shape) - counts
-    types = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, "step": np.int16}
-    columns: dict[str, Any] = {what: np.empty(total, dtype) for what, dtype in types.items()}
+    columns: dict[str, Any] = {what: np.empty(total, ROW[what]) for what in ROW_COLUMNS}
     while blocks:
         _place(blocks.pop(0), offset, *columns.values())
     for column in columns.values():

@@ -82,15 +82,15 @@ def bfb_step_times(topology: Topology, size: Number) -> list[Fraction]:
     best = np.max(list(for_each_block(topology, nodes, steps, rough)), axis=0)
 
     def close(block: Block) -> NDArray[np.int64]:
-        room = 1024
+        size = 1024
         while True:
-            found = np.empty((room, 2 + alpha.size), np.int64)
+            found = np.empty((size, 2 + alpha.size), np.int64)
             rows = _times_by_subsets(
                 *block.groups, links.ptr, kinds.link_class, alpha, rate, float(bits), 1e-9, best, found
             )
             if rows >= 0:
                 return np.unique(found[:rows], axis=0)
-            room *= 8
+            size *= 8
 
     times = [Fraction(0)] * int((best > 0).sum())
     for t, jobs, *counts in np.unique(

@@ -5,7 +5,7 @@ symmetry. Not for large topologies: BFB makes schedules of any size in polynomia
 ``linkstep.methods.stored`` were found here.
 """
 
+from linkstep.methods.synthesis.attempts import Synthesis, synthesize
 from linkstep.methods.synthesis.frontier import ParetoPoint, pareto
-from linkstep.methods.synthesis.questions import Synthesis, synthesize
 
 __all__ = ["ParetoPoint", "Synthesis", "pareto", "synthesize"]

@@ -1,4 +1,4 @@
-"""One question: a topology, the steps and the chunks a shard. Its bounds, and what no answer can beat."""
+"""What is asked for: a topology, the steps and the chunks per shard; and the bounds that no schedule can beat."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology, check_connected, distance_profiles, distances_from
+from linkstep.core.units import check_count
 
 MAX_NODES = 256
 """Node numbers fit a byte; the models of larger topologies would be too large anyway."""
@@ -31,17 +32,14 @@ class Case:
     @classmethod
     def of(cls, topology: Topology, steps: int, chunks: int) -> Case:
         """Check what was asked."""
-        for what, value in (("steps", steps), ("chunks", chunks)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise LinkstepError(f"{what} must be an integer, not {value!r}")
-            if not 1 <= value <= MAX_STEPS:
-                raise LinkstepError(f"{what} must lie in [1, {MAX_STEPS}], not {value}")
+        steps = check_count("steps", steps, 1, MAX_STEPS)
+        chunks = check_count("chunks", chunks, 1, MAX_STEPS)
         if topology.num_nodes > MAX_NODES:
             raise LinkstepError(f"synthesis takes at most {MAX_NODES} nodes, not {topology.num_nodes}")
         if topology.bandwidth is not None and np.unique(topology.bandwidth).size > 1:
             raise LinkstepError("synthesis needs links of equal bandwidth; `linkstep schedule` takes unequal ones")
         check_connected(topology)
-        return cls(topology, int(steps), int(chunks))
+        return cls(topology, steps, chunks)
 
     @cached_property
     def distance(self) -> list[list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,8 +13,8 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, cost_of
+from linkstep.methods.synthesis.attempts import Progress, Search, check_limits
 from linkstep.methods.synthesis.case import Case
-from linkstep.methods.synthesis.questions import Search, check_limits
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,12 @@ def pareto(
     time_limit: float = 60.0,
     seed: int = 0,
     symmetric: bool = True,
+    progress: Progress | None = None,
 ) -> list[ParetoPoint]:
     """Return the Pareto-optimal schedules with at most so many steps and equal chunks, fewest steps first.
 
-    The time is shared between the pairs of steps and chunks that could still improve on what is known.
+    The time is shared between the pairs of steps and chunks that could still improve on what is known. ``progress`` is
+    told how many of these pairs are done.
     """
     check_limits(time_limit, seed)
     case = Case.of(topology, max_steps, max_chunks)
@@ -56,7 +59,13 @@ def pareto(
     for steps in range(case.diameter, case.steps + 1):
         rows_left = case.steps + 1 - steps
         share = max(0.0, deadline - time.monotonic()) / rows_left
-        better, bound = _best_of_row(topology, steps, case.chunks, best, share, seed, symmetric)
+        before = (steps - case.diameter) * case.chunks
+
+        def report(done: int, before: int = before) -> None:
+            if progress is not None:
+                progress(before + done, (case.steps + 1 - case.diameter) * case.chunks)
+
+        better, bound = _best_of_row(topology, steps, case.chunks, best, share, seed, symmetric, report)
         if better is not None:
             check_allgather(better)
             best, cost = better, cost_of(better)
@@ -69,9 +78,19 @@ def pareto(
 
 
 def _best_of_row(
-    topology: Topology, steps: int, max_chunks: int, known: Schedule | None, seconds: float, seed: int, symmetric: bool
+    topology: Topology,
+    steps: int,
+    max_chunks: int,
+    known: Schedule | None,
+    seconds: float,
+    seed: int,
+    symmetric: bool,
+    report: Callable[[int], None],
 ) -> tuple[Schedule | None, Fraction]:
-    """Return a schedule in ``steps`` steps better than ``known``, and the T_B that none of this row is below."""
+    """Return a schedule in ``steps`` steps better than ``known``, and the T_B that none of this row is below.
+
+    ``report`` is told how many counts of chunks are done.
+    """
     deadline = time.monotonic() + seconds
     better: Schedule | None = None
     bounds: list[Fraction] = []
@@ -84,7 +103,8 @@ def _best_of_row(
         low = case.least_load
         if low < below:
             share = max(0.0, deadline - time.monotonic()) / (max_chunks + 1 - chunks)
-            found, low = Search.of(case, share, seed, symmetric).minimise(below)
+            search = Search.of(case, share, seed, symmetric, progress=lambda *_, done=chunks - 1: report(done))
+            found, low = search.minimise(below)
             if found is not None:
                 better = known = found
         bounds.append(case.bandwidth(low))

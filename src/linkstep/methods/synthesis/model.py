@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
+from linkstep.methods.synthesis.automorphisms import AutomorphismGroup
 from linkstep.methods.synthesis.case import Case
-from linkstep.methods.synthesis.groups import Group
 from linkstep.methods.synthesis.worker import WORKER
 
 Status = Literal["found", "impossible", "unknown"]
@@ -22,7 +22,7 @@ def _links(topology: Topology) -> list[tuple[int, int]]:
     return list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
 
 
-def num_sends(case: Case, group: Group) -> int:
+def num_sends(case: Case, group: AutomorphismGroup) -> int:
     """Return how many Booleans for sends the model has."""
     return sum(
         case.chunks // fixed * max(case.steps - case.distance[v][u], 0)
@@ -34,16 +34,18 @@ def num_sends(case: Case, group: Group) -> int:
 
 def solve(
     case: Case,
-    group: Group,
+    group: AutomorphismGroup,
     most: int,
     loads: Sequence[int] | None,
     runs: Sequence[tuple[float, bool]],
     seconds: float,
     seed: int,
+    on_wait: Callable[[], None] = lambda: None,
 ) -> tuple[Status, Schedule | None]:
     """Look for a schedule of load at most ``most``, and of ``loads`` step by step, invariant under the group.
 
-    ``runs`` are (effort, linear) of each run; the first that decides counts.
+    ``runs`` are (effort, linear) of each run; the first that decides counts. ``on_wait`` is called several times a
+    second while the solver works.
     """
     question: dict[str, Any] = {
         "num_nodes": case.topology.num_nodes,
@@ -61,12 +63,12 @@ def solve(
         "seconds": seconds,
         "seed": seed,
     }
-    reply = WORKER.ask(question)
+    reply = WORKER.ask(question, on_wait)
     status: Status = reply["status"]
     return status, _lay_out(case, group, reply["trees"]) if status == "found" else None
 
 
-def _lay_out(case: Case, group: Group, trees: Iterable[tuple[int, list[tuple[int, int]]]]) -> Schedule:
+def _lay_out(case: Case, group: AutomorphismGroup, trees: Iterable[tuple[int, list[tuple[int, int]]]]) -> Schedule:
     """Lay out the images of all trees, number the chunks of each shard, join neighbours, close idle steps."""
     chunk: dict[int, int] = defaultdict(int)
     sends: list[tuple[int, int, int, int]] = []

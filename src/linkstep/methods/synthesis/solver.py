@@ -2,9 +2,9 @@
 
 A process of its own because OR-tools and highspy each bring a libhighs.so and cannot both be loaded into one; and
 because Python does not see Ctrl-C inside a solver, while a process can be ended. So this file imports nothing of
-linkstep, and nothing imports this file: ``_worker`` runs it.
+linkstep, and nothing imports this file: ``worker`` runs it.
 
-Every node receives every chunk exactly once: a second copy helps nobody and only adds load. So the way of a chunk is
+Every node receives every chunk exactly once: a second copy helps nobody and only adds load. So the route of a chunk is
 a tree, and with one Boolean for each possible send the whole question is linear.
 """
 
@@ -28,7 +28,10 @@ ORDERED_NODES = 2
 
 @dataclass(frozen=True)
 class Question:
-    """Is there a schedule of load at most ``most``, invariant under a group, in the words of ``_case``, ``_groups``?"""
+    """Is there a schedule of load at most ``most``, invariant under a group?
+
+    The words are those of ``case`` and ``automorphisms``.
+    """
 
     num_nodes: int
     links: list[tuple[int, int]]
@@ -51,7 +54,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Tree:
-    """The unknown way of one chunk of ``source``: send[link, step] is whether the link carries it at that step."""
+    """The unknown route of one chunk of ``source``: send[link, step] is whether the link carries it at that step."""
 
     source: int
     send: dict[tuple[int, int], Any]
@@ -144,7 +147,7 @@ class Model:
             tail, head = ask.links[e]
             if tail == head:
                 continue
-            # Elements that fix the link lay as many images of one tree over it.
+            # A link that k elements fix carries k images of a tree that uses it.
             times = ask.order // ask.link_orbit.count(e)
             full = ports[head] * ask.most == (ask.num_nodes - 1) * ask.chunks
             for t, load in enumerate(self.loads, 1):

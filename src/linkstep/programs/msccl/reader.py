@@ -1,4 +1,4 @@
-"""MSCCL XML as columns. Reads the file's structure; what its numbers may be is for ``_rules`` to say.
+"""MSCCL XML as named columns: the structure of a file. What its numbers may be is for ``rules`` and ``limits`` to say.
 
 Elements where the runtimes look for others are skipped with all in them, as the runtimes do, but noted.
 """
@@ -9,12 +9,13 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError
+from linkstep.programs.columns import Columns, Ints
+from linkstep.programs.format import Summary
+from linkstep.programs.memory import LETTERS
 from linkstep.programs.msccl.tokens import line_of, tokens
-
-Columns = npt.NDArray[np.int64]
 
 TYPES = ("s", "r", "rcs", "rrc", "rrs", "rrcs", "cpy", "re", "nop")
 SENDS = np.array([t in ("s", "rcs", "rrs", "rrcs") for t in TYPES] + [False])
@@ -23,10 +24,18 @@ READS_SRC = np.array([t in ("s", "rrc", "rrs", "rrcs", "cpy", "re") for t in TYP
 WRITES_DST = np.array([t in ("r", "rcs", "rrc", "rrcs", "cpy", "re") for t in TYPES] + [False])
 """By type; the last entry is for a type nobody knows, which is -1."""
 
-RANK, TB, S, TYPE, SRC, SRCOFF, DST, DSTOFF, CNT, DEPID, DEPS, HASDEP, POS = range(13)
-"""Columns of a step; TB is a row of ``tbs``, POS the position in its tb."""
-TB_RANK, TB_ID, TB_SEND, TB_RECV, TB_CHAN, TB_FIRST, TB_STEPS = range(7)
-GPU_ID, GPU_I, GPU_O, GPU_S = range(4)
+COLLECTIVES = {
+    "allreduce": Collective.ALLREDUCE,
+    "allgather": Collective.ALLGATHER,
+    "reduce_scatter": Collective.REDUCE_SCATTER,
+    "reducescatter": Collective.REDUCE_SCATTER,
+    "alltoall": Collective.ALL_TO_ALL,
+    "broadcast": Collective.BROADCAST,
+    "reduce": Collective.REDUCE,
+}
+"""What the runtimes call them; each takes one of the two spellings of reduce-scatter."""
+CUSTOM = "custom"
+"""A collective that microsoft/msccl runs without asking what it is to compute."""
 
 _CHILD = {"": "algo", "algo": "gpu", "gpu": "tb", "tb": "step"}
 _ATTRIBUTES = {
@@ -41,11 +50,57 @@ _OPTIONAL = {
 }  # fmt: skip
 _NUMBERS = ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep")
 _WORDS = ("type", "srcbuf", "dstbuf")
-_BUFFER = {"i": 0, "o": 1, "s": 2}
+_KIND = {letter: kind for kind, letter in enumerate(LETTERS)}
 _INTEGER = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 _LONG = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 MAX_RANKS = 1024
 _MAX_DEPTH = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Gpus(Columns):
+    """The gpu elements: a rank and the chunks it declares for its buffers."""
+
+    rank: Ints
+    input: Ints
+    output: Ints
+    scratch: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Threadblocks(Columns):
+    """The tb elements; ``first`` is the row of a threadblock's first step."""
+
+    rank: Ints
+    id: Ints
+    send: Ints
+    recv: Ints
+    chan: Ints
+    first: Ints
+    num_steps: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Columns):
+    """The step elements, those of a threadblock one after another.
+
+    ``tb`` is a row of the threadblocks, ``position`` where in it the step is and ``s`` where it says it is; ``type`` is
+    an index of TYPES, ``src`` and ``dst`` are kinds of buffers; all three are -1 for words nobody knows.
+    """
+
+    rank: Ints
+    tb: Ints
+    s: Ints
+    type: Ints
+    src: Ints
+    src_offset: Ints
+    dst: Ints
+    dst_offset: Ints
+    count: Ints
+    depid: Ints
+    deps: Ints
+    hasdep: Ints
+    position: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +111,30 @@ class MscclFile:
     ngpus: int
     nchunks: int
     nchannels: int
-    gpus: Columns
-    tbs: Columns
-    steps: Columns
+    gpus: Gpus
+    tbs: Threadblocks
+    steps: Steps
     bad_types: dict[int, str]
     """The name of the type of steps whose type nobody knows, by row."""
     bad_buffers: dict[int, str]
     unknown: tuple[str, ...]
     """Attributes and elements no runtime reads."""
 
+    @property
+    def collective(self) -> Collective | None:
+        """The collective, or None if there is no such one."""
+        return COLLECTIVES.get(self.algo["coll"])
+
+    @property
+    def summary(self) -> Summary:
+        """What a report says of the file."""
+        name = self.collective.value if self.collective else self.algo["coll"][:40]
+        return Summary(name, self.ngpus, self.nchunks, len(self.steps))
+
     def place(self, row: int) -> tuple[int, int, int]:
-        """Return the witness of a step: rank, id of the tb, position."""
-        step = self.steps[row]
-        return int(step[RANK]), int(self.tbs[step[TB], TB_ID]), int(step[POS])
+        """Return where a step is: rank, id of the tb, position."""
+        steps = self.steps
+        return int(steps.rank[row]), int(self.tbs.id[steps.tb[row]]), int(steps.position[row])
 
 
 def integer(values: dict[str, str], name: str, of: str, pattern: re.Pattern[str] = _INTEGER) -> int:
@@ -100,8 +166,11 @@ class _Reader:
 
     def __init__(self) -> None:
         self.algo: dict[str, str] | None = None
+        self.rank = -1
         self.gpus: list[tuple[int, ...]] = []
-        self.tbs: list[list[int]] = []
+        self.tbs: list[tuple[int, ...]] = []
+        self.firsts: list[int] = []
+        """The row of the first step of each tb."""
         self.steps: list[tuple[int, ...]] = []
         self.bad_types: dict[int, str] = {}
         self.bad_buffers: dict[int, str] = {}
@@ -117,9 +186,10 @@ class _Reader:
         if name == "step":
             self._step(values)
         elif name == "tb":
-            numbers = [integer(values, a, "tb") for a in _ATTRIBUTES["tb"]]
-            self.tbs.append([self.gpus[-1][GPU_ID], *numbers, len(self.steps), 0])
+            self.tbs.append((self.rank, *(integer(values, a, "tb") for a in _ATTRIBUTES["tb"])))
+            self.firsts.append(len(self.steps))
         elif name == "gpu":
+            self.rank = integer(values, "id", "gpu")
             self.gpus.append(tuple(integer(values, a, "gpu") for a in _ATTRIBUTES["gpu"]))
             if len(self.gpus) > MAX_RANKS:
                 raise ValueError(f"more than {MAX_RANKS} gpus")
@@ -145,18 +215,17 @@ class _Reader:
 
     def _row(self, values: list[str]) -> None:
         """Add a step of which ``values`` are the ``_NUMBERS`` and the ``_WORDS``."""
-        row, tb = len(self.steps), self.tbs[-1]
+        row, tb = len(self.steps), len(self.tbs) - 1
         s, srcoff, dstoff, cnt, depid, deps, hasdep = map(int, values[:7])
         word, srcbuf, dstbuf = values[7:]
-        kind, src, dst = self.type_code.get(word, -1), _BUFFER.get(srcbuf, -1), _BUFFER.get(dstbuf, -1)
+        kind, src, dst = self.type_code.get(word, -1), _KIND.get(srcbuf, -1), _KIND.get(dstbuf, -1)
         if kind < 0:
             self.bad_types[row] = word
         if src < 0 or dst < 0:
             self.bad_buffers[row] = srcbuf if src < 0 else dstbuf
         self.steps.append(
-            (tb[TB_RANK], len(self.tbs) - 1, s, kind, src, srcoff, dst, dstoff, cnt, depid, deps, hasdep, tb[TB_STEPS])
+            (self.rank, tb, s, kind, src, srcoff, dst, dstoff, cnt, depid, deps, hasdep, row - self.firsts[-1])
         )
-        tb[TB_STEPS] += 1
 
     def steps_like_last(self, text: str, position: int) -> int:
         """Read the steps from a position that look like the last step; return where they end."""
@@ -207,10 +276,10 @@ def read_msccl(text: str) -> MscclFile:
                 raise ValueError(f"{flag} of algo must be 0 or 1, not {algo[flag][:40]!r}")
     except ValueError as error:
         raise FileError(str(error)) from None
+    sizes = np.diff([*reader.firsts, len(reader.steps)])
+    tbs = [(*tb, *more) for tb, *more in zip(reader.tbs, reader.firsts, sizes.tolist(), strict=True)]
     return MscclFile(
-        algo=algo, ngpus=numbers[0], nchunks=numbers[1], nchannels=numbers[2],
-        gpus=np.array(reader.gpus, np.int64).reshape(-1, 4),
-        tbs=np.array(reader.tbs, np.int64).reshape(-1, 7),
-        steps=np.array(reader.steps, np.int64).reshape(-1, 13),
-        bad_types=reader.bad_types, bad_buffers=reader.bad_buffers, unknown=tuple(sorted(reader.unknown)),
+        algo=algo, ngpus=numbers[0], nchunks=numbers[1], nchannels=numbers[2], gpus=Gpus.from_rows(reader.gpus),
+        tbs=Threadblocks.from_rows(tbs), steps=Steps.from_rows(reader.steps), bad_types=reader.bad_types,
+        bad_buffers=reader.bad_buffers, unknown=tuple(sorted(reader.unknown)),
     )  # fmt: skip

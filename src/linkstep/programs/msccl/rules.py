@@ -1,52 +1,27 @@
 """What every runtime of MSCCL XML needs of a file and none of them checks whole: numbers, bounds, peers, dependencies.
 
-If nothing is reported here, ``_lift`` can make a plan of the file without looking again.
+If nothing is reported here, ``events`` can bring the file into events without looking again. What differs between
+runtimes is in ``limits``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from linkstep.programs.findings import Findings
-from linkstep.programs.memory import is_divided, sizes
-from linkstep.programs.msccl.dialects import collective_of
-from linkstep.programs.msccl.flow import MAX_COUNT
+from linkstep.programs.columns import Ints
+from linkstep.programs.findings import SHOWN, Findings
+from linkstep.programs.memory import LETTERS
+from linkstep.programs.msccl.dialects import MAX_COUNT
 from linkstep.programs.msccl.reader import (
-    CNT,
-    DEPID,
-    DEPS,
-    DST,
-    DSTOFF,
-    GPU_I,
-    GPU_ID,
-    GPU_O,
-    GPU_S,
-    HASDEP,
+    CUSTOM,
     MAX_RANKS,
-    POS,
-    RANK,
     READS_SRC,
     RECEIVES,
     SENDS,
-    SRC,
-    SRCOFF,
-    TB,
-    TB_CHAN,
-    TB_FIRST,
-    TB_ID,
-    TB_RANK,
-    TB_RECV,
-    TB_SEND,
-    TB_STEPS,
-    TYPE,
     TYPES,
     WRITES_DST,
-    Columns,
     MscclFile,
-    S,
-)  # fmt: skip
+)
 
 MAX_CHUNKS = 2**15 - 1
 MAX_DEPENDENCY_TB = 127
@@ -57,14 +32,14 @@ _RE, _NOP = TYPES.index("re"), TYPES.index("nop")
 def check_rules(file: MscclFile, findings: Findings) -> None:
     """Report every broken rule."""
     _check_algo(file, findings)
-    if findings.num_errors():
+    if findings.num_obstacles():
         return
     _check_gpus(file, findings)
     _check_tbs(file, findings)
-    if findings.num_errors():
+    if findings.num_obstacles():
         return
     _check_steps(file, findings)
-    if findings.num_errors():
+    if findings.num_obstacles():
         return
     _check_bounds(file, findings)
     _check_dependencies(file, findings)
@@ -72,35 +47,38 @@ def check_rules(file: MscclFile, findings: Findings) -> None:
 
 
 def _check_algo(file: MscclFile, findings: Findings) -> None:
-    if collective_of(file) is None:
-        findings.error("coll", f"nothing is known of what {file.algo['coll'][:40]!r} must compute")
+    if file.algo["coll"] == CUSTOM:
+        findings.unknown("coll", f"nothing says what coll={CUSTOM!r} must compute")
+    elif file.collective is None:
+        findings.error("coll", f"no runtime knows a coll {file.algo['coll'][:40]!r}")
     if file.algo["proto"] not in ("Simple", "LL", "LL128"):
         findings.error("proto", f"proto must be Simple, LL or LL128, not {file.algo['proto'][:40]!r}")
     if not 1 <= file.ngpus <= MAX_RANKS:
         findings.error("ngpus", f"ngpus must be 1 to {MAX_RANKS}, not {file.ngpus}")
     if not 1 <= file.nchunks <= MAX_CHUNKS:
         findings.error("chunks", f"nchunksperloop must be 1 to {MAX_CHUNKS}, not {file.nchunks}")
-    elif is_divided(collective_of(file) or "") and file.ngpus > 0 and file.nchunks % file.ngpus:
+    elif file.collective and file.collective.is_divided and file.ngpus > 0 and file.nchunks % file.ngpus:
         findings.error("chunks", f"nchunksperloop {file.nchunks} is no multiple of ngpus {file.ngpus}")
 
 
 def _check_gpus(file: MscclFile, findings: Findings) -> None:
-    ids, count = np.unique(file.gpus[:, GPU_ID], return_counts=True)
+    gpus = file.gpus
+    ids, count = np.unique(gpus.rank, return_counts=True)
     for rank in ids[(count > 1) | (ids < 0) | (ids >= file.ngpus)]:
         findings.error("gpu", f"gpu id {rank} is given twice or is not in [0, {file.ngpus})")
     for rank in sorted(set(range(file.ngpus)) - set(ids.tolist()))[:1]:
         findings.error("gpu", f"no gpu {rank}", rank)
-    for gpu in file.gpus:
-        for column, word in ((GPU_I, "i_chunks"), (GPU_O, "o_chunks"), (GPU_S, "s_chunks")):
-            if not 0 <= gpu[column] <= MAX_CHUNKS:
-                findings.error("chunks", f"{word} must be 0 to {MAX_CHUNKS}, not {gpu[column]}", int(gpu[GPU_ID]))
+    for column, word in ((gpus.input, "i_chunks"), (gpus.output, "o_chunks"), (gpus.scratch, "s_chunks")):
+        for row in np.flatnonzero((column < 0) | (column > MAX_CHUNKS)):
+            findings.error("chunks", f"{word} must be 0 to {MAX_CHUNKS}, not {column[row]}", int(gpus.rank[row]))
 
 
 def _check_tbs(file: MscclFile, findings: Findings) -> None:
     ids: dict[int, set[int]] = {}
     used: set[tuple[int, int, int, bool]] = set()
-    for tb in file.tbs:
-        rank, name, send, recv, chan = (int(x) for x in tb[[TB_RANK, TB_ID, TB_SEND, TB_RECV, TB_CHAN]])
+    tbs = file.tbs
+    columns = (column.tolist() for column in (tbs.rank, tbs.id, tbs.send, tbs.recv, tbs.chan))
+    for rank, name, send, recv, chan in zip(*columns, strict=True):
         mine = ids.setdefault(rank, set())
         if name in mine:
             findings.error("tb-id", f"tb id {name} is given twice", rank, name)
@@ -121,10 +99,13 @@ def _check_tbs(file: MscclFile, findings: Findings) -> None:
             findings.error("tb-id", f"tb ids must be 0 to {len(mine) - 1} without gaps", rank)
 
 
-def _report(file: MscclFile, findings: Findings, rule: str, rows: Iterable[int], message: str, column: int) -> None:
-    for row in rows:
-        value = int(file.steps[row, column])
-        findings.error(rule, message.format(value=value, type=TYPES[file.steps[row, TYPE]]), *file.place(int(row)))
+def _report(
+    file: MscclFile, findings: Findings, rule: str, rows: Ints, message: str, column: Ints
+) -> None:  # fmt: skip
+    for row in rows[:SHOWN]:
+        says = message.format(value=int(column[row]), type=TYPES[file.steps.type[row]])
+        findings.error(rule, says, *file.place(int(row)))
+    findings.more_errors(rule, len(rows) - SHOWN)
 
 
 def _check_steps(file: MscclFile, findings: Findings) -> None:
@@ -133,81 +114,88 @@ def _check_steps(file: MscclFile, findings: Findings) -> None:
         findings.error("type", f"no runtime knows a step of type {name[:40]!r}", *file.place(row))
     for row, name in file.bad_buffers.items():
         findings.error("buffer", f"a buffer is i, o or s, not {name[:40]!r}", *file.place(row))
-    kind = steps[:, TYPE]
+    kind = steps.type
     rows = [
-        ("step-id", steps[:, S] != steps[:, POS], "s is {value}, but must be the position in the tb", S),
-        ("count", (kind != _NOP) & ((steps[:, CNT] < 1) | (steps[:, CNT] > MAX_COUNT)),
-         f"cnt must be 1 to {MAX_COUNT}, not {{value}}", CNT),
-        ("peer", SENDS[kind] & (file.tbs[steps[:, TB], TB_SEND] < 0), "{type} in a tb without a send peer", TYPE),
-        ("peer", RECEIVES[kind] & (file.tbs[steps[:, TB], TB_RECV] < 0), "{type} in a tb without a recv peer", TYPE),
-        ("hasdep", (steps[:, HASDEP] != 0) & (steps[:, HASDEP] != 1), "hasdep must be 0 or 1, not {value}", HASDEP),
+        ("step-id", steps.s != steps.position, "s is {value}, but must be the position in the tb", steps.s),
+        ("count", (kind != _NOP) & ((steps.count < 1) | (steps.count > MAX_COUNT)),
+         f"cnt must be 1 to {MAX_COUNT}, not {{value}}", steps.count),
+        ("peer", SENDS[kind] & (file.tbs.send[steps.tb] < 0), "{type} in a tb without a send peer", kind),
+        ("peer", RECEIVES[kind] & (file.tbs.recv[steps.tb] < 0), "{type} in a tb without a recv peer", kind),
+        ("hasdep", (steps.hasdep != 0) & (steps.hasdep != 1), "hasdep must be 0 or 1, not {value}", steps.hasdep),
     ]  # fmt: skip
     rows += [
-        ("offset", (steps[:, column] < -MAX_CHUNKS - 1) | (steps[:, column] > MAX_CHUNKS),
-         "an offset must fit into 16 bits, not be {value}", column)
-        for column in (SRCOFF, DSTOFF)
+        ("offset", (offset < -MAX_CHUNKS - 1) | (offset > MAX_CHUNKS),
+         "an offset must fit into 16 bits, not be {value}", offset)
+        for offset in (steps.src_offset, steps.dst_offset)
     ]  # fmt: skip
     for rule, broken, message, column in rows:
         _report(file, findings, rule, np.flatnonzero(broken), message, column)
 
 
 def _check_bounds(file: MscclFile, findings: Findings) -> None:
-    steps = file.steps
-    size = np.zeros((file.ngpus, 3), np.int64)
-    i, o = sizes(collective_of(file) or "", file.ngpus, file.nchunks)
-    size[file.gpus[:, GPU_ID]] = np.minimum(file.gpus[:, [GPU_I, GPU_O, GPU_S]], [i, o, MAX_CHUNKS])
-    for used, buffer, offset, word in ((READS_SRC, SRC, SRCOFF, "src"), (WRITES_DST, DST, DSTOFF, "dst")):
-        room = size[steps[:, RANK], steps[:, buffer]]
-        outside = used[steps[:, TYPE]] & ((steps[:, offset] < 0) | (steps[:, offset] + steps[:, CNT] > room))
+    steps, gpus, collective = file.steps, file.gpus, file.collective
+    assert collective is not None
+    size_in, size_out = collective.num_chunks(file.ngpus, file.nchunks)
+    size = np.zeros((file.ngpus, len(LETTERS)), np.int64)
+    size[gpus.rank] = np.stack(
+        [np.minimum(gpus.input, size_in), np.minimum(gpus.output, size_out), gpus.scratch], axis=1
+    )
+    for used, buffer, offset, word in (
+        (READS_SRC, steps.src, steps.src_offset, "src"), (WRITES_DST, steps.dst, steps.dst_offset, "dst")
+    ):  # fmt: skip
+        most = size[steps.rank, buffer]
+        outside = used[steps.type] & ((offset < 0) | (offset + steps.count > most))
         for row in np.flatnonzero(outside):
-            at, count = int(steps[row, offset]), int(steps[row, CNT])
+            at, count = int(offset[row]), int(steps.count[row])
             findings.error(
-                "bounds", f"{word} {'ios'[steps[row, buffer]]}[{at}, {at + count}) is outside of the buffer's "
-                f"{room[row]} chunks", *file.place(int(row)),
+                "bounds", f"{word} {LETTERS[buffer[row]]}[{at}, {at + count}) is outside of the buffer's "
+                f"{most[row]} chunks", *file.place(int(row)),
             )  # fmt: skip
-    both = READS_SRC[steps[:, TYPE]] & WRITES_DST[steps[:, TYPE]] & (steps[:, SRC] == steps[:, DST])
-    apart = np.abs(steps[:, SRCOFF] - steps[:, DSTOFF])
-    overlap = both & (apart > 0) & (apart < steps[:, CNT])
-    _report(file, findings, "overlap", np.flatnonzero(overlap), "src and dst of {type} overlap in part", TYPE)
+    both = READS_SRC[steps.type] & WRITES_DST[steps.type] & (steps.src == steps.dst)
+    apart = np.abs(steps.src_offset - steps.dst_offset)
+    overlap = both & (apart > 0) & (apart < steps.count)
+    _report(file, findings, "overlap", np.flatnonzero(overlap), "src and dst of {type} overlap in part", steps.type)
 
 
 def tb_rows(file: MscclFile) -> dict[tuple[int, int], int]:
     """Return the row of each (rank, tb id)."""
-    return {(int(tb[TB_RANK]), int(tb[TB_ID])): t for t, tb in enumerate(file.tbs)}
+    return {place: t for t, place in enumerate(zip(file.tbs.rank.tolist(), file.tbs.id.tolist(), strict=True))}
 
 
 def _check_dependencies(file: MscclFile, findings: Findings) -> None:
-    steps, tbs, row_of = file.steps, file.tbs, tb_rows(file)
-    for row in np.flatnonzero((steps[:, DEPID] != -1) | (steps[:, TYPE] == _NOP)):
-        step = steps[row]
-        depid, deps = int(step[DEPID]), int(step[DEPS])
-        place = file.place(int(row))
-        if step[TYPE] == _NOP:
-            last = step[POS] + 1 == tbs[step[TB], TB_STEPS]
+    steps, row_of = file.steps, tb_rows(file)
+    first, num_steps = file.tbs.first.tolist(), file.tbs.num_steps.tolist()
+    kinds, hasdep, depids, deps_of = (c.tolist() for c in (steps.type, steps.hasdep, steps.depid, steps.deps))
+    rows = np.flatnonzero((steps.depid != -1) | (steps.type == _NOP))
+    is_last = (steps.position + 1 == file.tbs.num_steps[steps.tb])[rows]
+    for row, rank, last in zip(rows.tolist(), steps.rank[rows].tolist(), is_last.tolist(), strict=True):
+        depid, deps = depids[row], deps_of[row]
+        if kinds[row] == _NOP:
+            _check_nop(depid, last, last or depids[row + 1] != -1, findings, file.place(row))
             if depid == -1:
-                findings.error("nop", "a nop without a dependency: runtimes do not count it as a step", *place)
                 continue
-            if last:
-                findings.warn("nop", "a nop at the end of its tb: runtimes do not wait for what it depends on", *place)
-            elif steps[row + 1, DEPID] == -1:
-                findings.error("nop", "the step after a nop must carry a dependency too: runtimes refuse it", *place)
-        t = row_of.get((int(step[RANK]), depid))
-        if t is None or not 0 <= deps < tbs[t, TB_STEPS]:
-            findings.error("dependency", f"depends on tb {depid} step {deps}, which does not exist", *place)
+        t = row_of.get((rank, depid))
+        if t is None or not 0 <= deps < num_steps[t]:
+            says = f"depends on tb {depid} step {deps}, which does not exist"
+        elif depid > MAX_DEPENDENCY_TB:
+            says = f"depends on tb {depid}, ids above {MAX_DEPENDENCY_TB} cannot be"
+        elif kinds[first[t] + deps] == _NOP:
+            says = f"depends on tb {depid} step {deps}, a nop"
+        elif not hasdep[first[t] + deps]:
+            says = f"depends on tb {depid} step {deps}, whose hasdep is 0"
+        else:
             continue
-        if depid > MAX_DEPENDENCY_TB:
-            findings.error("dependency", f"depends on tb {depid}, ids above {MAX_DEPENDENCY_TB} cannot be", *place)
-        target = steps[tbs[t, TB_FIRST] + deps]
-        if target[TYPE] == _NOP:
-            findings.error("dependency", f"depends on tb {depid} step {deps}, a nop", *place)
-        elif not target[HASDEP]:
-            findings.error("dependency", f"depends on tb {depid} step {deps}, whose hasdep is 0", *place)
+        findings.error("dependency", says, *file.place(row))
 
 
-def _continues(before: Columns, step: Columns) -> bool:
-    """Whether the runtimes fuse a ``re`` with the ``re`` before it."""
-    same = all(before[c] == step[c] for c in (TB, TYPE, SRC, DST, DSTOFF))
-    return bool(same and step[DEPID] == -1 and not before[HASDEP])
+def _check_nop(depid: int, last: bool, carried: bool, findings: Findings, place: tuple[int, int, int]) -> None:
+    """A nop carries a dependency for the step after it, which is ``carried`` on."""
+    if depid == -1:
+        findings.error("nop", "a nop without a dependency: runtimes do not count it as a step", *place)
+    elif last:
+        findings.warn("nop", "a nop at the end of its tb: runtimes do not wait for what it depends on", *place)
+    elif not carried:
+        findings.error("nop", "the step after a nop must carry a dependency too: runtimes refuse it", *place)
 
 
 def _check_fusion(file: MscclFile, findings: Findings) -> None:
@@ -216,20 +204,19 @@ def _check_fusion(file: MscclFile, findings: Findings) -> None:
     Their counter runs over the whole threadblock and cuts a chain only when it is exactly 16.
     """
     steps = file.steps
-    tb, total, fused, before = -1, 0, 0, -1
-    for row in np.flatnonzero(steps[:, TYPE] == _RE):
-        step = steps[row]
-        if step[TB] != tb:
-            tb, total, fused, before = int(step[TB]), 0, 0, -1
-        chained = before == row - 1 and total != MAX_FUSED and _continues(steps[before], step)
-        fused = fused + 1 if chained else 1
-        total, before = total + 1, int(row)
-        if fused > MAX_FUSED:
-            findings.error("fusion", f"a chain of more than {MAX_FUSED} re to one place", *file.place(int(row)))
-        if not chained:
-            continue
-        count, previous = int(step[CNT]), int(steps[row - 1, CNT])
-        if count != previous:
-            findings.error("fusion", f"fuses with the re before it, whose cnt is {previous}", *file.place(int(row)))
-        if step[SRC] == step[DST] and abs(step[SRCOFF] - step[DSTOFF]) < count:
-            findings.error("fusion", "fuses with the re before it and reads what that writes", *file.place(int(row)))
+    rows = np.flatnonzero(steps.type == _RE)
+    before = np.maximum(rows - 1, 0)
+    chained = (rows > 0) & (steps.depid[rows] == -1) & (steps.hasdep[before] == 0)
+    for column in (steps.tb, steps.type, steps.src, steps.dst, steps.dst_offset):
+        chained &= column[before] == column[rows]
+    number = np.arange(rows.size)
+    chained &= number - np.searchsorted(steps.tb[rows], steps.tb[rows]) != MAX_FUSED
+    length = number - np.maximum.accumulate(np.where(chained, 0, number)) + 1
+    count, previous = steps.count[rows], steps.count[before]
+    near = (steps.src == steps.dst)[rows] & (np.abs(steps.src_offset - steps.dst_offset)[rows] < count)
+    for broken, says in (
+        (length > MAX_FUSED, f"a chain of more than {MAX_FUSED} re to one place"),
+        (chained & (count != previous), "fuses with the re before it, whose cnt is {value}"),
+        (chained & near, "fuses with the re before it and reads what that writes"),
+    ):
+        _report(file, findings, "fusion", rows[broken], says, np.append(0, steps.count))

@@ -1,12 +1,17 @@
-"""What a single operation or field of an MSCCL++ plan must be: the executor checks next to nothing and reads on."""
+"""What a single operation or field of an MSCCL++ plan must be: the executor checks next to nothing and reads on.
+
+``check_rules`` is what no executor can run and what cannot be followed; ``check_dialect`` what does not fit into the
+executor as it is, or would never be used.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from linkstep.core.collective import Collective
 from linkstep.programs.findings import Findings
-from linkstep.programs.memory import is_divided, sizes
-from linkstep.programs.mscclpp.reader import Op, PlusFile, Ref
+from linkstep.programs.memory import INPUT, KINDS, LETTERS, OUTPUT, SCRATCH
+from linkstep.programs.mscclpp.reader import NOT_FOLLOWED, ExecutionPlan, Op, Ref
 
 # Of execution_common.hpp: arrays that are filled without a look at their lengths.
 MAX_CHANNELS, MAX_OP_CHANNELS, MAX_OP_BUFFERS, MAX_OPS, MAX_BARRIERS = 16, 8, 10, 64, 16
@@ -18,10 +23,6 @@ MAX_RESIDENT = 108
 MAX_OFFSET = 2**32
 """Offsets and sizes are 32-bit bytes."""
 
-COLLECTIVES = {
-    "allgather": "allgather", "allreduce": "allreduce", "reducescatter": "reduce-scatter",
-    "reduce_scatter": "reduce-scatter", "alltoall": "all-to-all", "broadcast": "broadcast", "reduce": "reduce",
-}  # fmt: skip
 _CALLED = ("allgather", "allreduce", "reducescatter", "broadcast")
 """What nccl.cc asks for; the executor itself takes any word, and treats allgather apart: its size is the output's."""
 PUTS = ("put", "pws", "pwsf")
@@ -61,6 +62,9 @@ PACKETS = frozenset(
 _KNOWN = frozenset(("nop", "barrier", "flush", "signal", "rlxsignal", *WAITS, *SHAPES))
 
 
+_SHIFTED: dict[Collective | None, int] = {Collective.ALLGATHER: INPUT, Collective.REDUCE_SCATTER: OUTPUT}
+
+
 def letter(word: str, k: int) -> str:
     """What the k-th buffer is."""
     return word[min(k, len(word) - 1)]
@@ -69,11 +73,10 @@ def letter(word: str, k: int) -> str:
 class _Rules:
     """Checks operation by operation."""
 
-    def __init__(self, file: PlusFile, findings: Findings) -> None:
+    def __init__(self, file: ExecutionPlan, findings: Findings) -> None:
         self.file, self.findings = file, findings
         self.is_ll = file.head["protocol"] == "LL"
-        name, inplace = COLLECTIVES.get(file.head["collective"], ""), file.head["inplace"]
-        self.shifted = {"allgather": 0, "reduce-scatter": 1}.get(name, -1) if inplace else -1
+        self.shifted = _SHIFTED.get(file.collective, -1) if file.head["inplace"] else -1
         """The buffer that is a rank's own part of another: where it begins differs from rank to rank."""
         self.is_reused = file.head.get("reuse_resources", False) is True
 
@@ -83,10 +86,10 @@ class _Rules:
     def check(self, op: Op, rank: int, t: int, n: int) -> None:
         self.place = (rank, t, n)
         name = op.name
-        if name == "nop":
+        if name == "nop" or op is NOT_FOLLOWED:
             return
         if name not in _KNOWN:
-            self.error("unsupported", f"operation {name[:40]!r} cannot be verified")
+            self.findings.unknown("unsupported", f"operation {name[:40]!r} is none we know", *self.place)
             return
         if name == "barrier":
             if op.barrier >= MAX_BARRIERS:
@@ -98,44 +101,36 @@ class _Rules:
             self._check_shape(op, rank, SHAPES[name])
         elif not op.channels:
             self.error("channels", f"{name} without a channel")
-        elif name == "flush":
-            if op.kind != "port":
-                self.error("channels", "flush runs over port channels only")
-            elif len(op.dst) < len(op.channels):
-                # handleFlush of execution_kernel.hpp goes by the number of outputs.
-                self.findings.warn(
-                    "flush", "flushes as many channels as it has dst_buff: fewer than asked", *self.place
-                )
+        elif name == "flush" and op.kind != "port":
+            self.error("channels", "flush runs over port channels only")
 
     def _check_shape(self, op: Op, rank: int, shape: Shape) -> None:
         for refs, word, side in ((op.src, shape.src, "src"), (op.dst, shape.dst, "dst")):
             for k, ref in enumerate(refs):
                 self._check_ref(op, ref, rank, letter(word, k), f"{side} {k}")
-        if shape.is_paired and [ref[2] for ref in op.src] != [ref[2] for ref in op.dst]:
+        if shape.is_paired and [ref.size for ref in op.src] != [ref.size for ref in op.dst]:
             self.error("buffer", f"{op.name} needs as many sources as destinations, of equal sizes")
             return
         if not (
             shape.src_count[0] <= len(op.src) <= shape.src_count[1]
             and shape.dst_count[0] <= len(op.dst) <= shape.dst_count[1]
-            and (shape.is_paired or len({ref[2] for ref in op.src + op.dst}) == 1)
+            and (shape.is_paired or len({ref.size for ref in op.src + op.dst}) == 1)
         ):
             self.error("buffer", f"{op.name} needs other numbers of sources and destinations, or all of one size")
             return
         if op.name in (*PUTS, "rppkt") and op.kind == "port":
-            if [c.peer for c in op.channels] != [ref[0] // 3 for ref in op.dst]:
+            if [c.peer for c in op.channels] != [ref.buffer // KINDS for ref in op.dst]:
                 self.error("channels", f"{op.name} needs a port channel to the rank of each destination")
-            if op.name == "pwsf":
-                # handlePut of execution_kernel.hpp takes the branch of pws before that of pwsf.
-                self.findings.warn(
-                    "flush", "some versions leave out the flush of pwsf: use put, signal, flush", *self.place
-                )
         elif op.name in ("pws", "pwsf"):
             self.error("channels", f"{op.name} runs over port channels only")
         elif "r" in (shape.src + shape.dst).lower() and op.kind != "memory":
-            self.error("unsupported" if op.name in PACKETS else "channels", f"{op.name} over {op.kind[:40]} channels")
-        if op.name in ("put", "ppkt") and op.kind == "memory" and len({ref[0] for ref in op.src}) > 1:
+            if op.name in PACKETS:
+                self.findings.unknown("unsupported", f"{op.name} over {op.kind[:40]} channels", *self.place)
+            else:
+                self.error("channels", f"{op.name} runs over memory channels only, not over {op.kind[:40]}")
+        if op.name in ("put", "ppkt") and op.kind == "memory" and len({ref.buffer for ref in op.src}) > 1:
             self.error("buffer", f"{op.name} reads all its sources from the buffer of the first")
-        if op.name == "get" and any(a[1] != b[1] for a, b in zip(op.src, op.dst, strict=True)):
+        if op.name == "get" and any(a.start != b.start for a, b in zip(op.src, op.dst, strict=True)):
             self.findings.warn("get", "some versions exchange the two offsets of a get: make them equal", *self.place)
 
     def _check_ref(self, op: Op, ref: Ref, rank: int, kind: str, what: str) -> None:
@@ -143,35 +138,33 @@ class _Rules:
         if buffer < 0:
             self.error("buffer", f"{what} is no buffer i, o or s")
             return
-        room = self.file.gpus[buffer // 3].size[buffer % 3]
-        if size < 1 or index + size > room:
+        owner, of = divmod(buffer, KINDS)
+        most = self.file.gpus[owner].size[of]
+        if size < 1 or index + size > most:
             self.error(
-                "bounds", f"{what}, {'ios'[buffer % 3]}[{index}, {index + size}) of rank {buffer // 3}, "
-                f"is outside of its {room} chunks",
+                "bounds", f"{what}, {LETTERS[of]}[{index}, {index + size}) of rank {owner}, is outside of its "
+                f"{most} chunks",
             )  # fmt: skip
         is_remote = kind in "rR"
-        if (buffer // 3 != rank) != is_remote:
+        if (owner != rank) != is_remote:
             self.error("buffer", f"{what} of {op.name} must be {'remote' if is_remote else 'local'}")
         if kind in "LR":
-            if buffer % 3 != 2:
-                self.error("buffer", f"{what} of {op.name} holds packets, which only scratch has room for")
+            if of != SCRATCH:
+                self.error("buffer", f"{what} of {op.name} holds packets, which only scratch is large enough for")
             if not self.is_ll:
-                self.error("proto", f"{op.name} needs protocol LL, which makes room for packets")
+                self.error("proto", f"{op.name} needs protocol LL, with which scratch is large enough for packets")
         is_registered = is_remote or (op.kind == "port" and op.name in PUTS)
-        if is_registered and buffer % 3 == self.shifted:
+        if is_registered and of == self.shifted:
             # execution_plan.cc adds the own rank's offset for a remote buffer and none for the source of a port.
-            self.error("inplace", f"{what} is {'io'[self.shifted]} in place, which begins elsewhere on each rank")
-        if is_registered and self.is_reused and buffer % 3 < 2:
+            self.error("inplace", f"{what} is {LETTERS[of]} in place, which begins elsewhere on each rank")
+        if is_registered and self.is_reused and of != SCRATCH:
             self.is_reused = False
             self.findings.warn("reuse", f"{what} stays the buffer of the first call with reuse_resources", *self.place)
 
 
-def _is_number(x: Any, low: int, high: int) -> bool:
-    return type(x) is int and low <= x < high
-
-
-def _check_fields(file: PlusFile, findings: Findings, chunks: int) -> None:
-    head = file.head
+def check_dialect(file: ExecutionPlan, dialect: str, findings: Findings) -> None:
+    """Report what does not fit into the executor, and what would keep the plan from being used."""
+    head, chunks = file.head, file.chunks
     low, high = head.get("min_message_size", 0), head.get("max_message_size", 2**64 - 1)
     largest = max(max(gpu.size) for gpu in file.gpus) * (2 if head["protocol"] == "LL" else 1)
     if not (_is_number(low, 0, 2**64) and _is_number(high, 0, 2**64)):
@@ -188,62 +181,71 @@ def _check_fields(file: PlusFile, findings: Findings, chunks: int) -> None:
         findings.error("threads", f"num_threads_per_block must be {MAX_OP_CHANNELS} to {MAX_THREADS}")
     if not _is_number(alignment, 16, 2**31) or alignment % 16:
         findings.error("alignment", "buffer_alignment must be a multiple of 16: sums go by 16 bytes")
-    for key in ("reuse_resources", "use_double_scratch_buffer"):
-        if not isinstance(head.get(key, False), bool):
-            findings.error("head", f"{key} must be true or false")
-
-
-def check_rules(file: PlusFile, findings: Findings) -> tuple[str, int]:
-    """Check all that can be said without running a plan; return its collective and chunks."""
-    name, n = file.head["collective"], len(file.gpus)
-    collective = COLLECTIVES.get(name, "")
-    if file.head["protocol"] not in ("Simple", "LL"):
-        findings.error("proto", f"protocol must be Simple or LL, not {file.head['protocol'][:40]!r}")
-    if not collective:
-        findings.error("coll", f"unknown collective {name[:40]!r}")
-    elif name not in _CALLED:
-        findings.warn("coll", f"no NCCL call asks for {name!r}, only for {', '.join(_CALLED)}: run it by hand")
-    elif collective == "broadcast":
-        findings.warn("root", "a broadcast is called for whatever its root: call it for the one it is made for")
-    chunks = max(file.gpus[0].size[:2])
-    if chunks < 1 or (is_divided(collective) and chunks % n):
-        findings.error("chunks", f"{chunks} chunks cannot be divided among {n} ranks")
-    _check_fields(file, findings, chunks)
-    rules = _Rules(file, findings)
     for rank, gpu in enumerate(file.gpus):
-        want = sizes(collective, n, chunks)
-        if gpu.size[:2] != want:
-            findings.error("chunks", f"input and output chunks must be {want}, not {gpu.size[:2]}", rank)
-        if gpu.num_ports > MAX_PORTS or gpu.num_port_buffers > MAX_PORT_BUFFERS:
-            findings.error("channels", f"more than {MAX_PORTS} ports or {MAX_PORT_BUFFERS} buffers behind them", rank)
-        if len(gpu.threadblocks) > MAX_RESIDENT:
-            blocks = len(gpu.threadblocks)
+        blocks = len(gpu.threadblocks)
+        if blocks > MAX_RESIDENT:
             findings.warn("resident", f"{blocks} threadblocks wait for each other, some GPUs run {MAX_RESIDENT}", rank)
         for t, ops in enumerate(gpu.threadblocks):
             if len(ops) > MAX_OPS:
                 findings.error("steps", f"{len(ops)} operations, at most {MAX_OPS} fit", rank, t, MAX_OPS)
+
+
+def _is_number(x: Any, low: int, high: int) -> bool:
+    return type(x) is int and low <= x < high
+
+
+def check_rules(file: ExecutionPlan, findings: Findings) -> None:
+    """Check all that can be said without running a plan."""
+    _check_head(file, findings)
+    rules = _Rules(file, findings)
+    for rank, gpu in enumerate(file.gpus):
+        if gpu.num_ports > MAX_PORTS or gpu.num_port_buffers > MAX_PORT_BUFFERS:
+            findings.error("channels", f"more than {MAX_PORTS} ports or {MAX_PORT_BUFFERS} buffers behind them", rank)
+        for why, place in gpu.not_followed:
+            findings.unknown("unsupported", why, *place)
+        for t, ops in enumerate(gpu.threadblocks):
             if gpu.num_channels[t] > MAX_CHANNELS:
                 most = gpu.num_channels[t]
                 findings.error("channels", f"{most} channels or remote buffers, at most {MAX_CHANNELS} fit", rank, t)
             for k, op in enumerate(ops):
                 rules.check(op, rank, t, k)
     _check_scratch(file, findings)
-    return collective, chunks
 
 
-def _check_scratch(file: PlusFile, findings: Findings) -> None:
+def _check_head(file: ExecutionPlan, findings: Findings) -> None:
+    word, n, collective, chunks = file.head["collective"], len(file.gpus), file.collective, file.chunks
+    if file.head["protocol"] not in ("Simple", "LL"):
+        findings.error("proto", f"protocol must be Simple or LL, not {file.head['protocol'][:40]!r}")
+    for key in ("reuse_resources", "use_double_scratch_buffer"):
+        if not isinstance(file.head.get(key, False), bool):
+            findings.error("head", f"{key} must be true or false")
+    if collective is None:
+        findings.unknown("coll", f"nothing is known of what {word[:40]!r} must compute")
+        return
+    if word not in _CALLED:
+        findings.warn("coll", f"no NCCL call asks for {word!r}, only for {', '.join(_CALLED)}: run it by hand")
+    elif collective.has_root:
+        findings.warn("root", "a broadcast is called for whatever its root: call it for the one it is made for")
+    if chunks < 1 or (collective.is_divided and chunks % n):
+        findings.error("chunks", f"{chunks} chunks cannot be divided among {n} ranks")
+    want = collective.num_chunks(n, chunks)
+    for rank, gpu in enumerate(file.gpus):
+        if gpu.size[:2] != want:
+            findings.error("chunks", f"input and output chunks must be {want}, not {gpu.size[:2]}", rank)
+
+
+def _check_scratch(file: ExecutionPlan, findings: Findings) -> None:
     """A packet is twice as long as its data, so scratch is laid out for one or the other."""
-    is_double = file.head.get("use_double_scratch_buffer", False)
     plain, packed = set[int](), set[int]()
     for gpu in file.gpus:
         for op in (op for ops in gpu.threadblocks for op in ops if op.name in SHAPES):
             shape = SHAPES[op.name]
             for refs, word in ((op.src, shape.src), (op.dst, shape.dst)):
-                for k, (buffer, _, _) in enumerate(refs):
-                    if buffer % 3 == 2:
-                        (packed if letter(word, k) in "LR" else plain).add(buffer // 3)
+                for k, ref in enumerate(refs):
+                    if ref.buffer >= 0 and ref.buffer % KINDS == SCRATCH:
+                        (packed if letter(word, k) in "LR" else plain).add(ref.buffer // KINDS)
     for rank in sorted(plain & packed)[:1]:
-        findings.error("unsupported", "packets and plain data in one scratch buffer cannot be verified", rank)
-    for rank in sorted(plain if is_double else ())[:1]:
+        findings.unknown("unsupported", "packets and plain data in one scratch buffer", rank)
+    for rank in sorted(plain if file.has_double_scratch else ())[:1]:
         # Only packet operations add the offset of the half in use on the other rank.
         findings.error("scratch", "use_double_scratch_buffer exchanges the halves for packets only", rank)

@@ -1,4 +1,4 @@
-"""Runs of an MSCCL++ plan one after another, and what one operation may not do to itself.
+"""The program of an MSCCL++ plan: one run of it, several in a row, and runs without the flushes that do not happen.
 
 Memory is written from outside, so races are looked for in two runs, one after the other, with the callers of each rank
 using its input and output before, between and after: a put may not come before its target has started nor after its
@@ -8,79 +8,134 @@ scratch, a third follows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from linkstep.programs.events import NEVER, NONE, Ints, Plan
-from linkstep.programs.findings import Findings
-from linkstep.programs.memory import memory
-from linkstep.programs.mscclpp.reader import PlusFile
-from linkstep.programs.order import Task
+from linkstep.programs.columns import Ints, pairs
+from linkstep.programs.events import NONE, Events, Marks, Moves
+from linkstep.programs.findings import Finding, Findings, UnverifiableError
+from linkstep.programs.memory import INPUT, KINDS, OUTPUT, SCRATCH
+from linkstep.programs.mscclpp.events import Run
+from linkstep.programs.mscclpp.reader import ExecutionPlan, Op
+from linkstep.programs.program import Doubt, Program, first_of_places
 
-Pairs = list[tuple[int, int]]
+
+def build(file: ExecutionPlan, dialect: str, strict: bool, findings: Findings) -> Program | None:
+    """Return the program of a plan that broke no rule, or report why there is none; connections hold no messages."""
+    try:
+        run = Run(file, findings)
+    except UnverifiableError as error:
+        findings.unknown("size", str(error))
+        return None
+    if findings.num_obstacles():
+        return None
+    events, collective = run.events(), file.collective
+    assert collective is not None
+    blocks = max((len(gpu.threadblocks) for gpu in file.gpus), default=0)
+    length = np.zeros((len(file.gpus), blocks + 1), np.int64)
+    for rank, gpu in enumerate(file.gpus):
+        length[rank, : len(gpu.threadblocks)] = [len(ops) for ops in gpu.threadblocks]
+    return Program(
+        dialect=dialect, collective=collective, num_ranks=len(file.gpus), chunks=file.chunks,
+        scratch=_scratch(file) * (2 if file.has_double_scratch else 1), modes=(file.head["inplace"],), events=events,
+        is_instruction=first_of_places(events, length[events.rank, events.threadblock]),
+        several_runs=lambda: several_runs(file, run, events), doubts=_doubts(file),
+    )  # fmt: skip
 
 
-def repeated(file: PlusFile, plan: Plan, opens: Pairs, ends: Pairs, times: int) -> Plan:
-    """Return runs one after another, with the callers of each rank before, between and after.
+def _scratch(file: ExecutionPlan) -> Ints:
+    return np.array([gpu.size[SCRATCH] for gpu in file.gpus], np.int64)
 
-    ``opens`` and ``ends`` are the (rank, event) with which the blocks of one run begin and end.
-    """
-    n, gpus = plan.num_events, file.gpus
-    ranks = len(gpus)
+
+def several_runs(file: ExecutionPlan, run: Run, events: Events) -> Events:
+    """Return the events of runs one after another, with the callers of each rank before, between and after."""
+    times = 3 if file.has_double_scratch and events.packets.size else 2
+    n, ranks = events.num_events, len(file.gpus)
     caller = times * n + np.arange((times + 1) * ranks).reshape(-1, ranks)
-    whose = np.tile(np.arange(ranks), times + 1)
-    raised = np.stack([times * plan.num_chains + whose, 1 + np.arange(caller.size) // ranks], axis=1)
-    never = np.tile(np.array([-1, NEVER]), (caller.size, 1))
-    raises, stamps = np.tile(plan.raises, (times, 1)), np.tile(plan.stamps, (times, 1))
-    later = np.repeat(np.arange(times), n) * plan.num_chains
-    for column in (raises[:, 0], stamps[:, 0], stamps[:, 2]):
-        column += np.where(column >= 0, later, 0)
-    first, last = np.array(opens, np.int64).reshape(-1, 2), np.array(ends, np.int64).reshape(-1, 2)
-    around = [np.stack([caller[k, first[:, 0]], first[:, 1] + k * n], axis=1) for k in range(times)]
-    around += [np.stack([last[:, 1] + k * n, caller[k + 1, last[:, 0]]], axis=1) for k in range(times)]
-    moves = [_moved(file, plan.moves, k, n) for k in range(times)]
-    zero = np.zeros(caller.size, np.int64)
-    for buffer in range(2):
-        size = np.tile(np.array([gpu.size[buffer] for gpu in gpus]), times + 1)
-        whole = 3 * whose + buffer
-        moves.append(np.stack([caller.ravel(), whole, zero, whole, zero, zero + NONE, zero, size], axis=1))
-    all_moves = np.concatenate(moves)
+    whose, nobody = np.tile(np.arange(ranks), times + 1), np.full(caller.size, -1, np.int64)
+    later = np.repeat(np.arange(times), n) * events.num_chains
+    calls = Marks(times * events.num_chains + whose, 1 + np.arange(caller.size) // ranks)
+
+    def marks(of: Marks, of_callers: Marks) -> Marks:
+        return Marks.concatenate([Marks.concatenate([of] * times).shifted(later), of_callers])
 
     def again(rows: Ints) -> Ints:
         return np.concatenate([rows + k * n for k in range(times)])
 
-    return Plan(
-        place=np.concatenate([np.tile(plan.place, (times, 1)), np.stack([whose, zero - 1, zero - 1], axis=1)]),
-        raises=np.concatenate([raises, raised]), stamps=np.concatenate([stamps, np.hstack([raised, never])]),
-        edges=np.concatenate([again(plan.edges), *around]), waits=again(plan.waits),
-        moves=all_moves[np.argsort(all_moves[:, 0], kind="stable")], num_chains=times * plan.num_chains + ranks,
-        num_slots=0, flags=again(plan.flags), packets=plan.packets,
+    first, last = (np.array(column, np.int64).reshape(-1, 2).T for column in (run.first, run.last))
+    around = [pairs(caller[k, first[0]], first[1] + k * n) for k in range(times)]
+    around += [pairs(last[1] + k * n, caller[k + 1, last[0]]) for k in range(times)]
+    moves = [_moves_of_run(file, events.moves, k, n) for k in range(times)]
+    moves += [_moves_of_callers(file, caller.ravel(), whose, kind) for kind in (INPUT, OUTPUT)]
+    return replace(
+        events,
+        rank=np.concatenate([np.tile(events.rank, times), whose]),
+        threadblock=np.concatenate([np.tile(events.threadblock, times), nobody]),
+        step=np.concatenate([np.tile(events.step, times), nobody]),
+        raises=marks(events.raises, calls), ends=marks(events.ends, calls),
+        ends_elsewhere=marks(events.ends_elsewhere, Marks.none(caller.size)),
+        edges=np.concatenate([again(events.edges), *around]), flags=again(events.flags), waits=again(events.waits),
+        moves=Moves.concatenate(moves).sorted(), num_chains=times * events.num_chains + ranks,
     )  # fmt: skip
 
 
-def _moved(file: PlusFile, moves: Ints, k: int, num_events: int) -> Ints:
+def _moves_of_run(file: ExecutionPlan, moves: Moves, k: int, num_events: int) -> Moves:
     """Return the moves of run k, which has the other half of scratch if the plan asks for two."""
-    moves = moves.copy()
-    moves[:, 0] += k * num_events
-    if file.head.get("use_double_scratch_buffer", False):
-        scratch = np.array([gpu.size[2] for gpu in file.gpus], np.int64)
-        for column in (1, 3, 5):
-            buffer = moves[:, column]
-            moves[:, column + 1] += np.where((buffer >= 0) & (buffer % 3 == 2), k % 2 * scratch[buffer // 3], 0)
-    return moves
+    half = _scratch(file) * (k % 2) if file.has_double_scratch else np.zeros(len(file.gpus), np.int64)
+
+    def shifted(buffer: Ints, offset: Ints) -> Ints:
+        is_scratch = (buffer >= 0) & (buffer % KINDS == SCRATCH)
+        return np.where(is_scratch, offset + half[buffer // KINDS], offset)
+
+    return replace(
+        moves, event=moves.event + k * num_events, dst_offset=shifted(moves.dst, moves.dst_offset),
+        src_offset=shifted(moves.src, moves.src_offset), addend_offset=shifted(moves.addend, moves.addend_offset),
+    )  # fmt: skip
 
 
-def check_overlaps(task: Task, plan: Plan, inplace: bool, findings: Findings) -> None:
-    """The threads of one operation do not wait for each other, so it may not read or write what it writes elsewhere."""
-    where = memory(task.collective, task.num_ranks, task.chunks, task.scratch, inplace)
-    dst, src, also = (plan.cells(where.base, where.num_cells, column) for column in (1, 3, 5))
-    count = plan.moves[:, 7]
-    bad = np.zeros(dst.size, np.bool_)
-    for cells in (src, also):
-        bad |= (cells >= 0) & (cells != dst) & (np.abs(cells - dst) < count)
-    rows = np.flatnonzero(src != dst)  # those that go on with a sum are of one destination
-    rows = rows[np.lexsort((dst[rows], plan.moves[rows, 0]))]
-    a, b = rows[:-1], rows[1:]
-    bad[b] |= (plan.moves[a, 0] == plan.moves[b, 0]) & (dst[a] + count[a] > dst[b])
-    for row in np.flatnonzero(bad):
-        place = (int(x) for x in plan.place[plan.moves[row, 0]])
-        findings.error("overlap", "src and dst overlap in part, or two dst do", *place)
+def _moves_of_callers(file: ExecutionPlan, event: Ints, rank: Ints, kind: int) -> Moves:
+    """Let each caller read and write one of its buffers as a whole."""
+    size = np.array([gpu.size[kind] for gpu in file.gpus], np.int64)[rank]
+    whole, zero = KINDS * rank + kind, np.zeros(event.size, np.int64)
+    return Moves(event, whole, zero, whole, zero, zero + NONE, zero, size)
+
+
+def _doubts(file: ExecutionPlan) -> tuple[Doubt, ...]:
+    """Return the plan without the flushes that the executor leaves out, if it has any."""
+    places = [
+        (rank, t, n, why)
+        for rank, gpu in enumerate(file.gpus)
+        for t, ops in enumerate(gpu.threadblocks)
+        for n, op in enumerate(ops)
+        if (why := _left_out(op))
+    ]
+    if not places:
+        return ()
+
+    def events() -> Events:
+        gpus = [
+            replace(gpu, threadblocks=tuple(tuple(map(_as_executed, ops)) for ops in gpu.threadblocks))
+            for gpu in file.gpus
+        ]
+        fewer = replace(file, gpus=tuple(gpus))
+        run = Run(fewer, Findings())
+        return several_runs(fewer, run, run.events())
+
+    says = "this flush does not happen: {}; the input may be changed while a put still reads it"
+    return (Doubt(events, tuple(Finding("warning", "flush", says.format(why), *place) for *place, why in places)),)
+
+
+def _left_out(op: Op) -> str:
+    """Return why the executor leaves out a flush, in the versions read (execution_kernel.hpp)."""
+    if op.name == "flush" and len(op.dst) < len(op.channels):  # handleFlush goes by the number of outputs
+        return f"{len(op.dst)} of {len(op.channels)} channels are flushed, one for each dst_buff (give it as many)"
+    if op.name == "pwsf":  # handlePut takes the branch of pws before that of pwsf
+        return "some versions run pwsf as pws (use put, signal and flush)"
+    return ""
+
+
+def _as_executed(op: Op) -> Op:
+    if op.name == "flush":
+        return op._replace(channels=op.channels[: len(op.dst)])
+    return op._replace(name="pws") if op.name == "pwsf" else op

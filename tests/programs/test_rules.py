@@ -1,29 +1,10 @@
-"""The verifier on CPU XML and MSCCL++ plans: each rule refuses its breach."""
+"""CPU XML and MSCCL++ plans: each rule refuses its breach."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-import support
-from linkstep.core.errors import FileError
-from linkstep.verification import verify_text
-
-PROGRAMS = Path(support.__file__).parent / "programs"
-
-
-def text_of(name: str) -> str:
-    return (PROGRAMS / name).read_text()
-
-
-def rules(text: str, dialect: str | None = None) -> set[str]:
-    """The rules a text breaks; {"unreadable"} if it cannot be read at all."""
-    try:
-        return {f.rule for f in verify_text(text, dialect).errors}
-    except FileError as error:
-        assert "\n" not in str(error) and len(str(error)) < 400
-        return {"unreadable"}
-
+from support.verdicts import rules, text_of
 
 CPU_CHANGES = [
     ('ranks="3"', 'ranks="4"', "unreadable"),

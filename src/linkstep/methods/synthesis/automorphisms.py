@@ -1,6 +1,6 @@
 """Subgroups of a topology's automorphisms under which to look for invariant schedules.
 
-A *tree* is the way one chunk takes from its source to all nodes. If H is a group of automorphisms and T a tree rooted
+A *tree* is the route of one chunk from its source to all nodes. If H is a group of automorphisms and T a tree rooted
 at v, the images gT, g in H, put |H_v| trees at each node of v's orbit (H_v: the g that fix v). So a group serves P
 chunks a shard if |H_v| divides P for every v, and then P / |H_v| trees for one node of each orbit make a schedule.
 A larger group leaves fewer trees to find; that none exists under a group proves nothing about others.
@@ -29,7 +29,7 @@ MAX_GROUPS = 4
 
 
 @dataclass(frozen=True)
-class Group:
+class AutomorphismGroup:
     """A group of automorphisms as the list of its elements, the identity first."""
 
     topology: Topology
@@ -69,9 +69,9 @@ class Group:
         return -self.order, tuple(sorted(nodes.values())), tuple(sorted(links.values()))
 
 
-def trivial_group(topology: Topology) -> Group:
+def trivial_group(topology: Topology) -> AutomorphismGroup:
     """Return the group of the identity alone: no symmetry asked for."""
-    return Group(topology, (bytes(range(topology.num_nodes)),))
+    return AutomorphismGroup(topology, (bytes(range(topology.num_nodes)),))
 
 
 def _closure(generators: list[Perm], identity: Perm, most: int) -> list[Perm] | None:
@@ -103,13 +103,13 @@ def _random_element(generators: list[Perm], identity: Perm, random: Random) -> P
     return powers[random.choice([k for k in range(1, order + 1) if order % k == 0]) % order]
 
 
-def find_groups(topology: Topology, chunks: int, seed: int) -> list[Group]:
+def find_automorphism_groups(topology: Topology, chunks: int, seed: int) -> list[AutomorphismGroup]:
     """Return groups that serve this many chunks a shard, largest first, without the trivial one.
 
     Grown from random elements, so not all there are: enough for a search that any of them may help.
 
     >>> ring = Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])
-    >>> [group.order for group in find_groups(ring, 1, seed=0)]
+    >>> [group.order for group in find_automorphism_groups(ring, 1, seed=0)]
     [4, 2]
     """
     n = topology.num_nodes
@@ -117,7 +117,7 @@ def find_groups(topology: Topology, chunks: int, seed: int) -> list[Group]:
     if not generators:
         return []
     identity, random = bytes(range(n)), Random(seed)
-    found: dict[tuple[int, tuple[int, ...], tuple[int, ...]], Group] = {}
+    found: dict[tuple[int, tuple[int, ...], tuple[int, ...]], AutomorphismGroup] = {}
     for _ in range(RESTARTS):
         chosen: list[Perm] = []
         elements = [identity]
@@ -126,6 +126,6 @@ def find_groups(topology: Topology, chunks: int, seed: int) -> list[Group]:
             larger = _closure([*chosen, element], identity, n * chunks)  # an orbit times P is the most that serves
             if larger and len(larger) > len(elements) and _serves(larger, n, chunks):
                 chosen, elements = [*chosen, element], larger
-                group = Group(topology, tuple(elements))
+                group = AutomorphismGroup(topology, tuple(elements))
                 found.setdefault(group.signature, group)
     return [found[signature] for signature in sorted(found)][:MAX_GROUPS]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -17,10 +17,13 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import cost_of
+from linkstep.methods.synthesis.automorphisms import AutomorphismGroup, find_automorphism_groups, trivial_group
 from linkstep.methods.synthesis.case import Case
-from linkstep.methods.synthesis.groups import Group, find_groups, trivial_group
 from linkstep.methods.synthesis.model import MAX_SENDS, Status, num_sends, solve
 from linkstep.methods.synthesis.worker import WORKER
+
+Progress = Callable[[int, int | None], None]
+"""Called several times a second with (models tried, None): how many it takes is not known before."""
 
 FIRST_EFFORT = 0.5
 GROWTH = 4
@@ -52,19 +55,28 @@ class Search:
     """One search: its models, its deadline, and what it has excluded."""
 
     case: Case
-    groups: list[Group]
+    groups: list[AutomorphismGroup]
     seed: int
     deadline: float
     loads: Sequence[int] | None = None
-    barren: dict[int, int] = field(default_factory=dict)
-    """For groups by position: a load up to which no schedule is invariant under the group."""
+    excluded: dict[int, int] = field(default_factory=dict)
+    """For groups by position: the load up to which it is proven that no schedule is invariant under the group."""
     runs: int = 0
+    progress: Progress | None = None
 
     @classmethod
-    def of(cls, case: Case, seconds: float, seed: int, symmetric: bool, loads: Sequence[int] | None = None) -> Search:
+    def of(
+        cls,
+        case: Case,
+        seconds: float,
+        seed: int,
+        symmetric: bool,
+        loads: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Search:
         """Choose the groups whose models are small enough; the trivial one comes last."""
         WORKER.start()
-        groups = find_groups(case.topology, case.chunks, seed) if symmetric else []
+        groups = find_automorphism_groups(case.topology, case.chunks, seed) if symmetric else []
         groups.append(trivial_group(case.topology))
         sizes = [num_sends(case, group) for group in groups]
         fitting = [group for group, size in zip(groups, sizes, strict=True) if size <= MAX_SENDS]
@@ -74,7 +86,7 @@ class Search:
                 f"ask for fewer steps or chunks, or use `linkstep schedule`"
             )
         WORKER.check_ready()
-        return cls(case, fitting, seed, time.monotonic() + seconds, loads)
+        return cls(case, fitting, seed, time.monotonic() + seconds, loads, progress=progress)
 
     @property
     def seconds_left(self) -> float:
@@ -92,18 +104,25 @@ class Search:
     def attempt(self, most: int, effort: float) -> tuple[Status, Schedule | None]:
         """Look for a schedule of load at most ``most``, once under each group."""
         for position, group in enumerate(self.groups):
-            if self.barren.get(position, -1) >= most or self.seconds_left <= 0:
+            if self.excluded.get(position, -1) >= most or self.seconds_left <= 0:
                 continue
             alone = group.order == 1
             # Without the linear relaxation schedules are found several times faster; many proofs need it.
             runs = [(effort, False), (effort, True)] if alone else [(effort / 2, False)]
+            status, schedule = solve(
+                self.case, group, most, self.loads, runs, self.seconds_left, self.seed, self.report
+            )
             self.runs += 1
-            status, schedule = solve(self.case, group, most, self.loads, runs, self.seconds_left, self.seed)
             if status == "impossible":
-                self.barren[position] = most
+                self.excluded[position] = most
             if status == "found" or (status == "impossible" and alone):
                 return status, schedule
         return "unknown", None
+
+    def report(self) -> None:
+        """Say how many models have been tried, to whoever wants to know."""
+        if self.progress is not None:
+            self.progress(self.runs, None)
 
     def decide(self, most: int) -> tuple[Status, Schedule | None]:
         """Find a schedule of load at most ``most`` or prove there is none."""
@@ -135,7 +154,7 @@ class Search:
 
 
 def total_load(schedule: Schedule) -> int:
-    """Return the sum over steps of the busiest link's chunks."""
+    """Return the sum, over the steps, of the chunks on the busiest link."""
     topology = schedule.topology
     return int(cost_of(schedule).bandwidth * topology.num_nodes * schedule.unit / topology.degree)
 
@@ -173,6 +192,7 @@ def synthesize(
     time_limit: float = 60.0,
     seed: int = 0,
     symmetric: bool = True,
+    progress: Progress | None = None,
 ) -> Synthesis:
     """Find an allgather in at most ``steps`` steps with ``chunks`` equal chunks a shard, or prove there is none.
 
@@ -191,7 +211,7 @@ def synthesize(
         empty = Schedule.from_columns(topology, case.chunks, [], [], [], [], [])
         return Synthesis("found", empty, Fraction(0), 0.0, "one node has nothing to gather")
     most = _most_load(case, bandwidth, loads)
-    status, schedule, low, reason = _answer(case, most, loads, time_limit, seed, symmetric)
+    status, schedule, low, reason = _answer(case, most, loads, time_limit, seed, symmetric, progress)
     if schedule is not None:
         check_allgather(schedule)
         assert cost_of(schedule).steps <= steps and (most is None or total_load(schedule) <= most)
@@ -199,7 +219,13 @@ def synthesize(
 
 
 def _answer(
-    case: Case, most: int | None, loads: Sequence[int] | None, seconds: float, seed: int, symmetric: bool
+    case: Case,
+    most: int | None,
+    loads: Sequence[int] | None,
+    seconds: float,
+    seed: int,
+    symmetric: bool,
+    progress: Progress | None,
 ) -> tuple[Status, Schedule | None, int, str]:
     """Return status, schedule, the load that none is under, and the reason."""
     low = case.least_load
@@ -207,7 +233,7 @@ def _answer(
         return "impossible", None, low, f"needs at least {case.diameter} steps, the diameter"
     if most is not None and most < low:
         return "impossible", None, low, f"T_B is at least {case.bandwidth(low)} with {case.chunks} chunks a shard"
-    search = Search.of(case, seconds, seed, symmetric, loads)
+    search = Search.of(case, seconds, seed, symmetric, loads, progress)
     if most is None:
         schedule, low = search.minimise(case.sure_load + 1)
         status: Status = "unknown" if schedule is None else "found"

@@ -1,0 +1,60 @@
+"""Ctrl-C for the ``linkstep`` process: it ends the command within a second or so, whatever is running.
+
+Python raises KeyboardInterrupt once, between two of its own instructions. If these happen to belong to a callback of
+compiled code (LLVM while a kernel is compiled, a finalizer, igraph), the exception is printed and dropped, and the work
+goes on. So it is raised again, until the command has ended. Not used where linkstep is a library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
+
+_AGAIN = 0.3
+"""Seconds after which a KeyboardInterrupt that did not end the command is raised again."""
+
+
+@contextlib.contextmanager
+def insistent_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt at Ctrl-C, and again until the block is left."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        raise KeyboardInterrupt
+
+    def report(dropped: sys.UnraisableHookArgs) -> None:
+        if not isinstance(dropped.exc_value, KeyboardInterrupt):
+            sys.__unraisablehook__(dropped)
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, as nohup and `&` do
+        yield
+        return
+    sys.unraisablehook = report
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # too late to interrupt anything
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End the process without waiting for threads that are still at work, nor for child processes.
+
+    The solver's process ends when its standard input does; those of a pool are ended here.
+    """
+    if "multiprocessing" in sys.modules:
+        from multiprocessing import active_children
+
+        for child in active_children():
+            child.terminate()
+    os._exit(code)

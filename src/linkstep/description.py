@@ -1,0 +1,131 @@
+"""What a topology is and how far from the best possible: distances, symmetries, bounds, and what BFB costs on it.
+
+``describe`` works all of it out; commands and notebooks only print it. What would take very long on a large topology
+is left out and says so (None).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from linkstep.core import symmetry
+from linkstep.core.topology import Ints, Topology, check_connected, distance_profiles
+from linkstep.costs import Cost, distance_flow_bound
+from linkstep.methods.bfb import MAX_DEGREE, Certificate, Progress, bfb_certificate
+from linkstep.recipe import Recipe
+
+LARGE = 20_000
+"""Above this many nodes a search for symmetries takes long: only what the recipe knows is said."""
+MANY = 10**9
+"""Above nodes times links, the BFB cost of all nodes takes long."""
+_BLOCK = 10**8
+"""Link visits between two reports of progress."""
+
+Watch = Callable[[str], AbstractContextManager[Progress]]
+"""Opens a progress bar with this label."""
+
+
+def _unwatched(label: str) -> AbstractContextManager[Progress]:
+    return nullcontext(lambda done, total: None)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of a topology; None where it was not determined."""
+
+    topology: Topology
+    vertex_transitive: bool | None
+    reverse_symmetric: bool | None
+    diameter: int
+    profile: Ints | None
+    """Nodes at distance 0, 1, ... where every node sees the same."""
+    mean_profile: tuple[Fraction, ...]
+    """The same, averaged over nodes."""
+    certificate: Certificate | None
+    """Of the best BFB allgather."""
+    reduce_scatter: Cost | None
+    """Of the best BFB reduce-scatter."""
+    all_to_all_bound: Fraction | None
+    """The most flow a pair can get by the distances alone; None for a single node."""
+
+    @property
+    def mean_distance(self) -> Fraction:
+        """Over ordered pairs of different nodes."""
+        n = self.topology.num_nodes
+        total = sum((step * count for step, count in enumerate(self.mean_profile)), Fraction(0))
+        return total / (n - 1) if n > 1 else Fraction(0)
+
+
+def _representatives(topology: Topology) -> tuple[Ints, Ints]:
+    """Return one node of each class of alike nodes and the size of each class."""
+    n = topology.num_nodes
+    if topology.vertex_transitive:
+        return np.zeros(1, np.int64), np.array([n])
+    if n > LARGE:
+        return np.arange(n), np.ones(n, np.int64)
+    nodes, sizes = np.unique(symmetry.node_orbits(topology), return_counts=True)
+    return nodes.astype(np.int64), sizes.astype(np.int64)
+
+
+def _profiles(topology: Topology, nodes: Ints, progress: Progress) -> Ints:
+    """Return ``distance_profiles``, block by block."""
+    size = max(1, _BLOCK // max(topology.num_links, 1))
+    blocks = []
+    for begin in range(0, nodes.size, size):
+        blocks.append(distance_profiles(topology, nodes[begin : begin + size]))
+        progress(min(begin + size, nodes.size), nodes.size)
+    width = max(block.shape[1] for block in blocks)
+    return np.concatenate([np.pad(block, ((0, 0), (0, width - block.shape[1]))) for block in blocks])
+
+
+def _is_reverse_symmetric(topology: Topology, recipe: Recipe | None) -> bool | None:
+    if topology.is_bidirectional or (recipe is not None and recipe.is_reverse_symmetric):
+        return True
+    return None if topology.num_nodes > LARGE else symmetry.is_reverse_symmetric(topology)
+
+
+def _can_be_solved(topology: Topology) -> bool:
+    few = topology.vertex_transitive or topology.num_nodes * topology.num_links <= MANY
+    return bool(few and topology.num_nodes > 1 and np.diff(topology.in_ptr).max() <= MAX_DEGREE)
+
+
+def describe(topology: Topology | Recipe, watch: Watch = _unwatched) -> Description:
+    """Work out what there is to know of a topology, which must be connected.
+
+    >>> from linkstep.recipe import parse
+    >>> found = describe(parse("Torus(3,4)"))
+    >>> found.diameter, found.profile.tolist(), found.certificate.cost, found.mean_distance
+    (3, [1, 4, 5, 2], Cost(steps=3, bandwidth=Fraction(11, 12)), Fraction(20, 11))
+    """
+    recipe, graph = (topology, topology.topology()) if isinstance(topology, Recipe) else (None, topology)
+    with watch("symmetries"):
+        check_connected(graph)
+        nodes, weights = _representatives(graph)
+        reverse_symmetric = _is_reverse_symmetric(graph, recipe)
+    with watch("distances") as progress:
+        profiles = _profiles(graph, nodes, progress)
+    summed = (profiles * weights[:, None]).sum(axis=0).tolist()
+    total = sum(step * count for step, count in enumerate(summed))
+    certificate, scatter = None, None
+    if _can_be_solved(graph):
+        with watch("costs") as progress:
+            certificate = bfb_certificate(graph, progress=progress)
+            turned = graph if reverse_symmetric else graph.transpose()
+            scatter = bfb_certificate(turned, progress=progress).cost
+    known = graph.num_nodes <= LARGE and symmetry.is_available()
+    return Description(
+        topology=graph,
+        vertex_transitive=True if nodes.size == 1 else False if known else None,
+        reverse_symmetric=reverse_symmetric,
+        diameter=profiles.shape[1] - 1,
+        profile=profiles[0] if (profiles == profiles[0]).all() else None,
+        mean_profile=tuple(Fraction(int(count), graph.num_nodes) for count in summed),
+        certificate=certificate,
+        reduce_scatter=scatter,
+        all_to_all_bound=distance_flow_bound(graph, total) if graph.num_nodes > 1 else None,
+    )

@@ -1,0 +1,96 @@
+"""The formats of runtime files as rows of one table, and how a text becomes a ``Program``.
+
+A format is added as a package of its own and one row of ``FORMATS``.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from linkstep.core.errors import FileError
+from linkstep.programs.cpu import CPU
+from linkstep.programs.findings import Findings
+from linkstep.programs.format import Format, RuntimeFile
+from linkstep.programs.msccl import MSCCL
+from linkstep.programs.mscclpp import MSCCLPP
+from linkstep.programs.order import find_order
+from linkstep.programs.program import Program
+
+FORMATS: tuple[Format, ...] = (MSCCLPP, MSCCL, CPU)
+DIALECTS = tuple(dialect for format in FORMATS for dialect in format.dialects)
+"""The runtimes whose files can be read; ``rccl`` serves releases of RCCL before 2026, which removed MSCCL."""
+MAX_BYTES = 2**29
+_ZIP = b"PK\x03\x04"  # an .npz file
+
+
+def sniff(text: str, dialect: str | None = None) -> Format:
+    """Return the format of a dialect, or the one that a text looks like.
+
+    >>> sniff("{}").name, sniff("<algo/>").name, sniff("", "cpu").name
+    ('mscclpp', 'msccl', 'cpu')
+    """
+    if dialect is None:
+        return next(format for format in FORMATS if format.looks_like(text))
+    for format in FORMATS:
+        if dialect in format.dialects:
+            return format
+    raise FileError(f"unknown dialect {dialect!r}: choose from {', '.join(DIALECTS)}")
+
+
+def read_program(text: str, dialect: str | None = None) -> Program:
+    """Return the program of a runtime file's text, or raise FileError in one line if it cannot run to its end.
+
+    Only what keeps a file from running at all is refused: it must be readable, refer to nothing that is not there, and
+    have an order in which it ends. Limits of a runtime, races and wrong results are for ``linkstep.verification`` to
+    find. Without a dialect, it is read for the runtime that has the least against it.
+
+    >>> head = '<schedule format="linkstep-cpu" version="1" coll="reduce" ranks="1" chunks="1" inplace="0" root="0">'
+    >>> copy = '<copy n="0" src="i" srcoff="0" dst="o" dstoff="0" cnt="1"/>'
+    >>> program = read_program(f'{head}<rank id="0" input="1" output="1" scratch="0">{copy}</rank></schedule>')
+    >>> program.dialect, program.collective.value, program.num_instructions
+    ('cpu', 'reduce', 1)
+    """
+    format = sniff(text, dialect)
+    file, findings = format.read(text), Findings()
+    format.check_rules(file, findings)
+    _refuse(findings)
+    program = format.build(file, dialect or _closest_dialect(format, file), False, findings)
+    _refuse(findings)
+    assert program is not None
+    find_order(program.events, findings)
+    _refuse(findings)
+    return program
+
+
+def _closest_dialect(format: Format, file: RuntimeFile) -> str:
+    errors = {}
+    for name in format.dialects:
+        findings = Findings()
+        format.check_dialect(file, name, findings)
+        errors[name] = findings.num_errors()
+    return min(errors, key=lambda name: errors[name])
+
+
+def _refuse(findings: Findings) -> None:
+    if findings.num_obstacles():
+        worst = findings.listed()[0]
+        raise FileError(f"cannot run: {str(worst).removeprefix(f'{worst.severity}: ')}")
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """Return the text of a runtime's file, or raise FileError if there is none, too much, or something else in it."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{path}: {why.lower()}") from None
+    if len(data) > MAX_BYTES:
+        raise FileError(f"{path}: more than {MAX_BYTES} bytes")
+    if data.startswith(_ZIP):
+        raise FileError(f"{path}: a linkstep schedule or topology, not a runtime's file: use `linkstep check`")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not a text file: byte {error.start} is no UTF-8") from None

@@ -1,0 +1,25 @@
+"""How much of a verification is done, for whoever wants to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Progress = Callable[[int, int], None]
+"""Is told how much is done, and of how much in all."""
+
+
+class Stages:
+    """Counts stages: reading, checking rules and making events, then one for each rank's memory."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress, self._done, self._total = progress, 0, 0
+
+    def expect(self, more: int) -> None:
+        """Announce more to do."""
+        self._total += more
+
+    def advance(self) -> None:
+        """Say that one more is done."""
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, max(self._total, self._done))

@@ -1,0 +1,104 @@
+"""Plots of frontiers: every point, the paper's, the bound, times; and no text on another."""
+
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from linkstep.baselines import baselines
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.costs import Cost, Fabric
+from linkstep.pictures.frontier import frontier_svg, plot_frontier
+from linkstep.recipe import parse
+from linkstep.search import Answer, Choice, find
+from support.pictures import overlapping, texts
+
+FABRIC = Fabric.of("10us", "100Gbps", 4)
+
+
+def row(steps, bandwidth, recipe="Torus(4,4)"):
+    half = Cost(steps, Fraction(bandwidth))
+    return Choice(parse(recipe), "bfb", half, half)
+
+
+def answer(*rows, baselines=()):
+    return Answer(16, 4, False, rows, tuple(baselines), Cost(2, Fraction(15, 16)), Fraction(1, 8), 2)
+
+
+TODAY = {baseline.name: baseline for baseline in baselines(16, 4)}
+LONG = ",".join(map(str, range(1, 101)))
+
+
+CROWDED = answer(
+    *(row(5 + k, 2 - Fraction(k, 1000), f"Cayley(Z{500 + k},{{{LONG}}})") for k in range(20)),
+    baselines=[
+        replace(TODAY["2D torus"], cost=Cost(6, Fraction(199, 100))),
+        TODAY["double binary tree"],
+    ],
+)
+
+
+def test_says_what_is_found_and_what_it_takes(tmp_path):
+    found, paper = find(64, 4), find(64, 4, families="paper")
+    plot_frontier(found, tmp_path / "f.svg", paper=paper, fabric=FABRIC, size="1MB")
+    said = texts(tmp_path / "f.svg")
+    assert "N = 64 servers, d = 4 ports: what an allgather costs" in said
+    assert {"T_L, steps (times alpha), log scale", "T_B, in M/B", "allreduce of 1MB, us"} < set(said)
+    assert {"found", "from the paper's bases", "today", "no graph beats"} < set(said)
+    assert {str(f.recipe) for f in (*found.frontier, *paper.frontier)} < set(said)
+    for f in found.frontier:
+        assert f"{float(FABRIC.time(f.cost + f.cost, 'allreduce', '1MB')) * 1e6:,.1f}" in said
+        assert f"{float(f.cost.bandwidth):.4f}" in said
+    marks = [str(k) for k in range(1, len(found.frontier) + 1)]
+    assert all(said.count(mark) >= 2 for mark in [*marks, "a"])  # at the point and in the table
+
+
+def test_without_times_and_paper(tmp_path):
+    plot_frontier(find(16, 4), tmp_path / "f.svg")
+    said = texts(tmp_path / "f.svg")
+    assert "us" not in said and "from the paper's bases" not in said
+    assert "double binary tree" not in said  # which has a time but no cost
+
+
+@pytest.mark.parametrize(
+    "what", [(64, 4), (47, 3), (2, 1), CROWDED, answer()], ids=["64", "47", "2", "crowded", "none"]
+)
+def test_no_text_lies_on_another(tmp_path, what):
+    what = find(*what) if isinstance(what, tuple) else what
+    paper = find(what.num_nodes, what.degree, families="paper")
+
+    def draw(path):
+        plot_frontier(what, path, paper=paper, fabric=FABRIC, size="100MB")
+
+    assert overlapping(draw, tmp_path) == []
+    if what is CROWDED:
+        assert overlapping(lambda path: plot_frontier(what, path), tmp_path) == []
+
+
+def test_long_recipes_are_shortened(tmp_path):
+    plot_frontier(find(47, 3), tmp_path / "f.svg")
+    assert max(len(text) for text in texts(tmp_path / "f.svg")) < 80
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_same_answer_same_bytes(tmp_path, suffix):
+    for name in ("a", "b"):
+        plot_frontier(find(16, 4), tmp_path / f"{name}{suffix}", fabric=FABRIC, size="1MB")
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+def test_svg_for_notebooks():
+    assert frontier_svg(find(16, 4)).startswith("<svg")
+
+
+def test_without_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for draw in (lambda: plot_frontier(CROWDED, tmp_path / "f.svg"), lambda: frontier_svg(CROWDED)):
+        with pytest.raises(LinkstepError, match="needs matplotlib"):
+            draw()
+
+
+def test_rejects_other_endings(tmp_path):
+    with pytest.raises(FileError, match=r"must end in \.svg or \.png"):
+        plot_frontier(CROWDED, tmp_path / "f.pdf")

@@ -1,0 +1,99 @@
+"""Timelines: every link of few, the busiest and the worst of many, and when how many are busy."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkstep
+import support
+from linkstep.costs import Fabric
+from linkstep.pictures.style import save_figure
+from linkstep.pictures.timeline import busy_links, draw_timeline, save_timeline, timeline_size
+from linkstep.programs import read_program
+from linkstep.simulation import Simulation, simulate_program, simulate_schedule, used_links
+from support.pictures import overlapping, texts
+
+PROGRAMS = Path(support.__file__).parent / "programs"
+
+
+def run(recipe, collective="allreduce", to="msccl"):
+    schedule = linkstep.parse(recipe).build(collective)
+    return simulate_schedule(schedule, to, Fabric.of("10us", "100Gbps", schedule.topology.degree), "1MB")
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A simulation of 1024 links, made by hand: link e is busy for a round of e mod 8 + 1 microseconds, then again."""
+    program = read_program((PROGRAMS / "ring-allreduce.cpu.xml").read_text())
+    topology = linkstep.parse("C(256,{11,12})").topology()
+    link = np.repeat(np.arange(1024), 2)
+    busy = (link % 8 + 1) * 1e-6
+    start = np.tile([0.0, 10e-6], 1024)
+    none = np.zeros(0)
+    return Simulation(
+        program=program, topology=topology, time=20e-6, start=none, end=none, sent_event=np.zeros(2048, int),
+        sent_link=link, sent_round=np.tile([1, 2], 1024), sent_start=start, sent_end=start + busy, predicted=20e-6,
+    )  # fmt: skip
+
+
+def test_few_links_all_have_rows(tmp_path):
+    save_timeline(run("K_{2,2}"), tmp_path / "t.svg")
+    said = texts(tmp_path / "t.svg")
+    assert "K_{2,2}: allreduce for msccl, 4 rounds" in said
+    assert {"0 to 2", "3 to 1", "time, us", "link"} < set(said)
+    assert {"idle, with more to carry", "what the schedule costs", "done", "round 1", "round 4"} < set(said)
+    assert "4" in said  # rounds are written on bars: colours are not all that tells them
+
+
+def test_a_file_of_no_size(tmp_path):
+    program = read_program((PROGRAMS / "ring-allreduce.cpu.xml").read_text())
+    topology = used_links(program)
+    done = simulate_program(program, topology, Fabric.of("10us", "100Gbps", topology.degree), "0B")
+    save_figure(lambda axes: draw_timeline(done, axes, "a file"), tmp_path / "u.svg")
+    assert any(text.startswith("a file: allreduce for cpu") for text in texts(tmp_path / "u.svg"))
+
+
+def test_many_rounds_have_a_colour_bar(tmp_path):
+    save_timeline(run("UniRing(1,9)"), tmp_path / "t.svg")
+    said = texts(tmp_path / "t.svg")
+    assert "round" in said and "round 1" not in said
+
+
+def test_many_links_show_the_busiest_and_the_worst(tmp_path, many):
+    save_timeline(many, tmp_path / "t.svg", "a job")
+    said = texts(tmp_path / "t.svg")
+    assert any(text.startswith("a job: allreduce for cpu, 2 rounds; 60 of 1024 links") for text in said)
+    assert "part of all 1024 links that is busy" in said
+    assert "the 40 busiest links" in said and "of the others, the 20 that waited the longest" in said
+    rows = [text for text in said if re.fullmatch(r"\d+ to \d+", text)]
+    assert len(rows) == 60
+    ends = {f"{u} to {w}": e for e, (u, w) in enumerate(zip(many.topology.tail, many.topology.head, strict=True))}
+    assert [ends[text] % 8 for text in rows] == [7] * 40 + [0] * 20
+    assert timeline_size(many)[1] < 15
+
+
+def test_how_many_links_are_busy(many):
+    times, busy = busy_links(many)
+    assert times[:3].tolist() == pytest.approx([0, 1e-6, 2e-6])
+    assert busy[:3].tolist() == [1024, 896, 768] and busy[-1] == 0
+
+
+def test_no_text_lies_on_another(tmp_path, many):
+    assert overlapping(lambda path: save_timeline(many, path), tmp_path) == []
+    assert overlapping(lambda path: save_timeline(run("Torus(3,3)"), path), tmp_path) == []
+
+
+def test_hosts_have_their_names(tmp_path):
+    done = run("UniRing(1,3)")
+    object.__setattr__(done.topology, "labels", ("ant", "bee", "cat"))
+    save_timeline(done, tmp_path / "t.svg")
+    assert "ant to bee" in texts(tmp_path / "t.svg")
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_same_simulation_same_bytes(tmp_path, suffix):
+    for name in ("a", "b"):
+        save_timeline(run("K_{2,2}"), tmp_path / f"{name}{suffix}")
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()

@@ -1,0 +1,76 @@
+"""The public surface: one ``dir(linkstep)`` shows all of it, every name is there, and nothing shadows a room."""
+
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import linkstep
+
+VERBS = ["find", "schedule", "check", "lower", "verify", "simulate", "parse", "load", "save", "wire", "draw"]
+
+
+def test_dir_lists_the_verbs_and_the_types():
+    names = dir(linkstep)
+    assert names == sorted(linkstep.__all__)
+    assert set(VERBS) < set(names)
+    for kept in ("bfb_cost", "bfb_allgather", "cost_of", "Topology", "Schedule", "check_allgather", "check_allreduce"):
+        assert kept in names
+
+
+@pytest.mark.parametrize("name", sorted(linkstep.__all__))
+def test_every_name_is_there(name):
+    value = getattr(linkstep, name)
+    assert name == "__version__" or value.__name__ == name
+
+
+def test_no_name_shadows_a_room():
+    rooms = {module.name for module in pkgutil.iter_modules(linkstep.__path__)}
+    assert not rooms & set(linkstep.__all__)
+    for room in pkgutil.walk_packages(linkstep.__path__, "linkstep."):
+        if room.ispkg:
+            package = __import__(room.name, fromlist=["__all__"])
+            inside = {module.name for module in pkgutil.iter_modules(package.__path__)}
+            assert not inside & set(getattr(package, "__all__", ())), room.name
+
+
+def test_a_name_that_is_none():
+    with pytest.raises(AttributeError, match="module 'linkstep' has no attribute 'gossip'"):
+        linkstep.gossip  # noqa: B018
+
+
+def test_importing_is_cheap():
+    """A script pays for what it uses: neither numpy nor numba before the first name is asked for."""
+    code = "import sys, linkstep; print(any(m in sys.modules for m in ('numpy', 'numba', 'typing')))"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("thing", "shown"),
+    [
+        ("linkstep.parse('Torus(4,4)')", "parse('Torus(4,4)')"),
+        ("linkstep.parse('Torus(4,4)').topology()", "<Topology 'Torus(4,4)' N=16 d=4 links=64>"),
+        ("linkstep.parse('K_3').build()", "<Schedule allgather on K_3: 6 rows, 1 steps, unit 1>"),
+        ("linkstep.parse('L(K_{2,2})').cost", "Cost(steps=3, bandwidth=Fraction(1, 1))"),
+    ],
+)
+def test_short_reprs(thing, shown):
+    assert repr(eval(thing)) == shown
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        "linkstep.schedule('Torus(4,4)', 'allreduce')",
+        "linkstep.find(32, 4)",
+        "linkstep.find(32, 4).frontier[0]",
+        "linkstep.lower(linkstep.parse('K_4').build('allreduce'), 'msccl')",
+        "linkstep.read_program(linkstep.lower(linkstep.parse('K_4').build('allreduce'), 'msccl').text)",
+        "linkstep.bfb_certificate(linkstep.parse('Torus(4,4)').topology())",
+        "linkstep.wire(linkstep.parse('Torus(4,4)').topology())",
+    ],
+)
+def test_reprs_fit_a_line_or_two(thing):
+    assert len(repr(eval(thing))) < 240
