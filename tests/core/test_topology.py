@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import sys
 from collections import Counter
 
 import networkx as nx
@@ -11,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep._kernels.graph import _distance_profiles, _distances
-from linkstep.core import notebook
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import (
@@ -352,10 +352,7 @@ def test_notebooks_show_a_table(monkeypatch):
 
 
 def test_notebooks_do_without_matplotlib(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError(f"No module named {name!r}")
-
-    monkeypatch.setattr(notebook, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert ring(3)._repr_svg_() is None
     assert ring(3)._repr_html_().endswith("<tr><th>links</th><td>3</td></tr></table>")
 

@@ -69,7 +69,8 @@ class Program:
 
 def first_of_places(events: Events, length: Ints) -> Bools:
     """Return one event for each instruction; a position at or beyond ``length`` of its list (the end) is none."""
-    places = np.stack([events.rank, events.threadblock, events.step], axis=1)
+    blocks, steps = (int(column.max(initial=0)) + 2 for column in (events.threadblock, events.step))  # -1 is none
+    places = (events.rank * blocks + events.threadblock + 1) * steps + events.step + 1
     chosen = np.zeros(events.num_events, np.bool_)
-    chosen[np.unique(places, axis=0, return_index=True)[1]] = True
+    chosen[np.unique(places, return_index=True)[1]] = True
     return chosen & (events.step >= 0) & (events.step < length)

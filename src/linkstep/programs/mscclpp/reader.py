@@ -228,7 +228,10 @@ class _Gpu:
         if op == {"name": "nop"}:
             return NOP
         of = f"{tb} op {k}"
-        name, kind = get(op, "name", str, of), op.get("channel_type", "none")
+        name = op.get("name") if type(op) is dict else None
+        if type(name) is not str:  # ``get`` says why; a call for each of many operations takes long
+            name = get(op, "name", str, of)
+        kind = op.get("channel_type", "none")
         if type(kind) is not str:
             get(op, "channel_type", str, of)
         if name == "barrier":
@@ -246,9 +249,14 @@ class _Gpu:
         if "src_buff" not in op and "dst_buff" not in op:
             return Op(name, kind, mine)
         there = buffers.get(kind, [])
-        src = tuple([self._ref(r, there, of) for r in get(op, "src_buff", list, of, [])])
-        dst = tuple([self._ref(r, there, of) for r in get(op, "dst_buff", list, of, [])])
-        return Op(name, kind, mine, src, dst)
+        src, dst = get(op, "src_buff", list, of, []), get(op, "dst_buff", list, of, [])
+        return Op(
+            name,
+            kind,
+            mine,
+            tuple([self._ref(r, there, of) for r in src]),
+            tuple([self._ref(r, there, of) for r in dst]),
+        )
 
     def _ref(self, ref: Any, buffers: list[int], of: str) -> Ref:
         if type(ref) is not dict:
