@@ -23,7 +23,7 @@ from linkstep.costs import Fabric, bandwidth_bound, lower_bound
 from linkstep.pictures.style import save_figure
 from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, parse
 from linkstep.search.answer import finder
-from linkstep.search.bases import Candidate
+from linkstep.search.choice import Choice
 
 FABRIC = Fabric.of("10us", "100Gbps", 4)
 SIZES = ("1MB", "100MB")
@@ -43,8 +43,8 @@ def construction(recipe: Recipe) -> str:
     return NAMES.get(recipe.family.name, "other") if isinstance(recipe, Member) else "other"
 
 
-def best(candidates: Iterable[Candidate], size: str) -> tuple[Fraction, Candidate]:
-    return min(((FABRIC.time(c.cost + c.cost, "allreduce", size), c) for c in candidates), key=lambda pair: pair[0])
+def best(choices: Iterable[Choice], size: str) -> tuple[Fraction, Choice]:
+    return min(((FABRIC.time(c.allreduce_cost, "allreduce", size), c) for c in choices), key=lambda pair: pair[0])
 
 
 def sweep(families: str, nodes: Iterable[int]) -> dict[str, dict[int, tuple[Fraction, str]]]:
@@ -54,8 +54,8 @@ def sweep(families: str, nodes: Iterable[int]) -> dict[str, dict[int, tuple[Frac
     for n in tqdm(nodes, desc=families, disable=not sys.stderr.isatty(), leave=False):
         frontier = search.frontier(n, 4)
         for size in SIZES:
-            seconds, candidate = best(frontier, size)
-            found[size][n] = (seconds, construction(candidate.recipe))
+            seconds, choice = best(frontier, size)
+            found[size][n] = (seconds, construction(choice.recipe))
     return found
 
 

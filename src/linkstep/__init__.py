@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from linkstep.pictures import draw
     from linkstep.programs import Program, read_program
     from linkstep.recipe import Recipe, parse
-    from linkstep.search import Answer, find
+    from linkstep.search import Answer, Choice, find
     from linkstep.simulation import Simulation, simulate
     from linkstep.verification import Report, verify
 
@@ -64,7 +64,7 @@ _ROOMS = {
     "linkstep.pictures": ("draw",),
     "linkstep.programs": ("Program", "read_program"),
     "linkstep.recipe": ("Recipe", "parse"),
-    "linkstep.search": ("Answer", "find"),
+    "linkstep.search": ("Answer", "Choice", "find"),
     "linkstep.simulation": ("Simulation", "simulate"),
     "linkstep.verification": ("Report", "verify"),
 }  # fmt: skip
@@ -77,6 +77,7 @@ __all__ = [
     "Cable",
     "Cabling",
     "Certificate",
+    "Choice",
     "Collective",
     "Cost",
     "Fabric",

@@ -19,6 +19,7 @@ from linkstep.families.distance_regular import ROWS, distance_graph, line_graph
 from linkstep.families.rings import shifted_ring_jumps
 from linkstep.families.torus import torus, twisted_torus
 from linkstep.groups import parse_group
+from linkstep.methods.bfb import bfb_cost
 from support.families import (
     are_isomorphic,
     bfb_bandwidth,
@@ -141,6 +142,37 @@ def test_claimed_bandwidth_optimality(family, args, depth):
     if family.bandwidth_optimal(*args) and degree <= 8 and size <= 400:
         nodes = [0] if family.vertex_transitive(*args) else range(size)
         assert bfb_bandwidth(family.build(*args), nodes) == Fraction(size - 1, size)
+
+
+def check_claims(family, args):
+    """What a row says of a member without building it is so."""
+    built = family.build(*args)
+    assert family.diameter(*args) in (None, diameter(built)), args
+    assert not family.bidirectional(*args) or built.is_bidirectional, args
+    assert not family.loop_free(*args) or not built.num_self_loops, args
+    assert not family.simple(*args) or built.num_self_loops == built.num_parallel == 0, args
+    assert not family.simple(*args) or family.loop_free(*args), args
+    costs = family.costs(*args)
+    assert costs is None or costs == (bfb_cost(built), bfb_cost(built.transpose())), args
+
+
+@pytest.mark.parametrize(("family", "args", "depth"), ROWS_OF_SAMPLES)
+def test_claims_of_samples(family, args, depth):
+    check_claims(family, args)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.notation)
+def test_claims_of_members(family):
+    for size in product(range(2, 41), range(1, 7)):
+        for args in family.members(*size):
+            check_claims(family, args)
+
+
+def test_families_of_the_paper():
+    """The rows of table:toposummary, which --families paper starts from."""
+    assert {f.name for f in FAMILIES if f.in_paper} == {
+        "K", "H", "Pi", "C", "DirCirculant", "BiRing", "UniRing", "Diamond", "DBJ", "DBJMod", "DistReg"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,33 +1,40 @@
 """Plots of frontiers: every point, the paper's, the bound, times; and no text on another."""
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from linkstep.baselines import baselines
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.costs import Cost, Fabric
 from linkstep.pictures.frontier import frontier_svg, plot_frontier
-from linkstep.search import Answer, find
-from linkstep.search.answer import Baseline, Found
+from linkstep.recipe import parse
+from linkstep.search import Answer, Choice, find
 from support.pictures import overlapping, texts
 
 FABRIC = Fabric.of("10us", "100Gbps", 4)
 
 
 def row(steps, bandwidth, recipe="Torus(4,4)"):
-    return Found(recipe, "bfb", Cost(steps, Fraction(bandwidth)), None, None, False, False, False)
+    half = Cost(steps, Fraction(bandwidth))
+    return Choice(parse(recipe), "bfb", half, half)
 
 
 def answer(*rows, baselines=()):
-    return Answer(16, 4, False, rows, tuple(baselines), Cost(2, Fraction(15, 16)), Fraction(1, 8))
+    return Answer(16, 4, False, rows, tuple(baselines), Cost(2, Fraction(15, 16)), Fraction(1, 8), 2)
+
+
+TODAY = {baseline.name: baseline for baseline in baselines(16, 4)}
+LONG = ",".join(map(str, range(1, 101)))
 
 
 CROWDED = answer(
-    *(row(5 + k, 2 - Fraction(k, 1000), f"Lift({k},{{{'12,' * 100}7}})") for k in range(20)),
+    *(row(5 + k, 2 - Fraction(k, 1000), f"Cayley(Z{500 + k},{{{LONG}}})") for k in range(20)),
     baselines=[
-        Baseline("2D torus", 16, Cost(6, Fraction(199, 100)), None),
-        Baseline("double binary tree", 16, None, None),
+        replace(TODAY["2D torus"], cost=Cost(6, Fraction(199, 100))),
+        TODAY["double binary tree"],
     ],
 )
 

@@ -3,8 +3,10 @@
 import json
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from threading import Barrier
 
 import pytest
 
@@ -13,8 +15,9 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import distances_to
 from linkstep.costs import moore_levels
 from linkstep.recipe import parse
+from linkstep.recipe.names import HEADER
 from linkstep.search import Entry, load_catalog
-from linkstep.search.catalog import HEADER, MOST, best, merge, pareto, read_entries, recompute, stats, verify
+from linkstep.search.catalog import MOST, best, best_entries, entry_of, merge, read_entries, stats, verify
 
 RIGHT = Entry(5, 2, False, "Cayley(Z5,{1,2})", 2, Fraction(4, 5), Fraction(6), Fraction(4, 5))
 SLOWER = Entry(5, 2, True, "Cayley(Z5,{1,4})", 2, Fraction(4, 5), Fraction(6), Fraction(4, 5))
@@ -54,9 +57,9 @@ def test_pareto_keeps_trade_offs():
     fast, lean, near = with_figures(2, 1, 26), with_figures(3, "15/16", 28), with_figures(3, 1, 25)
     worse, equal = with_figures(3, 1, 28), with_figures(2, 1, 26, recipe="longer")
     one_way = with_figures(3, "15/16", 28, other=2)
-    assert pareto([worse, equal, near, one_way, lean, fast]) == [fast, lean, near]
+    assert best_entries([worse, equal, near, one_way, lean, fast]) == [fast, lean, near]
     both_ways = with_figures(2, 1, 26, bidirectional=True, recipe="longest")
-    assert pareto([fast, both_ways]) == [both_ways]
+    assert best_entries([fast, both_ways]) == [both_ways]
 
 
 def test_best_keeps_the_first_in_each_figure():
@@ -97,7 +100,7 @@ def test_verify_catches_what_is_wrong():
 
 
 def test_verify_takes_graphs_that_are_not_vertex_transitive():
-    entry = recompute(replace(RIGHT, recipe="Pi_{2,9}"))
+    entry = entry_of(parse("Pi_{2,9}"))
     assert (entry.num_nodes, entry.degree) == (9, 2)
     assert 9 * entry.distance_sum == sum(int(distances_to(parse("Pi_{2,9}").topology(), u).sum()) for u in range(9))
 
@@ -147,6 +150,76 @@ def test_damaged_catalog(tmp_path):
     assert load_catalog(tmp_path).entries(5, 2) == [RIGHT]
     with pytest.raises(FileError, match="not an entry"):
         list(load_catalog(tmp_path))
+
+
+def in_text(entry: str) -> bytes:
+    return f"{HEADER}\n{entry}\n".encode("utf-8", "surrogatepass")
+
+
+HOSTILE = {
+    "binary": bytes(range(256)),
+    "half an entry": in_text("5,2,uni,2"),
+    "a surrogate": in_text("5,2,uni,2,4/5,4/5,6,Cayley(Z5,{1,2})\udcff"),
+    "escape codes": in_text("5,2,uni,2,4/5,4/5,6,\x1b]0;gone\x07\x1b[31mCayley(Z5,{1,2})"),
+    "a huge number": in_text("5,2,uni,2,1e999999999,4/5,6,Cayley(Z5,{1,2})"),
+    "no nodes": in_text("0,2,uni,2,4/5,4/5,6,Cayley(Z5,{1,2})"),
+    "a picture": b"\x89PNG\r\n\x1a\n" + b"\xff\n" * 9,
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("action", ["merge", "merge into", "stats", "verify"])
+def test_damaged_files_are_one_line(capsys, tmp_path, action, content):
+    """Nothing of a file is printed as it is, and no catalog changes."""
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.mkdir()
+    bad.mkdir()
+    log = write(good / "d2.csv", RIGHT)
+    (bad / "d2.csv").write_bytes(content)
+    argv = {
+        "merge": ("merge", str(log), str(bad / "d2.csv"), "--into", str(good)),
+        "merge into": ("merge", str(log), "--into", str(bad)),
+        "stats": ("stats", "--catalog", str(bad)),
+        "verify": ("verify", "--catalog", str(bad)),
+    }[action]
+    before = log.read_bytes()
+    code, out, error = run(capsys, "catalog", *argv)
+    assert (code, out) == (2, "")
+    assert error.startswith("linkstep: ") and error.count("\n") == 1 and error.strip().isprintable()
+    assert log.read_bytes() == before and (bad / "d2.csv").read_bytes() == content
+    assert {path.name for path in [*good.iterdir(), *bad.iterdir()]} <= {"d2.csv", ".lock"}
+
+
+def test_wrong_folders_are_one_line(capsys, tmp_path):
+    (tmp_path / "dx.csv").write_text("not ours\n")
+    file = write(tmp_path / "log.csv", RIGHT)
+    for folder in (tmp_path, file, tmp_path / "none"):
+        for action in ("stats", "verify"):
+            code, out, error = run(capsys, "catalog", action, "--catalog", str(folder))
+            assert (code, out) == (2, "") and error.startswith(f"linkstep: {folder}: not a folder with a catalog")
+            assert error.count("\n") == 1
+    (tmp_path / "d2.csv").mkdir()
+    for argv in (("stats", "--catalog", str(tmp_path)), ("merge", str(file), "--into", str(tmp_path))):
+        code, out, error = run(capsys, "catalog", *argv)
+        assert (code, out) == (2, "") and error.count("\n") == 1 and "d2.csv" in error
+    assert run(capsys, "catalog", "merge", str(file), "--into", str(file))[0] == 2
+
+
+def test_merging_at_once_keeps_every_entry(tmp_path):
+    """Six at a time, each with entries of its own for one degree; the lock is of an open file, so threads will do."""
+    workers, each = 6, 60
+    start = Barrier(workers)
+
+    def work(number):
+        sizes = range(10 + number * each, 10 + (number + 1) * each)
+        log = write(tmp_path / f"{number}.csv", *(replace(RIGHT, num_nodes=n, recipe=f"r{n}") for n in sizes))
+        start.wait()
+        merge([log], tmp_path / "into")
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(work, range(workers)))
+    assert len(list(load_catalog(tmp_path / "into"))) == workers * each
+    assert {path.name for path in (tmp_path / "into").iterdir()} == {"d2.csv", ".lock"}
 
 
 def test_no_folder(tmp_path):

@@ -1,6 +1,7 @@
 """The finder: the paper's tables row by row, the better frontier, what a user asks of it, and bad input."""
 
 import json
+import sys
 from fractions import Fraction
 
 import pytest
@@ -8,13 +9,11 @@ import pytest
 import linkstep
 from linkstep.cli import main
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import diameter
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of
-from linkstep.methods.transform import reverse
 from linkstep.recipe import parse
 from linkstep.recipe.explanation import explain
 from linkstep.search import Workload, find, pick
-from linkstep.search.bases import DISTANCE_REGULAR, paper_bases
+from linkstep.search.bases import paper_bases
 from linkstep.search.finder import Finder
 
 # The paper's frontiers: N -> (T_L, T_B to three digits, D), in the order of table:paretooptimal and tab:allourtopos.
@@ -55,7 +54,7 @@ def test_paper_mode_finds_nothing_that_the_paper_does_not_explain(nodes):
             if r[0] == found.cost.steps and abs(found.cost.bandwidth - Fraction(r[1])) < Fraction(1, 1000)
         ]
         if not same:
-            beaten.append((found.recipe, found.cost.steps))
+            beaten.append((str(found.recipe), found.cost.steps))
     assert beaten == {128: [("C(128,{8,9})", 8)], 512: [("L(C(128,{8,9}))", 9)]}.get(nodes, [])
 
 
@@ -63,33 +62,13 @@ def test_paper_mode_finds_nothing_that_the_paper_does_not_explain(nodes):
 def test_tab_ourtopologies(nodes, steps):
     rows = find(nodes, 4, families="paper", bidirectional=True).frontier
     assert [f.cost for f in rows] == [Cost(steps, bandwidth_bound(nodes))]
-    assert parse(rows[0].recipe).topology().is_bidirectional
+    assert rows[0].recipe.topology().is_bidirectional
 
 
 def test_degree_expansion_is_scheduled_by_bfb_where_that_is_better():
     """BiRing(2,5)*2 takes 2 steps by BFB, not the 3 of its expansion."""
     frontier = Finder(lambda n, d: [c for c in paper_bases(n, d) if str(c.recipe) == "BiRing(2,5)"]).frontier(10, 4)
     assert [(str(c.recipe), c.cost, c.method) for c in frontier] == [("BiRing(2,5)*2", Cost(2, Fraction(9, 10)), "bfb")]
-
-
-def test_diameters_of_distance_regular_bases():
-    for nodes, steps in DISTANCE_REGULAR.items():
-        assert diameter(parse(f"DistReg(4,{nodes})").topology()) == steps
-
-
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 8])
-@pytest.mark.parametrize("bidirectional", [False, True])
-def test_what_is_found_can_be_built_at_that_cost(degree, bidirectional):
-    """Every row's schedule is built as the row says, checked, and costs no more than promised."""
-    for nodes in (6, 8, 9, 12, 16, 18, 27, 32):
-        for found in find(nodes, degree, bidirectional=bidirectional).frontier:
-            recipe = parse(found.recipe)
-            schedule = linkstep.bfb_allgather(recipe.topology()) if found.method == "bfb" else recipe.build()
-            linkstep.check_allgather(schedule)
-            cost = cost_of(schedule)
-            assert cost.steps <= found.cost.steps and cost.bandwidth <= found.cost.bandwidth, found
-            assert not bidirectional or schedule.topology.is_bidirectional
-            assert (schedule.topology.num_nodes, schedule.topology.degree) == (nodes, degree)
 
 
 @pytest.mark.parametrize(("nodes", "steps"), [(32, 3), (64, 4), (128, 4), (256, 5), (512, 6), (1024, 6)])
@@ -124,7 +103,7 @@ def test_answers_far_beyond_the_catalog():
         answer = find(nodes, 4)
         assert any(f.is_bandwidth_optimal for f in answer.frontier)
         for found in answer.frontier:
-            assert parse(found.recipe).num_nodes == nodes
+            assert found.num_nodes == nodes
 
 
 def test_pick_by_workload():
@@ -159,6 +138,10 @@ def test_rejections():
         find(1, 4)
     with pytest.raises(LinkstepError, match=r"the degree must lie in \[1, 64\], not 65"):
         find(100, 65)
+    with pytest.raises(LinkstepError, match="families must be one of all, paper, not 'some'"):
+        find(100, 4, families="some")
+    with pytest.raises(LinkstepError, match="max_steps must be at least 1, not 0"):
+        find(100, 4, max_steps=0)
 
 
 # The command
@@ -208,6 +191,72 @@ def test_command_by_a_job(capsys, tmp_path):
         assert err.startswith(f"linkstep: {job}: ") and err.count("\n") == 1
 
 
+def test_command_says_what_the_minimum_is(capsys):
+    assert main(["find", "1000", "4", "--max-steps", "2"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "\n\nnothing found with --max-steps 2: no topology of 1000 servers with 4 ports takes fewer than 5 steps (the "
+        "Moore bound); the best known takes 5\n"
+    )
+    assert main(["find", "1000", "4", "--max-steps", "2", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["frontier"], answer["best"], answer["fewest_steps"], answer["bounds"]["steps"]) == ([], None, 5, 5)
+
+
+@pytest.mark.parametrize("size", ["nan", "0B", "0MB", "-1MB", "inf", ""])
+def test_command_refuses_sizes(capsys, size):
+    assert main(["find", "12", "4", f"--size={size}"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("linkstep: ") and captured.err.count("\n") == 1
+
+
+def test_command_gives_both_halves(capsys):
+    """The table shows the half that takes more, and the time of both."""
+    assert main(["find", "47", "3", "--json", "--alpha", "5us", "--bandwidth", "25Gbps", "--size", "2MB"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["alpha"], answer["bandwidth"], answer["size"]) == ("5us", "25Gbps", "2MB")
+    row = answer["frontier"][0]
+    assert (row["recipe"], row["bandwidth"], row["reduce_scatter_bandwidth"]) == ("Pi_{3,47}", "69/47", "78/47")
+    assert row["allreduce_seconds"] == pytest.approx(8 * 5e-6 + 147 / 47 * 16e6 / 25e9)
+    assert all(row["exact"] for row in answer["frontier"])
+    named = next(row for row in answer["frontier"] if row["name"] != row["recipe"])
+    assert parse(named["name"]) == parse(named["recipe"]) and len(named["recipe"]) > 255
+    assert main(["find", "47", "3"]) == 0
+    assert f"\n{named['name']} " in capsys.readouterr().out
+
+
+def test_command_says_where_a_cost_is_a_bound(capsys):
+    assert main(["find", "40000", "4"]) == 0
+    assert "  at most, Moore-optimal\n" in capsys.readouterr().out
+
+
+def test_what_comes_next_makes_what_was_found(capsys):
+    assert main(["find", "64", "4", "--size", "1KB"]) == 0
+    assert "schedule 'L(Cayley(Z8:Z2[7],{(0,1),(1,0),(3,1),(6,0)}))' --method bfb --coll" in capsys.readouterr().out
+
+
+def test_command_asks_for_matplotlib_before_it_searches(capsys, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("linkstep.cli._find.find", None)
+    assert main(["find", "64", "4", "--plot", str(tmp_path / "f.svg")]) == 2
+    assert "pip install '.[plot]'" in capsys.readouterr().err
+    assert main(["find", "64", "4", "--plot", str(tmp_path / "f.gif")]) == 2
+    assert "must end in .svg or .png" in capsys.readouterr().err
+
+
+def test_find_reports_progress():
+    seen = []
+    find(96, 4, families="paper", progress=lambda done, total: seen.append((done, total)))
+    assert len(seen) > 2 and all(done <= total for done, total in seen)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen) and seen[-1][0] == seen[-1][1]
+
+
+def test_show_and_find_agree_on_all_to_all(capsys):
+    """Self-loops carry nothing: Pi_{3,47} has some."""
+    row = next(row for row in find(47, 3).frontier if str(row.recipe) == "Pi_{3,47}")
+    assert main(["show", "Pi_{3,47}", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["all_to_all_bound"] == str(row.flow)
+
+
 def test_command_plots(capsys, tmp_path):
     assert main(["find", "64", "4", "--plot", str(tmp_path / "f.svg")]) == 0
     assert "2D torus" in (tmp_path / "f.svg").read_text()
@@ -230,10 +279,7 @@ def test_the_table_of_the_readme(nodes):
     """Each bandwidth-optimal row at d = 4: allgather and reduce-scatter built, checked, and as cheap as promised."""
     found = next(f for f in find(nodes, 4).frontier if f.is_bandwidth_optimal)
     assert found.cost == Cost({32: 3, 64: 4, 128: 4, 256: 5, 512: 5, 1024: 6}[nodes], bandwidth_bound(nodes))
-    topology = parse(found.recipe).topology()
-    gather = linkstep.bfb_allgather(topology)
-    scatter = reverse(linkstep.bfb_allgather(topology.transpose()))
+    gather, scatter = found.build("allgather"), found.build("reduce-scatter")
     linkstep.check_allgather(gather)
     linkstep.check_reduce_scatter(scatter)
     assert cost_of(gather) == cost_of(scatter) == found.cost
-    assert scatter.topology == topology

@@ -1,9 +1,12 @@
-"""The search over Cayley digraphs: its kernel against the package's BFB and distances, groups, units, resuming."""
+"""The search over Cayley digraphs: its kernel against the package's BFB and distances, groups, jobs, resuming."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,17 +20,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from linkstep._kernels.lifts import _anneal
+from linkstep.cli import main
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import diameter, distance_profiles, distances_to
 from linkstep.groups import parse_group
-from linkstep.groups.tables import groups_of_order, named_group, names, permutation_group
+from linkstep.groups.tables import groups_of_order, named_group, named_groups, permutation_group
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
-from linkstep.search import Unit, build, search
-from linkstep.search.catalog import best, read_entries, recompute
+from linkstep.recipe.names import HEADER
+from linkstep.search import Job, build, search
+from linkstep.search.catalog import best, entry_of, read_entries
+from linkstep.search.sweep import runner
 from linkstep.search.sweep.cayley import _shapes, score
-from linkstep.search.sweep.jobs import done_units, marker
 from linkstep.search.sweep.lifts import _Descents, lift_recipe, orbit_counts
+from linkstep.search.sweep.log import done_jobs, marker
 from support import strategies
 
 FOUND_BEFORE = [
@@ -41,7 +47,7 @@ FOUND_BEFORE = [
 ]
 
 
-def entry_of(recipe: str):
+def scored(recipe: str):
     """Score a recipe's group and generators with the search's kernel."""
     group, generators = parse(recipe).args
     table = named_group(group)
@@ -50,10 +56,10 @@ def entry_of(recipe: str):
 
 @pytest.mark.parametrize(("recipe", "steps", "nodes", "bandwidth"), FOUND_BEFORE, ids=[str(r[2]) for r in FOUND_BEFORE])
 def test_design_generators(recipe, steps, nodes, bandwidth):
-    entry = entry_of(recipe)
+    entry = scored(recipe)
     assert (entry.num_nodes, entry.steps, entry.bandwidth) == (nodes, steps, bandwidth)
     if nodes <= 256:
-        assert recompute(replace(entry, recipe=entry.recipe)) == entry
+        assert entry_of(parse(entry.recipe)) == entry
 
 
 @given(st.data())
@@ -99,7 +105,7 @@ def test_groups_of_small_orders_are_all_there():
 
 
 def test_group_notation():
-    assert names(16)[:4] == ["Z16", "Z2xZ8", "Z2xZ2xZ4", "Z2xZ2xZ2xZ2"]
+    assert [str(group) for group in named_groups(16)][:4] == ["Z16", "Z2xZ8", "Z2xZ2xZ4", "Z2xZ2xZ2xZ2"]
     assert permutation_group([(1, 2, 3, 4, 0), (1, 2, 0, 3, 4)], 59) is None
     table = named_group(parse_group("Z16:Z2[9]"))
     assert table.recipe([3, 2]) == "Cayley(Z16:Z2[9],{(1,0),(1,1)})"
@@ -107,18 +113,18 @@ def test_group_notation():
 
 def test_scan_is_exhaustive():
     """Where all sets fit the budget, no set is better in any figure."""
-    for unit in (Unit(9, 2, False), Unit(12, 3, True), Unit(8, 4, True), Unit(10, 3, False)):
-        found = search(unit)
+    for job in (Job(9, 2, False), Job(12, 3, True), Job(8, 4, True), Job(10, 3, False)):
+        found = search(job)
         every = []
-        for group in groups_of_order(unit.num_nodes):
+        for group in groups_of_order(job.num_nodes):
             sets = 0
-            for g in range(2 ** (unit.num_nodes - 1)):
-                gens = [k + 1 for k in range(unit.num_nodes - 1) if g >> k & 1]
+            for g in range(2 ** (job.num_nodes - 1)):
+                gens = [k + 1 for k in range(job.num_nodes - 1) if g >> k & 1]
                 closed = sorted(group.inverse[gens].tolist()) == gens
-                if len(gens) == unit.degree and (closed or not unit.bidirectional):
+                if len(gens) == job.degree and (closed or not job.bidirectional):
                     sets += 1
                     every.append(score(group, gens))
-            assert sets == sum(shape[4] for shape in _shapes(group, unit))
+            assert sets == sum(shape[4] for shape in _shapes(group, job))
         wanted = best(entry for entry in every if entry is not None)
         for order in (
             lambda e: (e.steps, e.both),
@@ -129,23 +135,23 @@ def test_scan_is_exhaustive():
 
 
 def test_search_is_deterministic_and_right():
-    unit = Unit(24, 4, False, seed=1, budget=20_000)
-    assert comb(23, 4) * 12 > unit.budget
-    found = search(unit)
-    assert found == search(unit)
-    assert found and found != search(replace(unit, seed=2))
-    assert [recompute(e) for e in found] == found
-    for entry in search(Unit(20, 5, True, budget=3000)):
-        assert recompute(entry) == entry and entry.bidirectional
+    job = Job(24, 4, False, seed=1, budget=20_000)
+    assert comb(23, 4) * 12 > job.budget
+    found = search(job)
+    assert found == search(job)
+    assert found and found != search(replace(job, seed=2))
+    assert [entry_of(parse(e.recipe)) for e in found] == found
+    for entry in search(Job(20, 5, True, budget=3000)):
+        assert entry_of(parse(entry.recipe)) == entry and entry.bidirectional
 
 
 def test_climb_with_no_pair_to_spare():
     """A dihedral group of 6 elements has one pair and three involutions: nothing to exchange the pair for."""
-    assert search(Unit(6, 3, True, budget=1))
+    assert search(Job(6, 3, True, budget=1))
 
 
 def test_pair_and_odd_degree_need_an_involution():
-    assert search(Unit(9, 3, True)) == []
+    assert search(Job(9, 3, True)) == []
 
 
 @given(st.data())
@@ -155,7 +161,7 @@ def test_lift_kernel_agrees_with_bfb(data):
     rng = np.random.default_rng(data.draw(strategies.seeds))
     to = np.stack([rng.permutation(k) for _ in range(degree)], axis=1).astype(np.int64)
     by = rng.integers(0, m, (k, degree))
-    topology = parse(lift_recipe(to, by, m)).topology()
+    topology = lift_recipe(to, by, m).topology()
     n = k * m
     bandwidth, far, apart = _anneal(to, by, m, n, 0, 0, 0, 1.0, 1, 0)
     connected = (distances_to(topology, 0) >= 0).all() and (distances_to(topology.transpose(), 0) >= 0).all()
@@ -172,7 +178,7 @@ def test_lift_kernel_agrees_with_bfb(data):
 def test_descents_keep_lifts_regular(descend, k, m, degree):
     for seed in range(5):
         to, by, reached = descend(_Descents(k, m, degree, 4, 300), np.random.default_rng(seed))
-        topology = parse(lift_recipe(to, by, m)).topology()
+        topology = lift_recipe(to, by, m).topology()
         assert topology.is_regular and (topology.num_nodes, topology.degree) == (k * m, degree)
         plain = topology.num_self_loops == topology.num_parallel == 0
         assert reached == (plain and diameter(topology) <= 4)
@@ -180,85 +186,162 @@ def test_descents_keep_lifts_regular(descend, k, m, degree):
 
 
 def test_bidirectional_lifts():
-    (entry, *_) = search(Unit(21, 4, True, budget=30_000, method="lift"))
+    (entry, *_) = search(Job(21, 4, True, budget=30_000, method="lift"))
     assert (entry.steps, entry.bidirectional, entry.is_bandwidth_optimal) == (3, True, True)
-    assert recompute(entry) == entry
-    assert search(Unit(9, 3, True, method="lift")) == []
+    assert entry_of(parse(entry.recipe)) == entry
+    assert search(Job(9, 3, True, method="lift")) == []
 
 
 def test_lifts_reach_what_groups_do_not():
     """N = 15: all Cayley digraphs of degree 4 take three steps."""
-    unit = Unit(15, 4, False, budget=30_000, method="lift")
-    (entry,) = search(unit)
-    assert [entry] == search(unit)
-    assert (entry.steps, entry.is_bandwidth_optimal, recompute(entry)) == (2, True, entry)
-    assert orbit_counts(67) == [] == search(Unit(67, 4, False, method="lift"))
-    assert search(Unit(7, 2, False, budget=3000, method="lift"))[0].recipe.startswith("Lift(1,{(")
+    job = Job(15, 4, False, budget=30_000, method="lift")
+    (entry,) = search(job)
+    assert [entry] == search(job)
+    assert (entry.steps, entry.is_bandwidth_optimal, entry_of(parse(entry.recipe))) == (2, True, entry)
+    assert orbit_counts(67) == [] == search(Job(67, 4, False, method="lift"))
+    assert search(Job(7, 2, False, budget=3000, method="lift"))[0].recipe.startswith("Lift(1,{(")
 
 
-UNITS = [Unit(n, d, kind, budget=2000) for n in (7, 8, 9, 10) for d in (2, 3) for kind in (False, True)]
+JOBS = [Job(n, d, kind, budget=2000) for n in (7, 8, 9, 10) for d in (2, 3) for kind in (False, True)]
 
 
 def test_build_resumes(tmp_path):
     whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
-    assert build(whole, UNITS, workers=1) == len(UNITS)
+    assert build(whole, JOBS, workers=1) == len(JOBS)
     text = whole.read_text()
-    assert build(whole, UNITS, workers=1) == 0 and whole.read_text() == text
+    assert build(whole, JOBS, workers=1) == 0 and whole.read_text() == text
     for length in range(0, len(text), 97):  # killed at any moment
         cut.write_text(text[:length])
-        done = done_units(cut)
-        ran = build(cut, UNITS, workers=1)
-        assert ran == len(UNITS) - len(done) > 0
-        assert done_units(cut) == set(map(marker, UNITS))
+        done = done_jobs(cut)
+        ran = build(cut, JOBS, workers=1)
+        assert ran == len(JOBS) - len(done) > 0
+        assert done_jobs(cut) == set(map(marker, JOBS))
         assert set(read_entries(cut)) == set(read_entries(whole))
-    assert build(cut, [replace(UNITS[0], budget=3000)], workers=1) == 1
+    assert build(cut, [replace(JOBS[0], budget=3000)], workers=1) == 1
 
 
 def test_build_reports_progress(tmp_path):
     seen = []
-    build(tmp_path / "log.csv", UNITS[:3], workers=1, progress=lambda done, total: seen.append((done, total)))
+    build(tmp_path / "log.csv", JOBS[:3], workers=1, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.slow
 def test_build_in_processes(tmp_path):
-    build(tmp_path / "one.csv", UNITS, workers=1)
-    assert build(tmp_path / "two.csv", UNITS, workers=2) == len(UNITS)
+    build(tmp_path / "one.csv", JOBS, workers=1)
+    assert build(tmp_path / "two.csv", JOBS, workers=2) == len(JOBS)
     assert sorted((tmp_path / "one.csv").read_text().split()) == sorted((tmp_path / "two.csv").read_text().split())
 
 
-def test_build_over_mpi(tmp_path, monkeypatch):
-    """The pool of mpi4py has the interface of concurrent.futures: threads stand in for it."""
-    futures = types.ModuleType("mpi4py.futures")
-    futures.MPIPoolExecutor = ThreadPoolExecutor
-    monkeypatch.setitem(sys.modules, "mpi4py", types.ModuleType("mpi4py"))
+def put_mpi_in_place(monkeypatch, executor):
+    """Let threads stand in for mpi4py's pool, which has the interface of concurrent.futures."""
+    package, futures = types.ModuleType("mpi4py"), types.ModuleType("mpi4py.futures")
+    package.MPI, futures.MPIPoolExecutor = None, executor
+    monkeypatch.setitem(sys.modules, "mpi4py", package)
     monkeypatch.setitem(sys.modules, "mpi4py.futures", futures)
-    assert build(tmp_path / "log.csv", UNITS, executor="mpi") == len(UNITS)
-    assert done_units(tmp_path / "log.csv") == set(map(marker, UNITS))
-    monkeypatch.setitem(sys.modules, "mpi4py.futures", None)
-    with pytest.raises(LinkstepError, match=r"--executor mpi needs mpi4py: pip install 'linkstep\[mpi\]'"):
-        build(tmp_path / "other.csv", UNITS, executor="mpi")
+    return package
+
+
+def test_build_over_mpi(tmp_path, monkeypatch):
+    put_mpi_in_place(monkeypatch, ThreadPoolExecutor)
+    assert build(tmp_path / "log.csv", JOBS, executor="mpi") == len(JOBS)
+    assert done_jobs(tmp_path / "log.csv") == set(map(marker, JOBS))
+
+
+class Broken(types.ModuleType):
+    """mpi4py as it is where there is no MPI library: it imports, and fails when MPI is asked for."""
+
+    @property
+    def MPI(self):
+        raise RuntimeError("cannot load MPI library\nlibmpi.so: cannot open shared object file")
+
+
+@pytest.mark.parametrize("broken", [None, Broken("mpi4py")], ids=["no mpi4py", "no library"])
+def test_no_mpi(tmp_path, monkeypatch, capsys, broken):
+    put_mpi_in_place(monkeypatch, ThreadPoolExecutor)
+    monkeypatch.setitem(sys.modules, "mpi4py", broken)
+    log = tmp_path / "log.csv"
+    assert main(["catalog", "build", str(log), "--nodes", "5", "--degree", "2", "--executor", "mpi"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("linkstep: --executor mpi needs mpi4py and an MPI library (") and error.count("\n") == 1
+    assert "pip install '.[mpi]' in a clone" in error
+    assert not log.exists()
+
+
+def search_that_dies(job):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "search", search_that_dies)
+    with pytest.raises(LinkstepError, match="a process of the search was killed"):
+        build(tmp_path / "log.csv", JOBS[:2], workers=2)
+
+
+def processes_of(group: int) -> list[int]:
+    """Return the processes of a process group that are still there."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, number = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(number) == group and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("wait_for", ["#done", None], ids=["at work", "starting"])
+def test_interrupted_build(tmp_path, wait_for):
+    """Ctrl-C reaches every process of the terminal: no traceback, no process left, the log whole; then it goes on."""
+    log = tmp_path / "log.csv"
+    words = [str(log), "--nodes", "60-400", "--degree", "4", "--budget", "20000", "--workers", "2"]
+    command = [sys.executable, "-m", "linkstep", "catalog", "build", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            started = len(processes_of(process.pid)) > 2
+            if started if wait_for is None else log.exists() and wait_for in log.read_text():
+                break
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+    assert (process.returncode, error) == (130, "linkstep: interrupted\n")
+    assert processes_of(process.pid) == []
+    assert list(read_entries(log)) or wait_for is None
+    assert log.read_text().startswith(HEADER + "\n")
 
 
 @pytest.mark.parametrize(
-    ("unit", "message"),
+    "content", [b"my thesis\n", b"\x00\xff\xfe\n", b"nodes,degree\n", "Lift \udcff".encode("utf-8", "surrogatepass")]
+)
+def test_build_keeps_its_hands_off_other_files(tmp_path, capsys, content):
+    file = tmp_path / "thesis.txt"
+    file.write_bytes(content)
+    assert main(["catalog", "build", str(file), "--nodes", "5", "--degree", "2", "--workers", "1"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"linkstep: {file}: is not the log of a search") and error.count("\n") == 1
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
     [
-        (Unit(4, 4, False), "the search takes degree < nodes <= 4096, not 4 nodes of degree 4"),
-        (Unit(40, 17, False), r"the search takes a degree in \[1, 16\], not 17"),
-        (Unit(40, 4, False, budget=0), "budget must be positive"),
-        (Unit(40, 4, True, method="luck"), "method must be one of cayley, lift, not 'luck'"),
+        (Job(4, 4, False), "the search takes degree < nodes <= 4096, not 4 nodes of degree 4"),
+        (Job(40, 17, False), r"the search takes a degree in \[1, 16\], not 17"),
+        (Job(40, 4, False, budget=0), "budget must be positive"),
+        (Job(40, 4, True, method="luck"), "method must be one of cayley, lift, not 'luck'"),
     ],
 )
-def test_units_refused(unit, message):
+def test_units_refused(job, message):
     with pytest.raises(LinkstepError, match=message):
-        search(unit)
+        search(job)
 
 
 def test_build_refuses(tmp_path):
     with pytest.raises(FileError, match="cannot be written"):
-        build(tmp_path / "no" / "log.csv", UNITS[:1], workers=1)
+        build(tmp_path / "no" / "log.csv", JOBS[:1], workers=1)
     with pytest.raises(LinkstepError, match="executor must be one of processes, mpi, not 'threads'"):
-        build(tmp_path / "log.csv", UNITS[:1], executor="threads")
+        build(tmp_path / "log.csv", JOBS[:1], executor="threads")
 
 
 def test_build_with_mpiexec(tmp_path):

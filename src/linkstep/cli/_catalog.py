@@ -11,10 +11,11 @@ from pathlib import Path
 from linkstep.cli._common import Command, add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
-from linkstep.search import Unit, build, load_catalog
-from linkstep.search.catalog import DATA, merge, stats, verify
+from linkstep.recipe.names import DATA
+from linkstep.search import Job, build, load_catalog
+from linkstep.search.catalog import merge, stats, verify
 from linkstep.search.sweep.job import METHODS
-from linkstep.search.sweep.jobs import EXECUTORS
+from linkstep.search.sweep.runner import EXECUTORS
 
 
 def _numbers(text: str, what: str) -> list[int]:
@@ -60,8 +61,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _build(args: argparse.Namespace) -> int:
     kinds = {"uni": [False], "bi": [True], "both": [False, True]}[args.kind]
-    units = [
-        Unit(n, d, kind, seed, args.budget, args.method)
+    jobs = [
+        Job(n, d, kind, seed, args.budget, args.method)
         for seed in _numbers(args.seeds, "--seeds")
         for n in _numbers(args.nodes, "--nodes")
         for d in _numbers(args.degree, "--degree")
@@ -71,8 +72,8 @@ def _build(args: argparse.Namespace) -> int:
     if args.workers is not None and args.workers < 1:
         raise LinkstepError(f"--workers must be at least 1, not {args.workers}")
     with progress_bar("search", " searches") as bar:
-        ran = build(Path(args.log), units, executor=args.executor, workers=args.workers, progress=bar)
-    print(f"{ran} searches run, {len(units) - ran} were done before; entries in {args.log}")
+        ran = build(Path(args.log), jobs, executor=args.executor, workers=args.workers, progress=bar)
+    print(f"{ran} searches run, {len(jobs) - ran} were done before; entries in {args.log}")
     return 0
 
 

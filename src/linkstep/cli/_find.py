@@ -9,13 +9,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._common import Command, add_fabric, add_json, fabric_of, print_json, print_table
+from linkstep.cli._progress import progress_bar
+from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.units import format_time, parse_size
 from linkstep.costs import Cost, Fabric
-from linkstep.recipe import parse
+from linkstep.pictures.style import check_drawable
 from linkstep.recipe.explanation import explain
-from linkstep.search import Answer, Found, Workload, find, pick
+from linkstep.search import Answer, Choice, Workload, find, pick
+from linkstep.search.answer import FAMILIES
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,14 +28,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-steps", type=int, metavar="T", help="leave out what takes more steps than this")
     parser.add_argument(
         "--families",
-        choices=["all", "paper"],
+        choices=FAMILIES,
         default="all",
         help="start from everything linkstep knows (default) or from the paper's bases alone",
     )
-    parser.add_argument("--alpha", default="10us", metavar="TIME", help="latency of a hop; default: 10us")
-    parser.add_argument(
-        "--bandwidth", default="100Gbps", metavar="RATE", help="of a server, all ports; default: 100Gbps"
-    )
+    add_fabric(parser)
     parser.add_argument("--size", default="1MB", metavar="BYTES", help="of the allreduce; default: 1MB")
     parser.add_argument(
         "--sizes",
@@ -69,70 +69,92 @@ def read_workload(path: Path) -> Workload:
     return Workload(tuple(found["allreduce"]), tuple(found["all-to-all"]))
 
 
-def _row(found: Found, answer: Answer, fabric: Fabric, size: str) -> dict[str, Any]:
-    time, bound = (
-        fabric.time(found.cost + found.cost, "allreduce", size),
-        fabric.time(answer.bound + answer.bound, "allreduce", size),
-    )
+def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str, Any]:
+    time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
     return {
-        "recipe": found.recipe,
-        "method": found.method,
-        "steps": found.cost.steps,
-        "bandwidth": found.cost.bandwidth,
+        "recipe": str(choice.recipe),
+        "name": choice.recipe.short,
+        "method": choice.method,
+        "exact": choice.is_exact,
+        "steps": choice.cost.steps,
+        "bandwidth": choice.cost.bandwidth,
+        "reduce_scatter_steps": choice.reduce_scatter.steps,
+        "reduce_scatter_bandwidth": choice.reduce_scatter.bandwidth,
         "allreduce_seconds": float(time),
         "allreduce_over_bound": float(time / bound),
-        "diameter": found.diameter,
-        "all_to_all_bound": found.flow,
-        "bandwidth_optimal": found.is_bandwidth_optimal,
-        "moore_optimal": found.is_moore_optimal,
-        "bidirectional": found.is_bidirectional,
+        "diameter": choice.diameter,
+        "all_to_all_bound": choice.flow,
+        "bandwidth_optimal": choice.is_bandwidth_optimal,
+        "moore_optimal": choice.is_moore_optimal,
+        "bidirectional": choice.is_bidirectional,
     }
 
 
-def _flow(flow: Fraction | None) -> str:
-    return "-" if flow is None else f"{float(flow):.2e}"
+def _bound_time(answer: Answer, fabric: Fabric, size: str) -> Fraction:
+    return fabric.time(answer.bound + answer.bound, Collective.ALLREDUCE, size)
 
 
-def _bandwidth(bandwidth: Fraction) -> str:
-    return f"{float(bandwidth):.4f}"
+def _notes(choice: Choice) -> str:
+    notes = (
+        ("at most", not choice.is_exact),
+        ("bandwidth-optimal", choice.is_bandwidth_optimal),
+        ("Moore-optimal", choice.is_moore_optimal),
+    )
+    return ", ".join(word for word, holds in notes if holds)
 
 
 def _print(answer: Answer, fabric: Fabric, size: str) -> None:
+    best = _bound_time(answer, fabric, size)
+
     def line(
-        name: str, cost: Cost | None, time: Fraction, diameter: str, flow: Fraction | None, notes: str
+        name: str, cost: Cost | None, time: Fraction, diameter: int | None, flow: Fraction | None, notes: str = ""
     ) -> tuple[str, ...]:
-        over = time / fabric.time(answer.bound + answer.bound, "allreduce", size)
-        steps, bandwidth = ("-", "-") if cost is None else (str(cost.steps), _bandwidth(cost.bandwidth))
-        return name, steps, bandwidth, format_time(time), f"{float(over):.2f}x", diameter, _flow(flow), notes
+        steps, bandwidth = ("-", "-") if cost is None else (str(cost.steps), f"{float(cost.bandwidth):.4f}")
+        hops = "-" if diameter is None else str(diameter)
+        flows = "-" if flow is None else f"{float(flow):.2e}"
+        return name, steps, bandwidth, format_time(time), f"{float(time / best):.2f}x", hops, flows, notes
 
     head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "all-to-all", "")
     rows = []
-    for found in answer.frontier:
-        notes = [
-            w
-            for w, yes in (("bandwidth-optimal", found.is_bandwidth_optimal), ("Moore-optimal", found.is_moore_optimal))
-            if yes
-        ]
-        diameter = "-" if found.diameter is None else str(found.diameter)
-        time = fabric.time(found.cost + found.cost, "allreduce", size)
-        rows.append(line(found.recipe, found.cost, time, diameter, found.flow, ", ".join(notes)))
-    best = fabric.time(answer.bound + answer.bound, "allreduce", size)
-    rows.append(line("no graph beats", answer.bound, best, str(answer.bound.steps), answer.flow_bound, ""))
-    rows += [
-        line(f"today: {b.name}", b.cost, b.allreduce_time(fabric, size), "-", b.flow, "") for b in answer.baselines
-    ]
+    for choice in answer.frontier:
+        time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
+        rows.append(line(choice.recipe.short, choice.worse_half, time, choice.diameter, choice.flow, _notes(choice)))
+    rows.append(line("no graph beats", answer.bound, best, answer.bound.steps, answer.flow_bound))
+    rows += [line(f"today: {b.name}", b.cost, b.allreduce_time(fabric, size), None, b.flow) for b in answer.baselines]
     print_table(head, rows, right=range(1, 7))
 
 
-def _run(args: argparse.Namespace) -> int:
-    fabric = Fabric.of(args.alpha, args.bandwidth, max(args.degree, 1))
-    parse_size(args.size)
+def _nothing(answer: Answer, max_steps: int | None) -> str:
+    """Say why there is no row."""
+    if max_steps is None or answer.fewest_steps is None:
+        return "nothing found: allow links one way, or another number of servers or ports"
+    both = " bidirectional" if answer.bidirectional else ""
+    return (
+        f"nothing found with --max-steps {max_steps}: no{both} topology of {answer.num_nodes} servers with "
+        f"{answer.degree} ports takes fewer than {answer.bound.steps} steps (the Moore bound); the best known takes "
+        f"{answer.fewest_steps}"
+    )
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what cannot work before searching."""
+    if parse_size(args.size) <= 0:
+        raise LinkstepError(f"--size must be positive, not {args.size}")
     if args.max_steps is not None and args.max_steps < 1:
         raise LinkstepError(f"--max-steps must be at least 1, not {args.max_steps}")
+    if args.plot:
+        check_drawable(args.plot)
+
+
+def _run(args: argparse.Namespace) -> int:
+    fabric = fabric_of(args, args.degree)
+    _check(args)
     workload = read_workload(args.sizes) if args.sizes else Workload.of(args.size)
-    answer = find(
-        args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional, max_steps=args.max_steps
-    )
+    with progress_bar("find", " tries") as bar:
+        answer = find(
+            args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
+            max_steps=args.max_steps, progress=bar,
+        )  # fmt: skip
     best = pick(answer, fabric, workload)
     if args.plot:
         from linkstep.pictures.frontier import plot_frontier
@@ -141,45 +163,54 @@ def _run(args: argparse.Namespace) -> int:
         paper = None if args.families == "paper" else find(args.nodes, args.degree, families="paper", **limits)
         plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
     if args.json:
-        print_json(_json(answer, fabric, args.size, best, workload))
+        print_json(_json(answer, fabric, args, best, workload))
         return 0
     both = ", links both ways" if args.bidirectional else ""
     print(f"{args.nodes} servers, {args.degree} ports each{both}; alpha {args.alpha}, {args.bandwidth} a server")
     print("T_L in steps (times alpha), T_B in M/B; all-to-all: most flow a pair can get, a link being 1\n")
     _print(answer, fabric, args.size)
     if best is None:
-        print("\nnothing found: allow more steps or links one way")
+        print(f"\n{_nothing(answer, args.max_steps)}")
         return 0
-    time = workload.time(fabric, args.nodes, best.cost, best.flow)
+    time = workload.time(fabric, args.nodes, best.allreduce_cost, best.flow)
     what = f"the job in {args.sizes}" if args.sizes else f"an allreduce of {args.size}"
-    print(f"\nbest for {what}: {best.recipe}, {format_time(time or 0)}")
+    print(f"\nbest for {what}: {best.recipe.short}, {format_time(time or 0)}")
     if args.explain:
         print()
-        print("\n".join(explain(parse(best.recipe), best.method)))
+        print("\n".join(explain(best.recipe, best.method)))
     else:
-        print(f"next: linkstep schedule '{best.recipe}' --collective allreduce -o allreduce.npz")
+        method = f" --method {best.method}" if best.recipe.parts else ""
+        print(f"next: linkstep schedule '{best.recipe.short}'{method} --collective allreduce -o allreduce.npz")
     if args.plot:
         print(f"plotted to {args.plot}")
     return 0
 
 
-def _json(answer: Answer, fabric: Fabric, size: str, best: Found | None, workload: Workload) -> dict[str, Any]:
+def _json(
+    answer: Answer, fabric: Fabric, args: argparse.Namespace, best: Choice | None, workload: Workload
+) -> dict[str, Any]:
+    bound = _bound_time(answer, fabric, args.size)
     return {
         "nodes": answer.num_nodes,
         "degree": answer.degree,
-        "frontier": [_row(found, answer, fabric, size) for found in answer.frontier],
+        "alpha": args.alpha,
+        "bandwidth": args.bandwidth,
+        "size": args.size,
+        "frontier": [_row(choice, fabric, args.size, bound) for choice in answer.frontier],
+        "fewest_steps": answer.fewest_steps,
         "bounds": {
             "steps": answer.bound.steps,
             "bandwidth": answer.bound.bandwidth,
             "all_to_all_bound": answer.flow_bound,
-            "allreduce_seconds": float(fabric.time(answer.bound + answer.bound, "allreduce", size)),
+            "allreduce_seconds": float(bound),
         },
         "baselines": [
             {
                 "name": b.name,
+                "recipe": b.recipe and str(b.recipe),
                 "steps": b.cost and b.cost.steps,
                 "bandwidth": b.cost and b.cost.bandwidth,
-                "allreduce_seconds": float(b.allreduce_time(fabric, size)),
+                "allreduce_seconds": float(b.allreduce_time(fabric, args.size)),
                 "all_to_all_bound": b.flow,
             }
             for b in answer.baselines
@@ -187,8 +218,10 @@ def _json(answer: Answer, fabric: Fabric, size: str, best: Found | None, workloa
         "best": None
         if best is None
         else {
-            "recipe": best.recipe,
-            "seconds": float(workload.time(fabric, answer.num_nodes, best.cost, best.flow) or 0),
+            "recipe": str(best.recipe),
+            "name": best.recipe.short,
+            "method": best.method,
+            "seconds": float(workload.time(fabric, answer.num_nodes, best.allreduce_cost, best.flow) or 0),
         },
     }
 

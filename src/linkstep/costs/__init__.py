@@ -11,10 +11,12 @@ from linkstep.costs.bounds import (
     moore_steps,
 )
 from linkstep.costs.cost import Cost, cost_of, time_of
+from linkstep.costs.distances import Distances, measure_distances
 from linkstep.costs.fabric import Fabric
 
 __all__ = [
     "Cost",
+    "Distances",
     "Fabric",
     "all_to_all_bound",
     "bandwidth_bound",
@@ -23,6 +25,7 @@ __all__ = [
     "is_bandwidth_optimal",
     "is_moore_optimal",
     "lower_bound",
+    "measure_distances",
     "moore_levels",
     "moore_steps",
     "time_of",

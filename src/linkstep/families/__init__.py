@@ -32,4 +32,14 @@ FAMILIES: tuple[Family, ...] = (
     *_lift.FAMILIES,
 )
 
-__all__ = ["FAMILIES", "Family", "format_argument"]
+
+def family_written(notation: str) -> Family:
+    """Return the row whose members are written so.
+
+    >>> family_written("Torus(d1,d2,...)").title
+    'torus'
+    """
+    return next(family for family in FAMILIES if family.notation == notation)
+
+
+__all__ = ["FAMILIES", "Family", "family_written", "format_argument"]

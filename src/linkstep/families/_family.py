@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from linkstep.core.topology import Topology
+from linkstep.costs import Cost
 
 Args = tuple[Any, ...]
 
@@ -30,6 +31,11 @@ def never(*args: Any) -> bool:
     return False
 
 
+def unknown(*args: Any) -> None:
+    """Return nothing: for a figure that no formula or table gives."""
+    return
+
+
 @dataclass(frozen=True)
 class Family:
     """A family: how its members are written, how large they are, how they are built, what is known of them.
@@ -37,7 +43,8 @@ class Family:
     ``size``, ``build`` and the properties take the recipe's arguments; ``size`` gives (N, d) without building
     and refuses arguments that name no member, with the rule they break. ``members`` lists the arguments of
     every member with given N and d. A property that holds is a theorem tested in the family's tests; False
-    claims nothing.
+    claims nothing. The row is all that the finder knows of a family: where it gives the cost of a member (``diameter``
+    of bandwidth-optimal ones, or ``costs``), nothing is built; other members are built and costed while that is quick.
     """
 
     name: str
@@ -58,10 +65,27 @@ class Family:
     reverse_symmetric: Callable[..., bool] = never
     bandwidth_optimal: Callable[..., bool] = never
     """Whether the BFB schedule reaches T_B*, by a theorem of the paper."""
+    bidirectional: Callable[..., bool] = never
+    """Whether every link has a partner the other way."""
+    simple: Callable[..., bool] = never
+    """Whether there are no parallel links and no self-loops."""
+    loop_free: Callable[..., bool] = never
+    """Whether there are no self-loops."""
+    diameter: Callable[..., int | None] = unknown
+    costs: Callable[..., tuple[Cost, Cost] | None] = unknown
+    """The best BFB allgather and reduce-scatter, where a table has them."""
+    is_searched: bool = True
+    """Whether the finder tries its members; not where it has the same graphs otherwise, or they are there to compare
+    with."""
     subscript: bool = False
     """Whether arguments are written as a subscript, ``K_{4,4}``, rather than in parentheses."""
     aliases: tuple[str, ...] = ()
     """Other words for it, always with parentheses."""
+
+    @property
+    def in_paper(self) -> bool:
+        """Whether it is a row of table:toposummary, the bases that the paper's finder starts from."""
+        return self.paper is not None
 
     def format(self, *args: Any) -> str:
         """Return the recipe of one member in canonical notation, ``C(16,{3,4})`` or ``K_{4,4}``."""

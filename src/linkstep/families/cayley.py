@@ -49,6 +49,11 @@ def cayley_size(group: Group, generators: Sequence[int | Element]) -> tuple[int,
     return group.order, len(generators)
 
 
+def _are_different(generators: Sequence[int | Element]) -> bool:
+    """Whether no generator is given twice: then there are no parallel links."""
+    return len(set(generators)) == len(generators)
+
+
 def _is_reverse_symmetric(group: Group, generators: Sequence[int | Element]) -> bool:
     """In an abelian group x -> -x turns links round; otherwise generators closed under inverses suffice."""
     elements = [group.element(g) for g in generators]
@@ -135,6 +140,8 @@ FAMILIES = (
         size=cayley_size,
         vertex_transitive=always,
         reverse_symmetric=_is_reverse_symmetric,
+        simple=lambda group, generators: _are_different(generators),
+        loop_free=always,
     ),
     Family(
         name="Cayley",
@@ -146,5 +153,7 @@ FAMILIES = (
         size=cayley_of_permutations_size,
         vertex_transitive=always,
         reverse_symmetric=_permutations_are_reverse_symmetric,
+        simple=_are_different,
+        loop_free=always,
     ),
 )

@@ -69,6 +69,12 @@ def _is_bandwidth_optimal(size: int, jumps: tuple[int, ...]) -> bool:
     return len(counts) <= 2 and len(set(counts.values())) == 1 and 2 * max(counts) < size
 
 
+def _diameter(size: int, jumps: tuple[int, ...]) -> int | None:
+    """Return the diameter where thm:deg4construct gives it: for the best two jumps."""
+    m = best_two_jumps(size)
+    return m if size > 6 and set(jumps) == {m, m + 1} else None
+
+
 def directed_circulant(degree: int) -> Topology:
     """Return the directed circulant of size d + 2: N = d + 2, D = 2.
 
@@ -107,6 +113,10 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=_is_bandwidth_optimal,
+        bidirectional=always,
+        simple=lambda n, jumps: len({min(a, n - a) for a in jumps}) == len(jumps),
+        loop_free=always,
+        diameter=_diameter,
     ),
     Family(
         name="DirCirculant",
@@ -121,5 +131,8 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda d: 2,
     ),
 )

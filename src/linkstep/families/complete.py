@@ -10,6 +10,7 @@ from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Topology
 from linkstep.families._common import buildable, check_at_least, check_equal, exact_log, out_links, power
 from linkstep.families._family import Args, Family, always
+from linkstep.families._kautz_costs import kautz_costs
 
 
 def complete(size: int) -> Topology:
@@ -150,6 +151,10 @@ FAMILIES = (
         bandwidth_optimal=always,
         subscript=True,
         aliases=("Complete",),
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda m: 1,
     ),
     Family(
         name="K",
@@ -166,6 +171,10 @@ FAMILIES = (
         bandwidth_optimal=always,
         subscript=True,
         aliases=("CompleteBipartite",),
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda d, e: 1 if d == 1 else 2,
     ),
     Family(
         name="K",
@@ -181,6 +190,11 @@ FAMILIES = (
         reverse_symmetric=always,
         bandwidth_optimal=lambda d, n: n == 0,
         aliases=("Kautz",),
+        simple=always,
+        loop_free=always,
+        diameter=lambda d, n: n + 1,
+        costs=lambda d, n: kautz_costs(d, kautz_size(d, n)[0]),
+        is_searched=False,  # Pi_{d,m} is the same graph
     ),
     Family(
         name="Pi",
@@ -197,5 +211,8 @@ FAMILIES = (
         bandwidth_optimal=lambda d, m: bool(m == d + 1),
         subscript=True,
         aliases=("GenKautz",),
+        simple=lambda d, m: m % (d + 1) == 0,
+        loop_free=lambda d, m: m % (d + 1) == 0,
+        costs=kautz_costs,
     ),
 )

@@ -115,6 +115,10 @@ FAMILIES = (
         reverse_symmetric=always,
         bandwidth_optimal=always,
         aliases=("Hamming",),
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda n, q: n,
     ),
     Family(
         name="Q",
@@ -129,6 +133,11 @@ FAMILIES = (
         reverse_symmetric=always,
         bandwidth_optimal=always,
         aliases=("Hypercube",),
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda n: n,
+        is_searched=False,  # H(n,2) is the same graph
     ),
     Family(
         name="TwistedHypercube",
@@ -141,5 +150,9 @@ FAMILIES = (
         members=_twisted_members,
         vertex_transitive=lambda n: bool(n == 3),
         reverse_symmetric=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda n: n - 1,
     ),
 )

@@ -10,6 +10,7 @@ from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Topology
 from linkstep.families._common import buildable, check_at_least, exact_log, out_links, power
 from linkstep.families._family import Args, Family, always
+from linkstep.families._kautz_costs import kautz_costs
 
 # The paper draws DBJMod(2,3) only (fig:modifieddbjg) and says that the freed ports form one cycle; which cycle is
 # our choice, made so that reverse symmetry, diameters and all-to-all flows are as table:toposummary and
@@ -113,6 +114,9 @@ FAMILIES = (
         vertex_transitive=lambda d, n: bool(n == 1),
         reverse_symmetric=always,
         aliases=("DeBruijn",),
+        diameter=lambda d, n: n,
+        costs=lambda d, n: kautz_costs(d, d**n),
+        is_searched=False,  # Pi_{d,d^n} is the same graph, with other numbers for the nodes
     ),
     Family(
         name="DBJMod",
@@ -125,6 +129,8 @@ FAMILIES = (
         members=_modified_members,
         paper=lambda d, n: rf"\text{{DBJMod}}({d},{n})",
         reverse_symmetric=lambda d, n: (d, n) == (2, 3),
+        simple=always,
+        loop_free=always,
     ),
     Family(
         name="Diamond",
@@ -136,5 +142,7 @@ FAMILIES = (
         size=diamond_size,
         members=_diamond_members,
         paper=lambda: r"\text{Diamond}",
+        simple=always,
+        loop_free=always,
     ),
 )

@@ -41,6 +41,17 @@ def _heads(m: int, links: Sequence[Element]) -> Ints:
     return found
 
 
+def _loop_free(m: int, links: Sequence[Element]) -> bool:
+    """Whether no orbit's first node has a link to itself; the other nodes of an orbit are like it."""
+    first = _heads(m, links)[::m]
+    return not (first == m * np.arange(len(first))[:, None]).any()
+
+
+def _is_simple(m: int, links: Sequence[Element]) -> bool:
+    first = np.sort(_heads(m, links)[::m], axis=1)
+    return _loop_free(m, links) and bool((first[:, 1:] != first[:, :-1]).all())
+
+
 def lift_size(m: int, links: Sequence[int | Element]) -> tuple[int, int]:
     """Return (N, d) of a lift."""
     check_at_least(_NOTATION, "m", m, 1)
@@ -70,5 +81,7 @@ FAMILIES = (
         coverage="N = k m for k orbits, any d",
         build=lift,
         size=lift_size,
+        simple=_is_simple,
+        loop_free=_loop_free,
     ),
 )

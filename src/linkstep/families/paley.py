@@ -55,5 +55,9 @@ FAMILIES = (
         reverse_symmetric=always,
         # Multiplying by squares takes any link into 0 to any other: averaging over them balances a schedule.
         bandwidth_optimal=always,
+        bidirectional=lambda q: q % 4 == 1,
+        simple=always,
+        loop_free=always,
+        diameter=lambda q: 2,
     ),
 )

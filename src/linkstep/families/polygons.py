@@ -271,6 +271,10 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda *order: 3,
     ),
     Family(
         name="AG",
@@ -284,6 +288,10 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda *order: 4,
     ),
     Family(
         name="GQ",
@@ -297,6 +305,10 @@ FAMILIES = (
         vertex_transitive=_is_power_of(2),
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda *order: 4,
     ),
     Family(
         name="GH",
@@ -310,5 +322,9 @@ FAMILIES = (
         vertex_transitive=_is_power_of(3),
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda *order: 6,
     ),
 )

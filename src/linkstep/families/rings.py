@@ -149,6 +149,10 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=lambda d, m: d == 2,
+        loop_free=always,
+        diameter=lambda d, m: m // 2,
     ),
     Family(
         name="UniRing",
@@ -163,6 +167,10 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=lambda d, m: m == 2,
+        simple=lambda d, m: d == 1,
+        loop_free=always,
+        diameter=lambda d, m: m - 1,
     ),
     Family(
         name="ShiftedRing",
@@ -176,5 +184,8 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=lambda d, n: bool(d <= 4),  # a ring, or a circulant with two jumps (sec:circulant)
+        bidirectional=always,
+        loop_free=always,
+        is_searched=False,  # a baseline: circulants and the catalog have as few steps or fewer
     ),
 )

@@ -170,6 +170,10 @@ FAMILIES = (
         reverse_symmetric=always,
         bandwidth_optimal=always,
         aliases=("Johnson",),
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda n, k: min(k, n - k),
     ),
     Family(
         name="Kneser",
@@ -185,6 +189,10 @@ FAMILIES = (
         # Not all are distance-regular, but permuting the elements outside a subset takes any link into it to
         # any other, so averaging a schedule over those permutations balances it (thm:shortestbwopt).
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda n, k: 1 - (1 - k) // (n - 2 * k),  # Valencia-Pabon and Vera, 2005,
     ),
     Family(
         name="O",
@@ -199,6 +207,10 @@ FAMILIES = (
         reverse_symmetric=always,
         bandwidth_optimal=always,
         aliases=("Odd",),
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda n: n - 1,
     ),
     Family(
         name="DoubledOdd",
@@ -212,5 +224,9 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda n: 2 * n - 1,
     ),
 )

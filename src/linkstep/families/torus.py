@@ -124,6 +124,11 @@ FAMILIES = (
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,
+        bidirectional=always,
+        simple=always,
+        loop_free=always,
+        diameter=lambda *dims: sum(dim // 2 for dim in dims),
+        is_searched=False,  # products of rings are the same graphs
     ),
     Family(
         name="TwistedTorus",
@@ -136,5 +141,7 @@ FAMILIES = (
         members=_twisted_torus_members,
         vertex_transitive=always,
         reverse_symmetric=always,
+        bidirectional=always,
+        loop_free=always,
     ),
 )

@@ -15,7 +15,7 @@ from math import gcd, isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep.groups.named import Group, parse_group
+from linkstep.groups.named import AbelianGroup, Group, SemidirectGroup
 
 Permutation = tuple[int, ...]
 Table = NDArray[np.uint16]
@@ -151,16 +151,16 @@ def actions(m: int, n: int) -> list[int]:
     return found
 
 
-def names(order: int) -> list[str]:
-    """Return the notation of abelian groups (up to four factors) and semidirect products Zm:Zn[r] of this order.
+def named_groups(order: int) -> list[Group]:
+    """Return the abelian groups (up to four factors) and semidirect products Zm:Zn[r] of this order.
 
-    >>> names(12)
+    >>> [str(group) for group in named_groups(12)]
     ['Z12', 'Z2xZ6', 'Z3:Z4[2]', 'Z6:Z2[5]']
     """
-    found = ["x".join(f"Z{m}" for m in chain) for chain in _chains(order, 1, MAX_FACTORS)]
+    found: list[Group] = [AbelianGroup(chain) for chain in _chains(order, 1, MAX_FACTORS)]
     for m in divisors(order):
         if 3 <= m < order:
-            found += [f"Z{m}:Z{order // m}[{r}]" for r in actions(m, order // m)]
+            found += [SemidirectGroup(m, order // m, r) for r in actions(m, order // m)]
     return found
 
 
@@ -249,8 +249,8 @@ def _permutations(order: int) -> Iterator[list[Permutation]]:
 def groups_of_order(order: int) -> Iterator[TableGroup]:
     """List groups of this order that differ from each other: named ones first, then permutation groups."""
     seen: set[bytes] = set()
-    for name in names(order):
-        group = named_group(parse_group(name))
+    for named in named_groups(order):
+        group = named_group(named)
         if group.fingerprint not in seen:
             seen.add(group.fingerprint)
             yield group

@@ -85,20 +85,20 @@ class _Row:
 
 def _rows(answer: Answer, paper: Answer | None, fabric: Fabric | None, size: Number | None) -> Iterator[_Row]:
     def seconds(cost: Cost) -> Fraction | None:
-        return None if fabric is None or size is None else fabric.time(cost + cost, "allreduce", size)
+        return None if fabric is None or size is None else fabric.time(cost, "allreduce", size)
 
     for number, row in enumerate(answer.frontier, 1):
-        name = shortened(str(row.recipe), _LONGEST)
-        yield _Row(_FOUND, str(number), name, row.method, row.cost, seconds(row.cost))
+        name = shortened(row.recipe.short, _LONGEST)
+        yield _Row(_FOUND, str(number), name, row.method, row.worse_half, seconds(row.allreduce_cost))
     letters = iter(ascii_letters)
     for row in () if paper is None else paper.frontier:
-        name = shortened(str(row.recipe), _LONGEST)
-        yield _Row(_PAPER, next(letters, ""), name, row.method, row.cost, seconds(row.cost))
+        name = shortened(row.recipe.short, _LONGEST)
+        yield _Row(_PAPER, next(letters, ""), name, row.method, row.worse_half, seconds(row.allreduce_cost))
     for today in answer.baselines:
         time = None if fabric is None or size is None else today.allreduce_time(fabric, size)
         if today.cost is not None or time is not None:
             yield _Row(_TODAY, next(letters, ""), shortened(today.name, _LONGEST), "", today.cost, time)
-    yield _Row(_BOUND, "", _BOUND.name, "", answer.bound, seconds(answer.bound))
+    yield _Row(_BOUND, "", _BOUND.name, "", answer.bound, seconds(answer.bound + answer.bound))
 
 
 @dataclass(frozen=True)

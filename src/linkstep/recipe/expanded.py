@@ -43,6 +43,10 @@ class _Expansion(Recipe):
     base: Recipe
 
     @property
+    def parts(self) -> tuple[Recipe, ...]:
+        return (self.base,)
+
+    @property
     def is_vertex_transitive(self) -> bool:
         return self.base.is_vertex_transitive
 
@@ -208,6 +212,10 @@ class Product(Recipe):
     factors: tuple[Recipe, ...]
 
     binds = 0
+
+    @property
+    def parts(self) -> tuple[Recipe, ...]:
+        return self.factors
 
     def __post_init__(self) -> None:
         if len(self.factors) < 2:

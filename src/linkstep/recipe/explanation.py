@@ -25,12 +25,6 @@ def _describe(recipe: Recipe) -> str:
     return "every link turned round"
 
 
-def _parts(recipe: Recipe) -> tuple[Recipe, ...]:
-    if isinstance(recipe, Member):
-        return ()
-    return recipe.factors if isinstance(recipe, Product) else (recipe.base,)  # type: ignore[attr-defined]
-
-
 def explain(recipe: Recipe, method: str = "expand") -> list[str]:
     """Return one line a step of the construction, with N, d and what the schedule costs then.
 
@@ -42,7 +36,7 @@ def explain(recipe: Recipe, method: str = "expand") -> list[str]:
     seen: list[Recipe] = []
 
     def visit(part: Recipe) -> None:
-        for inner in _parts(part):
+        for inner in part.parts:
             visit(inner)
         if part not in seen:
             seen.append(part)
@@ -51,7 +45,8 @@ def explain(recipe: Recipe, method: str = "expand") -> list[str]:
     lines = []
     for number, part in enumerate(seen, 1):
         most = "" if part.cost_is_exact else "at most "
-        lines.append(f"{number}. {part}: {_describe(part)}; N={part.num_nodes}, d={part.degree}, {most}{part.cost}")
-    if method == "bfb":
+        size = f"N={part.num_nodes}, d={part.degree}"
+        lines.append(f"{number}. {part.short}: {_describe(part)}; {size}, {most}{part.cost}")
+    if method == "bfb" and recipe.parts and not isinstance(recipe, Product):
         lines.append(f"{len(seen) + 1}. breadth-first broadcast on the result instead of the expanded schedule")
     return lines

@@ -20,6 +20,7 @@ from linkstep.families import Family
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
 from linkstep.methods.stored import stored_schedule
 from linkstep.methods.transform import derive
+from linkstep.recipe.names import LONG, name_of
 
 MAX_LINKS = 2**27
 """The largest topology we build: 10^8 links are about 1 GB of columns."""
@@ -69,6 +70,21 @@ class Recipe(ABC):
     @abstractmethod
     def paper(self) -> str:
         """Return the paper's notation (LaTeX, without dollar signs)."""
+
+    @property
+    def parts(self) -> tuple[Recipe, ...]:
+        """The recipes that it is made from; none for a member of a family."""
+        return ()
+
+    @property
+    def short(self) -> str:
+        """The notation, with the catalog's names, such as ``Cat(47,3,12345)``, for what is long in it and has one."""
+        text = str(self)
+        if len(text) <= LONG:
+            return text
+        for part in self.parts:
+            text = text.replace(str(part), part.short)
+        return name_of(text, self.num_nodes, self.degree) or text
 
     @property
     def is_vertex_transitive(self) -> bool:

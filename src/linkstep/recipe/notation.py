@@ -5,6 +5,7 @@
     atom    := "(" recipe ")"
              | ("L" | "Bi" | "T") ["^" count] "(" recipe ")"
              | WORD ["_" subscript] ["(" [argument ("," argument)*] ")"]
+             | "Cat" "(" integer "," integer "," integer ")"     a recipe of the catalog: N, d and its number
     argument := integer | "{" [element ("," element)*] "}" | group
     element  := integer | "(" integer ("," integer)* ")"
     group    := "Z" integer ("x" "Z" integer)* | "Z" integer ":" "Z" integer "[" integer "]"
@@ -23,12 +24,14 @@ from linkstep.families import FAMILIES, Family
 from linkstep.groups import parse_group
 from linkstep.recipe.expanded import Bidirectional, Degree, Line, Power, Product, Transpose
 from linkstep.recipe.member import Member, Recipe
+from linkstep.recipe.names import named_recipe
 
 _TOKEN = re.compile(r"\s*(?:(Z\d+(?:xZ\d+)*(?::Z\d+\[\d+\])?)|(\d+)|(x|□|[A-WYZa-wyzΠ][A-Za-zΠ]*)|([\^*(){},_]))")
 _END = "end"
 _MAX_LENGTH = 100_000
 _MAX_DEPTH = 100
 _WORDS = {"Π": "Pi"}
+_CATALOG = "Cat"
 
 
 class _Parser:
@@ -144,9 +147,11 @@ class _Parser:
             args = self.arguments("}")
         elif self.take("("):
             args = self.arguments(")")
+        if word == _CATALOG:
+            return self.entry(args, position)
         named = [f for f in FAMILIES if word == f.name or word in f.aliases]
         if not named:
-            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T"}
+            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T", _CATALOG}
             close = get_close_matches(word, sorted(words), 1)
             hint = f"did you mean {close[0]!r}?" if close else "`linkstep families` lists them"
             self.fail(position, f"no family is called {word!r}; {hint}")
@@ -158,6 +163,11 @@ class _Parser:
         exact = [f for f in fitting if word in f.aliases or f.subscript == subscript]
         member: Member = self.made(position, Member, (exact or fitting)[0], tuple(args))
         return member
+
+    def entry(self, args: list[Any], position: int) -> Recipe:
+        if len(args) != 3 or not all(isinstance(arg, int) for arg in args):
+            self.fail(position, f"{_CATALOG} is written {_CATALOG}(N,d,number)")
+        return parse(self.made(position, named_recipe, *args))
 
     def arguments(self, closing: str) -> list[Any]:
         args: list[Any] = []

@@ -1,17 +1,18 @@
-"""Search for topologies: Cayley digraphs with little latency and bandwidth, and the catalog of the best ones known."""
+"""Search for topologies: the finder, and the catalog of the best ones known with the sweeps that fill it."""
 
-from linkstep.search.answer import Answer, Baseline, Found, Workload, find, pick
+from linkstep.search.answer import Answer, find
 from linkstep.search.catalog import Catalog, Entry, load_catalog
-from linkstep.search.sweep.job import Unit
-from linkstep.search.sweep.jobs import build, search
+from linkstep.search.choice import Choice
+from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.runner import build, search
+from linkstep.search.workload import Workload, pick
 
 __all__ = [
     "Answer",
-    "Baseline",
     "Catalog",
+    "Choice",
     "Entry",
-    "Found",
-    "Unit",
+    "Job",
     "Workload",
     "build",
     "find",

@@ -2,265 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from random import Random
 
-from linkstep.core.collective import Collective
-from linkstep.core.errors import LinkstepError, RecipeError
-from linkstep.core.topology import distance_profiles
-from linkstep.core.units import Number, parse_size
-from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, lower_bound, moore_steps
-from linkstep.groups import Group, parse_group
+from linkstep.baselines import Baseline, baselines
+from linkstep.core.errors import LinkstepError
+from linkstep.costs import Cost, all_to_all_bound, lower_bound
 from linkstep.groups.tables import divisors
-from linkstep.methods.bfb import MAX_DEGREE, bfb_cost
-from linkstep.recipe import Line, Member, Recipe, parse
-from linkstep.search.bases import Candidate, family_bases, paper_bases
-from linkstep.search.catalog import Catalog, load_catalog
-from linkstep.search.finder import Finder, pareto
+from linkstep.methods.bfb import MAX_DEGREE
+from linkstep.recipe import Member
+from linkstep.search.bases import catalog_bases, family_bases, paper_bases
+from linkstep.search.catalog import load_catalog
+from linkstep.search.choice import Choice
+from linkstep.search.finder import Finder, best_choices, length
+from linkstep.search.frontier import pareto
+from linkstep.search.random_cayley import random_cayley_choices
 
-_RESOLVE_LINKS = 10_000
+Progress = Callable[[int, int], None]
+"""Called with (done, in all) as work goes on; the last figure is an estimate."""
+
+FAMILIES = ("all", "paper")
+"""What a search may start from: everything linkstep knows, or the paper's bases alone."""
+
+RESOLVE_LINKS = 10_000
 """Up to this many links, what the theorems predict for an expanded topology is compared with BFB on it."""
-_CATALOG_NODES = 2048
-_TRIED_NODES = 200_000
-"""Between these sizes, random Cayley digraphs are tried on the spot."""
-_MEASURE_WORK = 3 * 10**8
-"""Up to nodes times links, distances are measured; above, only where all nodes are alike."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A topology on the frontier. ``diameter`` and ``flow``, the all-to-all bound d / sum of distances, are None where
-    measuring them would take long.
-    """
-
-    recipe: str
-    method: str
-    cost: Cost
-    diameter: int | None
-    flow: Fraction | None
-    is_bandwidth_optimal: bool
-    is_moore_optimal: bool
-    is_bidirectional: bool
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """What is wired today, with its usual schedule; ``cost`` is None where it depends on the size (trees)."""
-
-    name: str
-    num_nodes: int
-    cost: Cost | None
-    flow: Fraction | None
-
-    def allreduce_time(self, fabric: Fabric, size: Number) -> Fraction:
-        """Return seconds for an allreduce of ``size`` bytes."""
-        if self.cost is not None:
-            return fabric.time(self.cost + self.cost, Collective.ALLREDUCE, size)
-        return double_tree_time(fabric, self.num_nodes, size)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The frontier for one N and d, fewest steps first; the bounds; the baselines that exist there."""
+    """The frontier for one N and d, fewest steps first; the bounds; the baselines that exist there.
+
+    No row equals or beats another in steps, bandwidth (of allgather and reduce-scatter the one that takes more) and
+    all-to-all flow together. ``fewest_steps`` is that of the fastest topology known, whatever was asked for.
+    """
 
     num_nodes: int
     degree: int
     bidirectional: bool
-    frontier: tuple[Found, ...]
+    frontier: tuple[Choice, ...]
     baselines: tuple[Baseline, ...]
     bound: Cost
     flow_bound: Fraction
+    fewest_steps: int | None
 
     def __repr__(self) -> str:
         best = ", ".join(f"{row.cost.steps} steps {float(row.cost.bandwidth):.3f} M/B" for row in self.frontier[:4])
         return f"<Answer for N={self.num_nodes} d={self.degree}: {len(self.frontier)} topologies, {best}>"
 
 
-def _catalog_bases(catalog: Catalog, num_nodes: int, degree: int) -> Iterator[Candidate]:
-    """Catalog entries as bases; T_B is what allgather and reduce-scatter both stay within."""
-    for entry in catalog.listed(num_nodes, degree):
-        recipe = parse(entry.recipe)
-        if isinstance(recipe, Member) and recipe.family.name == "Cayley":
-            simple = len(set(recipe.args[-1])) == len(recipe.args[-1])
-        else:
-            topology = recipe.topology()
-            simple = not topology.num_parallel and not topology.num_self_loops
-        yield Candidate(
-            recipe, Cost(entry.steps, entry.both), is_simple=simple, is_bidirectional=entry.bidirectional,
-            is_reverse_symmetric=entry.bidirectional or recipe.is_reverse_symmetric,
-        )  # fmt: skip
-
-
 @cache
 def finder(families: str, bidirectional: bool) -> Finder:
-    """Return the finder for ``paper`` (the paper's bases) or ``all`` (further families and the catalog too)."""
+    """Return the finder for ``paper`` (the paper's bases) or ``all`` (every family and the catalog)."""
     if families == "paper":
         return Finder(paper_bases, bidirectional=bidirectional)
     catalog = load_catalog()
 
-    def bases(num_nodes: int, degree: int) -> Iterator[Candidate]:
-        yield from paper_bases(num_nodes, degree)
+    def bases(num_nodes: int, degree: int) -> Iterator[Choice]:
         yield from family_bases(num_nodes, degree)
-        yield from _catalog_bases(catalog, num_nodes, degree)
+        yield from catalog_bases(catalog, num_nodes, degree)
 
     return Finder(bases, bidirectional=bidirectional)
 
 
-def _check_sizes(num_nodes: int, degree: int) -> None:
+def _check(num_nodes: int, degree: int, families: str, max_steps: int | None) -> None:
     if not 2 <= num_nodes <= 10**7:
         raise LinkstepError(f"the number of nodes must lie in [2, 10000000], not {num_nodes}")
     if not 1 <= degree <= MAX_DEGREE:
         raise LinkstepError(f"the degree must lie in [1, {MAX_DEGREE}], not {degree}")
+    if families not in FAMILIES:
+        raise LinkstepError(f"families must be one of {', '.join(FAMILIES)}, not {families!r}")
+    if max_steps is not None and max_steps < 1:
+        raise LinkstepError(f"max_steps must be at least 1, not {max_steps}")
 
 
-def _resolved(candidate: Candidate) -> Candidate:
-    """Return the candidate by BFB on its finished topology if that is no worse: it often is where it was expanded."""
-    recipe = candidate.recipe
-    if candidate.is_bfb or recipe.num_nodes * recipe.degree > _RESOLVE_LINKS or isinstance(recipe, Member):
-        return candidate
-    topology = recipe.topology()
-    cost = bfb_cost(topology)
-    if not topology.is_bidirectional and not candidate.is_reverse_symmetric:
-        turned = bfb_cost(topology.transpose())
-        cost = Cost(cost.steps, max(cost.bandwidth, turned.bandwidth))
-    if cost.steps <= candidate.cost.steps and cost.bandwidth <= candidate.cost.bandwidth:
-        return replace(candidate, cost=cost, is_bfb=True, method="bfb")
-    return candidate
+def _resolved(choice: Choice) -> Iterator[Choice]:
+    """List what is best on a choice's topology, costs exact: its own schedule, BFB, or both if neither is better."""
+    if choice.is_bfb or isinstance(choice.recipe, Member):
+        yield choice
+        return
+    by_bfb = choice.by_bfb()
+    yield by_bfb
+    if not by_bfb.worse_half.is_within(choice.worse_half):
+        yield choice.exactly()
 
 
-def _measured(candidate: Candidate) -> Found:
-    recipe, cost = candidate.recipe, candidate.cost
-    n, d = recipe.num_nodes, recipe.degree
-    diameter = flow = None
-    if (n * d if recipe.is_vertex_transitive else n * n * d) <= _MEASURE_WORK:
-        topology = recipe.topology()
-        profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
-        total = sum(x * k for x, k in enumerate(profiles.sum(axis=0).tolist()))
-        diameter, flow = profiles.shape[1] - 1, Fraction(d * len(profiles), total)
-    return Found(
-        str(recipe), candidate.method, cost, diameter, flow, cost.bandwidth == bandwidth_bound(n),
-        cost.steps == moore_steps(n, d), candidate.is_bidirectional,
-    )  # fmt: skip
-
-
-def _beyond_the_catalog(num_nodes: int, degree: int) -> Iterator[Candidate]:
-    """Try random Cayley digraphs on the spot, and their line graphs, where N is larger than the catalog goes.
-
-    One node decides the cost of each, so a hundred thousand nodes take a fraction of a second. Always the same tries.
-    """
-    times, n = 0, num_nodes
-    while degree > 2 and n > _CATALOG_NODES:
-        if n <= _TRIED_NODES:
-            rng = Random(n * 64 + degree)
-            groups = _some_groups(n)
-            for _ in range(max(3, min(24, _TRIED_NODES // n))):
-                group = parse_group(rng.choice(groups))
-                try:
-                    recipe: Recipe = parse(f"Cayley({group},{{{','.join(_random_generators(group, degree, rng))}}})")
-                except RecipeError:  # it does not generate the group
-                    continue
-                topology = recipe.topology()
-                cost, turned = bfb_cost(topology), bfb_cost(topology.transpose())
-                cost = Cost(cost.steps, max(cost.bandwidth, turned.bandwidth))
-                more = sum((Fraction(1, n * degree**i) for i in range(times)), Fraction(0))
-                recipe = Line(recipe, times) if times else recipe
-                yield Candidate(recipe, cost + Cost(times, more), is_bfb=not times)
-        if n % degree:
-            break
-        n //= degree
-        times += 1
-
-
-def _some_groups(order: int) -> list[str]:
-    """Return the cyclic group and semidirect products of this order, those with a small r: enough for a few tries."""
-    found = []
-    for m in divisors(order):
-        if 3 <= m < order:
-            actions = [r for r in range(2, min(m, 1000)) if pow(r, order // m, m) == 1]
-            found += [f"Z{m}:Z{order // m}[{r}]" for r in actions[:3]]
-    return found or [f"Z{order}"]
-
-
-def _random_generators(group: Group, degree: int, rng: Random) -> list[str]:
-    """Return elements other than the identity, all different, as recipes write them."""
-    chosen: set[tuple[int, ...]] = set()
-    while len(chosen) < degree:
-        element = tuple(rng.randrange(order) for order in group.moduli)
-        if any(element):
-            chosen.add(element)
-    return [str(e[0]) if len(e) == 1 else "(" + ",".join(map(str, e)) + ")" for e in sorted(chosen)]
-
-
-def _worth_measuring(pool: list[Candidate]) -> list[Candidate]:
+def _worth_measuring(pool: list[Choice]) -> list[Choice]:
     """Return the frontier, which the pool starts with, and as much more as can be measured in a second.
 
-    What takes more steps than a bandwidth-optimal candidate is left out: its nodes are further apart too.
+    What takes more steps than a bandwidth-optimal choice is left out: its nodes are further apart too.
     """
     if not pool:
         return []
-    recipe = pool[0].recipe
-    optimal = [c.cost.steps for c in pool if c.cost.bandwidth == bandwidth_bound(recipe.num_nodes)]
-    near = [c for c in pool if not optimal or c.cost.steps <= min(optimal)]
-    return near[: 9 if recipe.num_nodes * recipe.degree <= 5000 else 5]
+    optimal = [c.worse_half.steps for c in pool if c.is_bandwidth_optimal]
+    near = [c for c in pool if not optimal or c.worse_half.steps <= min(optimal)]
+    return near[: 9 if pool[0].num_nodes * pool[0].recipe.degree <= 5000 else 5]
 
 
-def _nondominated(rows: list[Found]) -> list[Found]:
-    """Return rows that no other equals or beats in steps, bandwidth and all-to-all flow together."""
-    kept: list[Found] = []
-    for row in sorted(rows, key=lambda r: (r.cost.steps, r.cost.bandwidth, -(r.flow or 0), len(r.recipe), r.recipe)):
-        if not any(
-            k.cost.steps <= row.cost.steps
-            and k.cost.bandwidth <= row.cost.bandwidth
-            and (k.flow or 0) >= (row.flow or 0)
-            for k in kept
-        ):
-            kept.append(row)
-    return kept
+def _nondominated(rows: list[Choice]) -> list[Choice]:
+    """Return rows that no other equals or beats in steps, bandwidth of the worse half and all-to-all flow together."""
+    return pareto(rows, figures=lambda c: (c.worse_half.steps, c.worse_half.bandwidth, -(c.flow or 0)), tie=length)
 
 
-def _baseline(name: str, recipe: str, cost: Cost) -> Baseline:
-    measured = _measured(Candidate(parse(recipe), cost))
-    return Baseline(name, parse(recipe).num_nodes, cost, measured.flow)
+class _Work:
+    """Counts what is done for a progress bar: (N, d) worked out, then topologies measured."""
+
+    def __init__(self, num_nodes: int, degree: int, progress: Progress | None) -> None:
+        self.progress = progress
+        self.done, self.total = 0, len(divisors(num_nodes)) * degree
+
+    def step(self) -> None:
+        self.done += 1
+        self.total = max(self.total, self.done)
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+    def over(self, choices: list[Choice]) -> Iterator[Choice]:
+        self.total = self.done + len(choices)
+        for choice in choices:
+            yield choice
+            self.step()
 
 
-def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
-    """Return seconds for an allreduce over two binary trees: a reduction up each, then a broadcast down.
-
-    Each tree carries half of the data in k chunks, one after the other, over links of bandwidth B/d: a pass takes
-    2h - 1 + k steps for trees of height h = log2 N, each alpha and a chunk long; k is the best whole number.
-    """
-    height = max(1, (num_nodes - 1).bit_length())
-    whole = 8 * parse_size(size) / 2 / fabric.link_bandwidth
-
-    def one_pass(chunks: int) -> Fraction:
-        return (2 * height - 1 + chunks) * (fabric.alpha + whole / chunks)
-
-    best = max(1, round(float((2 * height - 1) * whole / fabric.alpha) ** 0.5)) if fabric.alpha else 10**6
-    return 2 * min(one_pass(k) for k in range(max(1, best - 1), best + 2))
-
-
-def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
-    """Return the rings, tori and hypercubes of this N and d with the schedules in common use.
-
-    Rings and tori go round one ring after another: N - 1 steps on rings, sum of (size - 1) on a square torus
-    (sec:generateivetopo); a hypercube doubles dimension by dimension, one link of d at a time; two binary trees fit
-    four ports, three links where a node is inside a tree and one where it is a leaf.
-    """
-    n, d = num_nodes, degree
-    found = []
-    if d % 2 == 0 and n >= 3:
-        found.append(_baseline("shifted rings", f"ShiftedRing({d},{n})", Cost(n - 1, bandwidth_bound(n))))
-    side = round(n**0.5)
-    if d == 4 and side * side == n and side >= 3:
-        found.append(_baseline("2D torus", f"Torus({side},{side})", Cost(2 * (side - 1), bandwidth_bound(n))))
-    if n == 2**d and d <= 20:
-        found.append(_baseline("hypercube", f"Q({d})", Cost(d, d * bandwidth_bound(n))))
-    if d == 4 and n >= 4:
-        found.append(Baseline("double binary tree", n, None, None))
-    return tuple(found)
+def _frontier(search: Finder, num_nodes: int, degree: int, only_paper: bool, work: _Work) -> list[Choice]:
+    """Return the rows of the answer, measured, costs exact where that is not too much work."""
+    search.on_work = work.step
+    if only_paper:
+        found = search.frontier(num_nodes, degree)
+        return [choice.exactly().measured() for choice in work.over(found)]
+    if num_nodes * degree > RESOLVE_LINKS:
+        more = [] if search.bidirectional else random_cayley_choices(num_nodes, degree)
+        found = best_choices([*search.frontier(num_nodes, degree), *more])
+        return [choice.measured() for choice in work.over(found)]
+    pool = _worth_measuring(search.pool(num_nodes, degree))
+    return _nondominated([row.measured() for choice in work.over(pool) for row in _resolved(choice)])
 
 
 def find(
@@ -270,56 +146,27 @@ def find(
     families: str = "all",
     bidirectional: bool = False,
     max_steps: int | None = None,
+    progress: Progress | None = None,
 ) -> Answer:
-    """Return the Pareto frontier of topologies with N nodes and d ports, by predicted or known cost.
+    """Return the Pareto frontier of topologies with N nodes and d ports.
 
-    >>> [(f.recipe, f.cost.steps) for f in find(5, 4).frontier]
-    [('K_5', 1)]
+    Each row is a ``Choice``: ``row.build("allreduce")`` makes its schedule, at the cost that the row says.
+
+    >>> [(str(row.recipe), row.method, row.cost.steps) for row in find(5, 4).frontier]
+    [('K_5', 'bfb', 1)]
     """
-    _check_sizes(num_nodes, degree)
+    _check(num_nodes, degree, families, max_steps)
     search = finder(families, bidirectional)
-    if families == "paper":
-        rows = list(map(_measured, search.frontier(num_nodes, degree)))
-    elif num_nodes * degree > _RESOLVE_LINKS:
-        more = [] if bidirectional else _beyond_the_catalog(num_nodes, degree)
-        rows = list(map(_measured, pareto([*search.frontier(num_nodes, degree), *more])))
-    else:
-        rows = _nondominated([_measured(_resolved(c)) for c in _worth_measuring(search.pool(num_nodes, degree))])
-    if max_steps is not None:
-        rows = [row for row in rows if row.cost.steps <= max_steps]
+    work = _Work(num_nodes, degree, progress)
+    rows = _frontier(search, num_nodes, degree, families == "paper", work)
     connected = degree > 1 or not bidirectional or num_nodes == 2
-    bound = lower_bound(num_nodes, degree, bidirectional=bidirectional and connected)
-    flow = all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected)
-    return Answer(num_nodes, degree, bidirectional, tuple(rows), baselines(num_nodes, degree), bound, flow)
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What a job communicates: allreduces and all-to-alls by bytes, each with how often it happens."""
-
-    allreduce: tuple[tuple[Fraction, Fraction], ...]
-    all_to_all: tuple[tuple[Fraction, Fraction], ...] = ()
-
-    @classmethod
-    def of(cls, size: Number) -> Workload:
-        """One allreduce of this size."""
-        return cls(((parse_size(size), Fraction(1)),))
-
-    def time(self, fabric: Fabric, num_nodes: int, cost: Cost, flow: Fraction | None) -> Fraction | None:
-        """Return seconds in all; None if there is all-to-all and its flow is not known."""
-        if self.all_to_all and flow is None:
-            return None
-        total = sum(
-            (w * fabric.time(cost + cost, Collective.ALLREDUCE, size) for size, w in self.allreduce), Fraction(0)
-        )
-        for size, w in self.all_to_all:
-            assert flow is not None
-            total += w * fabric.all_to_all_time(flow, num_nodes, size)
-        return total
-
-
-def pick(answer: Answer, fabric: Fabric, workload: Workload) -> Found | None:
-    """Return the topology of the frontier with the least time, None if the frontier is empty."""
-    timed = [(workload.time(fabric, answer.num_nodes, f.cost, f.flow), f) for f in answer.frontier]
-    known = [(time, f) for time, f in timed if time is not None]
-    return min(known, key=lambda pair: pair[0])[1] if known else None
+    return Answer(
+        num_nodes,
+        degree,
+        bidirectional,
+        tuple(row for row in rows if max_steps is None or row.worse_half.steps <= max_steps),
+        baselines(num_nodes, degree),
+        lower_bound(num_nodes, degree, bidirectional=bidirectional and connected),
+        all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected),
+        min((row.worse_half.steps for row in rows), default=None),
+    )

@@ -7,21 +7,28 @@ is one file a degree, sorted, read when that degree is first asked for.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.topology import distance_profiles
-from linkstep.costs import bandwidth_bound, moore_steps
+from linkstep.costs import bandwidth_bound, measure_distances, moore_steps
+from linkstep.files import write_atomically
 from linkstep.methods.bfb import bfb_cost
-from linkstep.recipe import parse
+from linkstep.recipe import Recipe, parse
+from linkstep.recipe.names import DATA, HEADER, lines_by_size, read_text
+from linkstep.search.frontier import pareto
 
-DATA = Path(__file__).parent.parent / "data" / "catalog"
-HEADER = "nodes,degree,kind,steps,bandwidth,reduce_scatter,distance_sum,recipe"
+_COUNT, _FRACTION = r"([1-9][0-9]{0,8})", r"([0-9]{1,20}(?:/[1-9][0-9]{0,19})?)"
+_LINE = re.compile(",".join([_COUNT, _COUNT, "(uni|bi)", _COUNT, *[_FRACTION] * 3, "([ -~]+)"]))
+"""An entry: a recipe is of printable ASCII."""
+
 MOST = 4
 """Entries kept for one (N, d, kind)."""
 
@@ -58,50 +65,40 @@ class Entry:
         """Whether no graph of its N, d and kind has fewer steps."""
         return self.steps == moore_steps(self.num_nodes, self.degree, bidirectional=self.bidirectional)
 
-    def is_as_good(self, other: Entry) -> bool:
-        """Whether this is no worse in any figure."""
-        return (
-            self.steps <= other.steps
-            and self.both <= other.both
-            and self.bandwidth <= other.bandwidth
-            and self.distance_sum <= other.distance_sum
-        )
+    @property
+    def figures(self) -> str:
+        """All but the recipe, as files have it."""
+        kind = "bi" if self.bidirectional else "uni"
+        costs = f"{self.steps},{self.bandwidth},{self.reduce_scatter},{self.distance_sum}"
+        return f"{self.num_nodes},{self.degree},{kind},{costs}"
 
     def line(self) -> str:
         """Return the entry as files have it."""
-        kind = "bi" if self.bidirectional else "uni"
-        figures = f"{self.steps},{self.bandwidth},{self.reduce_scatter},{self.distance_sum}"
-        return f"{self.num_nodes},{self.degree},{kind},{figures},{self.recipe}"
+        return f"{self.figures},{self.recipe}"
 
     @classmethod
     def from_line(cls, line: str) -> Entry:
         """Read a line; the figures are taken on trust, ``verify`` recomputes them."""
-        try:
-            nodes, degree, kind, steps, bandwidth, other, total, recipe = line.rstrip("\n").split(",", 7)
-            bidirectional = {"bi": True, "uni": False}[kind]
-            return cls(
-                int(nodes), int(degree), bidirectional, recipe, int(steps), Fraction(bandwidth), Fraction(total),
-                Fraction(other),
-            )  # fmt: skip
-        except (ValueError, KeyError, ZeroDivisionError):
-            raise FileError(f"not an entry ({HEADER}): {line[:100]!r}") from None
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise FileError(f"not an entry ({HEADER}): {line[:100]!a}")
+        nodes, degree, kind, steps, bandwidth, reduce_scatter, total, recipe = match.groups()
+        return cls(
+            int(nodes), int(degree), kind == "bi", recipe, int(steps), Fraction(bandwidth), Fraction(total),
+            Fraction(reduce_scatter),
+        )  # fmt: skip
 
 
-def _order(entry: Entry) -> tuple[object, ...]:
-    figures = (entry.steps, entry.both, entry.bandwidth, entry.distance_sum)
-    return (*figures, not entry.bidirectional, len(entry.recipe), entry.recipe)
-
-
-def pareto(entries: Iterable[Entry]) -> list[Entry]:
+def best_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries that no other equals or beats in all figures, sorted by them; ties go to the shortest recipe.
 
     Entries are to be of one N and d.
     """
-    kept: list[Entry] = []
-    for entry in sorted(entries, key=_order):
-        if not any(better.is_as_good(entry) for better in kept):
-            kept.append(entry)
-    return kept
+    return pareto(
+        entries,
+        figures=lambda e: (e.steps, e.both, e.bandwidth, e.distance_sum),
+        tie=lambda e: (not e.bidirectional, len(e.recipe), e.recipe),
+    )
 
 
 def best(entries: Iterable[Entry]) -> list[Entry]:
@@ -109,7 +106,7 @@ def best(entries: Iterable[Entry]) -> list[Entry]:
 
     First the best in steps, in T_B and in the sum of distances, then what trades steps for T_B, then the rest.
     """
-    optimal = pareto(entries)
+    optimal = best_entries(entries)
     trade: list[Entry] = []
     for entry in optimal:
         if not trade or entry.both < trade[-1].both:
@@ -122,13 +119,13 @@ def best(entries: Iterable[Entry]) -> list[Entry]:
 
 def read_entries(path: Path) -> Iterator[Entry]:
     """Read a catalog file or a search log: markers (``#``) are skipped, and a last line cut short."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: cannot be read: {error}") from None
-    for line in text[: text.rfind("\n") + 1].splitlines():
+    text = read_text(path)
+    for number, line in enumerate(text[: text.rfind("\n") + 1].split("\n"), 1):
         if line and line != HEADER and not line.startswith("#"):
-            yield Entry.from_line(line)
+            try:
+                yield Entry.from_line(line)
+            except FileError as error:
+                raise FileError(f"{path}, line {number}: {error}") from None
 
 
 class Catalog:
@@ -136,21 +133,16 @@ class Catalog:
 
     def __init__(self, folder: Path = DATA) -> None:
         self.folder = folder
-        self._lines: dict[int, dict[int, list[str]]] = {}
+        self._lines: dict[int, Mapping[int, list[str]]] = {}
 
     @cached_property
     def degrees(self) -> list[int]:
         """Degrees there are entries for."""
-        return sorted(int(path.stem[1:]) for path in self.folder.glob("d*.csv"))
+        return [degree for degree, _ in _files(self.folder)]
 
-    def _degree(self, degree: int) -> dict[int, list[str]]:
+    def _degree(self, degree: int) -> Mapping[int, list[str]]:
         if degree not in self._lines:
-            by_nodes: dict[int, list[str]] = defaultdict(list)
-            if degree in self.degrees:
-                for line in (self.folder / f"d{degree}.csv").read_text().splitlines()[1:]:
-                    nodes = line.partition(",")[0]
-                    by_nodes[int(nodes) if nodes.isdecimal() else 0].append(line)
-            self._lines[degree] = dict(by_nodes)
+            self._lines[degree] = lines_by_size(self.folder, degree) if degree in self.degrees else {}
         return self._lines[degree]
 
     def sizes(self, degree: int) -> list[int]:
@@ -167,7 +159,7 @@ class Catalog:
         True asks for bidirectional graphs alone; a bidirectional one also counts as directed (False, or None).
         """
         found = map(Entry.from_line, self._degree(degree).get(num_nodes, []))
-        return pareto(entry for entry in found if entry.bidirectional or not bidirectional)
+        return best_entries(entry for entry in found if entry.bidirectional or not bidirectional)
 
     def __iter__(self) -> Iterator[Entry]:
         """List every entry of the files."""
@@ -176,44 +168,74 @@ class Catalog:
                 yield from map(Entry.from_line, lines)
 
 
+def _files(folder: Path) -> list[tuple[int, Path]]:
+    """Return the degrees that a catalog has files for, ascending, with the files."""
+    named = ((re.fullmatch(r"d([0-9]{1,4})\.csv", path.name), path) for path in folder.iterdir())
+    return sorted((int(match[1]), path) for match, path in named if match)
+
+
 def load_catalog(folder: Path = DATA) -> Catalog:
     """Return the catalog that ships with linkstep, or one in another folder; files are read when needed."""
-    if not folder.is_dir():
-        raise FileError(f"{folder}: not a folder with a catalog")
+    try:
+        found = _files(folder)
+    except OSError:
+        raise FileError(f"{folder}: not a folder with a catalog") from None
+    if not found:
+        raise FileError(f"{folder}: not a folder with a catalog: it has no d4.csv or the like")
     return Catalog(folder)
 
 
-def merge(paths: Iterable[Path], folder: Path = DATA) -> int:
-    """Add the entries of search logs or catalog files to the catalog in a folder; return how many it has then."""
-    groups: dict[tuple[int, int, bool], list[Entry]] = defaultdict(list)
-    for path in [*sorted(folder.glob("d*.csv")), *paths]:
-        for entry in read_entries(path):
-            groups[entry.degree, entry.num_nodes, entry.bidirectional].append(entry)
-    files: dict[int, list[str]] = defaultdict(lambda: [HEADER])
-    for (degree, _, _), found in sorted(groups.items()):
-        files[degree] += [entry.line() for entry in best(found)]
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, so that of several processes one merges after the other."""
+    import fcntl  # not on every system; only merging needs it
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for degree, lines in files.items():
-            temporary = folder / f"d{degree}.csv.new"
-            temporary.write_text("\n".join([*lines, ""]))
-            temporary.replace(folder / f"d{degree}.csv")
+        lock = (folder / ".lock").open("w")
     except OSError as error:
-        raise FileError(f"{folder}: cannot be written: {error}") from None
+        raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def merge(paths: Iterable[Path], folder: Path = DATA) -> int:
+    """Add the entries of search logs or catalog files to the catalog in a folder; return how many it has then.
+
+    Nothing is written unless all of them can be read. Any number of processes may do this at once.
+    """
+    new = [entry for path in paths for entry in read_entries(path)]
+    with _locked(folder):
+        old = [entry for _, path in _files(folder) for entry in read_entries(path)]
+        groups: dict[tuple[int, int, bool], list[Entry]] = defaultdict(list)
+        for entry in [*old, *new]:
+            groups[entry.degree, entry.num_nodes, entry.bidirectional].append(entry)
+        files: dict[int, list[str]] = defaultdict(lambda: [HEADER])
+        for (degree, _, _), found in sorted(groups.items()):
+            files[degree] += [entry.line() for entry in best(found)]
+        for degree, lines in files.items():
+            _replace(folder / f"d{degree}.csv", "\n".join([*lines, ""]))
     return sum(len(lines) - 1 for lines in files.values())
 
 
-def recompute(entry: Entry) -> Entry:
-    """Build the entry's topology from its recipe and return the entry as it should be."""
-    topology = parse(entry.recipe).topology()
-    nodes = [0] if topology.vertex_transitive else None
-    profiles = distance_profiles(topology, nodes)
-    total = sum(x * int(count) for x, count in enumerate(profiles.sum(axis=0).tolist()))
+def _replace(path: Path, text: str) -> None:
+    """Put a new text in a file's place: on disk and whole, or not at all."""
+
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+
+    write_atomically(path, write)
+
+
+def entry_of(recipe: Recipe) -> Entry:
+    """Build a topology and return its entry."""
+    topology = recipe.topology()
     cost = bfb_cost(topology)
     turned = cost if topology.is_bidirectional else bfb_cost(topology.transpose())
     return Entry(
-        topology.num_nodes, topology.degree, topology.is_bidirectional, entry.recipe, cost.steps, cost.bandwidth,
-        Fraction(total, len(profiles)), turned.bandwidth,
+        topology.num_nodes, topology.degree, topology.is_bidirectional, str(recipe), cost.steps, cost.bandwidth,
+        Fraction(measure_distances(topology).total, topology.num_nodes), turned.bandwidth,
     )  # fmt: skip
 
 
@@ -222,9 +244,10 @@ def verify(entries: Iterable[Entry]) -> int:
     count = 0
     for entry in entries:
         count += 1
-        right = recompute(entry)
+        recipe = parse(entry.recipe)
+        right = entry_of(recipe)
         if right != entry:
-            raise LinkstepError(f"the catalog says {entry.line()!r}; its recipe gives {right.line()!r}")
+            raise LinkstepError(f"the catalog says {entry.figures!r} of {recipe.short}; that has {right.figures!r}")
     return count
 
 

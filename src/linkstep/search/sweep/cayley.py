@@ -16,7 +16,7 @@ from linkstep._kernels.cayley import _climb, _scan, _score
 from linkstep.core.topology import Ints
 from linkstep.groups.tables import TableGroup, groups_of_order
 from linkstep.search.catalog import Entry, best
-from linkstep.search.sweep.job import Unit
+from linkstep.search.sweep.job import Job
 
 PATIENCE = 60
 """Exchanges that fail in a row before a climb starts afresh."""
@@ -43,43 +43,43 @@ distance_sum=Fraction(6, 1), reduce_scatter=Fraction(4, 5))
     )  # fmt: skip
 
 
-def _shapes(group: TableGroup, unit: Unit) -> Iterator[tuple[Ints, Ints, int, int, int]]:
+def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int, int]]:
     """List (pairs, singles, number of pairs, number of singles, how many sets there are).
 
     A directed set is of singles alone; a bidirectional one of pairs {g, g^-1} and of involutions.
     """
     nodes = np.arange(1, group.order)
     inverse = group.inverse[1:]
-    if not unit.bidirectional:
-        yield nodes[:0], nodes, 0, unit.degree, comb(nodes.size, unit.degree)
+    if not job.bidirectional:
+        yield nodes[:0], nodes, 0, job.degree, comb(nodes.size, job.degree)
         return
     pairs, involutions = nodes[nodes < inverse], nodes[nodes == inverse]
-    for p in range(unit.degree // 2 + 1):
-        q = unit.degree - 2 * p
+    for p in range(job.degree // 2 + 1):
+        q = job.degree - 2 * p
         sets = comb(pairs.size, p) * comb(involutions.size, q)
         if sets:
             yield pairs, involutions, p, q, sets
 
 
-def search_cayley(unit: Unit) -> list[Entry]:
+def search_cayley(job: Job) -> list[Entry]:
     """Return the best entries found; in a directed search some may turn out to be bidirectional."""
-    n, d = unit.num_nodes, unit.degree
+    n, d = job.num_nodes, job.degree
     records = np.full((3, n + 1), np.iinfo(np.int64).max)
-    jobs = [(group, shape) for group in groups_of_order(n) for shape in _shapes(group, unit)]
+    parts = [(group, shape) for group in groups_of_order(n) for shape in _shapes(group, job)]
     entries: list[Entry] = []
-    left = unit.budget
-    jobs.sort(key=lambda job: job[1][4])  # what is not used of a share goes to the larger groups
-    for i, (group, (pairs, singles, p, q, sets)) in enumerate(jobs):
+    left = job.budget
+    parts.sort(key=lambda part: part[1][4])  # what is not used of a share goes to the larger groups
+    for i, (group, (pairs, singles, p, q, sets)) in enumerate(parts):
         found = np.zeros((3, n + 1, d), np.int64)
-        share = max(1, left // (len(jobs) - i))
+        share = max(1, left // (len(parts) - i))
         if sets <= share:
-            if unit.seed:  # seed 0 has tried them all
+            if job.seed:  # seed 0 has tried them all
                 continue
             left -= sets
             _scan(group.back, group.inverse, pairs, singles, p, q, records, found)
         else:
             left -= share
-            seed = (unit.seed * 2654435761 + i * 40503 + n * 97 + d) % 2**63
+            seed = (job.seed * 2654435761 + i * 40503 + n * 97 + d) % 2**63
             _climb(group.back, group.inverse, pairs, singles, p, q, share, PATIENCE, seed, records, found)
         for slot, steps in np.argwhere(found[:, :, 0] > 0).tolist():
             entry = score(group, found[slot, steps].tolist())

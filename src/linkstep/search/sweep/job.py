@@ -1,4 +1,4 @@
-"""A unit of search: what one process does in one go, always with the same result."""
+"""A job of search: what one process does in one go, always with the same result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MAX_DEGREE = 16
 
 
 @dataclass(frozen=True)
-class Unit:
-    """A piece of a search: the same unit always gives the same entries."""
+class Job:
+    """A piece of a search: the same job always gives the same entries."""
 
     num_nodes: int
     degree: int
@@ -25,15 +25,15 @@ class Unit:
     """Cayley digraphs of the groups of this order, or lifts over cyclic groups."""
 
 
-def check_unit(unit: Unit) -> None:
+def check_job(job: Job) -> None:
     """Raise unless this can be searched."""
-    if not 1 <= unit.degree <= MAX_DEGREE:
-        raise LinkstepError(f"the search takes a degree in [1, {MAX_DEGREE}], not {unit.degree}")
-    if not unit.degree < unit.num_nodes <= MAX_ORDER:
+    if not 1 <= job.degree <= MAX_DEGREE:
+        raise LinkstepError(f"the search takes a degree in [1, {MAX_DEGREE}], not {job.degree}")
+    if not job.degree < job.num_nodes <= MAX_ORDER:
         raise LinkstepError(
-            f"the search takes degree < nodes <= {MAX_ORDER}, not {unit.num_nodes} nodes of degree {unit.degree}"
+            f"the search takes degree < nodes <= {MAX_ORDER}, not {job.num_nodes} nodes of degree {job.degree}"
         )
-    if unit.budget < 1 or not 0 <= unit.seed < 2**32:
-        raise LinkstepError(f"budget must be positive and seed in [0, 2^32), not {unit.budget} and {unit.seed}")
-    if unit.method not in METHODS:
-        raise LinkstepError(f"method must be one of {', '.join(METHODS)}, not {unit.method!r}")
+    if job.budget < 1 or not 0 <= job.seed < 2**32:
+        raise LinkstepError(f"budget must be positive and seed in [0, 2^32), not {job.budget} and {job.seed}")
+    if job.method not in METHODS:
+        raise LinkstepError(f"method must be one of {', '.join(METHODS)}, not {job.method!r}")

@@ -6,7 +6,6 @@ Not vertex-transitive in general, so each orbit is scored; the figures of what i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import lcm
 
 import numpy as np
@@ -14,9 +13,11 @@ import numpy as np
 from linkstep._kernels.lifts import _anneal, _anneal_pairs
 from linkstep.core.topology import Ints
 from linkstep.costs import moore_levels, moore_steps
+from linkstep.families import family_written
 from linkstep.groups.tables import divisors
-from linkstep.search.catalog import Entry, best, recompute
-from linkstep.search.sweep.job import Unit
+from linkstep.recipe import Member, Recipe
+from linkstep.search.catalog import Entry, best, entry_of
+from linkstep.search.sweep.job import Job
 
 MAX_ORBITS = 8
 MAX_FREE = 64
@@ -39,11 +40,10 @@ def orbit_counts(num_nodes: int) -> list[int]:
     return counts or [num_nodes] * (num_nodes <= MAX_FREE)
 
 
-def lift_recipe(to: Ints, by: Ints, m: int) -> str:
+def lift_recipe(to: Ints, by: Ints, m: int) -> Recipe:
     """Return the recipe of a lift; ``to[i, c]`` and ``by[i, c]`` are orbit and shift of link c of orbit i."""
     table = to.T if m == 1 else np.stack([to.T, by.T], axis=2).reshape(to.shape[1], -1)
-    shown = ",".join(f"({','.join(map(str, row))})" for row in sorted(table.tolist()))
-    return f"Lift({m},{{{shown}}})"
+    return Member(family_written("Lift(m,{(j,a,...),...})"), (m, tuple(map(tuple, sorted(table.tolist())))))
 
 
 def is_plain(to: Ints, by: Ints) -> bool:
@@ -95,27 +95,25 @@ class _Descents:
         return to, by, far == 0 and is_plain(to, by)
 
 
-def search_lifts(unit: Unit) -> list[Entry]:
+def search_lifts(job: Job) -> list[Entry]:
     """Return the best lifts found, with as many steps as the Moore bound or a few more until T_B is optimal."""
-    n, d = unit.num_nodes, unit.degree
-    if unit.bidirectional and n * d % 2:
+    n, d = job.num_nodes, job.degree
+    if job.bidirectional and n * d % 2:
         return []
-    least = moore_steps(n, d, bidirectional=unit.bidirectional)
+    least = moore_steps(n, d, bidirectional=job.bidirectional)
     counts = orbit_counts(n)
-    rng = np.random.default_rng([n, d, unit.bidirectional, unit.seed])
+    rng = np.random.default_rng([n, d, job.bidirectional, job.seed])
     found: list[Entry] = []
     for steps in range(least, least + MORE_STEPS + 1):
         for k in counts:
-            left = unit.budget // ((MORE_STEPS + 1) * len(counts))
+            left = job.budget // ((MORE_STEPS + 1) * len(counts))
             descents = _Descents(k, n // k, d, steps, min(MOST_TRIES, max(1, left // 3)))
-            descend = descents.bidirectional if unit.bidirectional else descents.directed
+            descend = descents.bidirectional if job.bidirectional else descents.directed
             while left > 0:
                 left -= descents.tries
                 to, by, reached = descend(rng)
                 if reached:
-                    recipe = lift_recipe(to, by, n // k)
-                    entry = recompute(Entry(n, d, False, recipe, steps, Fraction(0), Fraction(0), Fraction(0)))
-                    found = best([*found, entry])
+                    found = best([*found, entry_of(lift_recipe(to, by, n // k))])
         if any(entry.is_bandwidth_optimal for entry in found):
             break
     return found

@@ -1,0 +1,26 @@
+"""The distances of a topology: the largest, and their sum, which bounds all-to-all (``distance_flow_bound``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkstep.core.topology import Topology, distance_profiles
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The largest distance between two nodes, and the sum of the distances of all ordered pairs."""
+
+    diameter: int
+    total: int
+
+
+def measure_distances(topology: Topology) -> Distances:
+    """Measure the distances of a connected topology: from every node, or from one where all are known to be alike.
+
+    >>> measure_distances(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0]))
+    Distances(diameter=3, total=24)
+    """
+    profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
+    total = sum(x * count for x, count in enumerate(profiles.sum(axis=0).tolist()))
+    return Distances(profiles.shape[1] - 1, total * (topology.num_nodes // len(profiles)))
