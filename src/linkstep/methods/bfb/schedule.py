@@ -123,7 +123,8 @@ def _build(topology: Topology, links: Links, caps: Capacities, progress: Progres
     offset = np.cumsum(counts.ravel()).reshape(counts.shape) - counts
     columns: dict[str, Any] = _columns(total)
     while blocks:
-        _place(*blocks.pop(0).values(), offset, *columns.values())
+        arrays = (*blocks.pop(0).values(), offset, *columns.values())
+        _place(*arrays)
     for column in columns.values():
         column.flags.writeable = False
     return Schedule(topology, unit, **columns)
