@@ -154,6 +154,7 @@ def test_pair_and_odd_degree_need_an_involution():
     assert search(Job(9, 3, True)) == []
 
 
+@pytest.mark.slow  # two large kernels to compile
 @given(st.data())
 def test_lift_kernel_agrees_with_bfb(data):
     k, m, degree = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 9)), data.draw(st.integers(2, 5))
@@ -173,6 +174,7 @@ def test_lift_kernel_agrees_with_bfb(data):
     assert apart * m == (distance_profiles(topology) * np.arange(diameter(topology) + 1)).sum()
 
 
+@pytest.mark.slow  # two large kernels to compile
 @pytest.mark.parametrize("descend", [_Descents.directed, _Descents.bidirectional])
 @pytest.mark.parametrize(("k", "m", "degree"), [(2, 9, 4), (3, 6, 3), (3, 5, 4), (12, 1, 3), (1, 8, 5)])
 def test_descents_keep_lifts_regular(descend, k, m, degree):
@@ -185,6 +187,7 @@ def test_descents_keep_lifts_regular(descend, k, m, degree):
         assert topology.is_bidirectional or descend is _Descents.directed
 
 
+@pytest.mark.slow  # two large kernels to compile
 def test_bidirectional_lifts():
     (entry, *_) = search(Job(21, 4, True, budget=30_000, method="lift"))
     assert (entry.steps, entry.bidirectional, entry.is_bandwidth_optimal) == (3, True, True)
@@ -192,6 +195,7 @@ def test_bidirectional_lifts():
     assert search(Job(9, 3, True, method="lift")) == []
 
 
+@pytest.mark.slow
 def test_lifts_reach_what_groups_do_not():
     """N = 15: all Cayley digraphs of degree 4 take three steps."""
     job = Job(15, 4, False, budget=30_000, method="lift")
