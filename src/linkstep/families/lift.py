@@ -41,14 +41,19 @@ def _heads(m: int, links: Sequence[Element]) -> Ints:
     return found
 
 
+def _first_heads(m: int, links: Sequence[Element]) -> Ints:
+    """Return, a row for each orbit's first node, where its links lead; the other nodes of an orbit are like it."""
+    table = np.array(links, np.int64)
+    return table.T if m == 1 else (table[:, ::2] * m + table[:, 1::2]).T
+
+
 def _loop_free(m: int, links: Sequence[Element]) -> bool:
-    """Whether no orbit's first node has a link to itself; the other nodes of an orbit are like it."""
-    first = _heads(m, links)[::m]
+    first = _first_heads(m, links)
     return not (first == m * np.arange(len(first))[:, None]).any()
 
 
 def _is_simple(m: int, links: Sequence[Element]) -> bool:
-    first = np.sort(_heads(m, links)[::m], axis=1)
+    first = np.sort(_first_heads(m, links), axis=1)
     return _loop_free(m, links) and bool((first[:, 1:] != first[:, :-1]).all())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
@@ -50,19 +51,15 @@ class Choice:
 
     def __repr__(self) -> str:
         most = "" if self.is_exact else "at most "
-        halves = (
-            f"{self.cost}"
-            if self.cost == self.reduce_scatter
-            else f"{self.cost} (reduce-scatter {self.reduce_scatter})"
-        )
-        return f"<Choice {self.recipe.short} by {self.method}: {most}{halves}>"
+        other = "" if self.cost == self.reduce_scatter else f" (reduce-scatter: {self.reduce_scatter})"
+        return f"<Choice {self.recipe.short} by {self.method}: {most}{self.cost}{other}>"
 
     @property
     def num_nodes(self) -> int:
         """N of the topology."""
         return self.recipe.num_nodes
 
-    @property
+    @cached_property
     def worse_half(self) -> Cost:
         """Steps and bandwidth that allgather and reduce-scatter both stay within: what choices are ranked by."""
         return Cost(
