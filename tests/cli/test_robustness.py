@@ -60,6 +60,7 @@ def test_printable_leaves_text_alone():
     assert printable(text) == text
 
 
+@pytest.mark.slow
 def test_standard_output_of_few_characters(tmp_path):
     linkstep.save(Topology.from_links(2, [0, 1], [1, 0], "Zürich"), tmp_path / "é.json")
     done = in_shell(f"cd {tmp_path}; linkstep show é.json; linkstep show gone-é.npz", PYTHONIOENCODING="ascii")

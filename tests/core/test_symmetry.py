@@ -47,7 +47,7 @@ def brute_orbits(topology: Topology) -> list[int]:
     return [min(p[u] for p in found) for u in range(topology.num_nodes)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(topologies(tiny, columns=True))
 def test_orbits_against_every_permutation(topology):
     orbits = node_orbits(topology)
@@ -86,13 +86,13 @@ def test_generators_generate_every_automorphism(topology):
     assert found == set(reference.mappings(topology.num_nodes, links, links))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(symmetric_topologies())
 def test_orbits_of_symmetric_topologies(topology):
     assert node_orbits(topology).tolist() == brute_orbits(topology)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data(), st.one_of(topologies(tiny, columns=True), symmetric_topologies()))
 def test_isomorphism_of_relabelled(data, topology):
     """One exists; the one found is checked link by link."""
@@ -103,7 +103,7 @@ def test_isomorphism_of_relabelled(data, topology):
     assert tuple(mapping.tolist()) in reference.mappings(topology.num_nodes, rich_links(topology), rich_links(other))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data(), link_lists(min_nodes=2, max_nodes=4, max_links=5))
 def test_isomorphism_against_every_permutation(data, graph):
     """Two topologies that differ by a link moved and renamed nodes: perhaps isomorphic, perhaps not."""
@@ -148,7 +148,7 @@ def test_isomorphism_counts_everything():
     assert isomorphism(rated, topology_of(2, two, alpha=[10, 20])) is None
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(topologies(link_lists(max_nodes=4, max_links=7), columns=True))
 def test_reverse_symmetry_against_every_permutation(topology):
     turned = rich_links(topology.transpose())
@@ -204,7 +204,7 @@ def no_igraph(monkeypatch):
     symmetry.is_available.cache_clear()
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(topologies(tiny, columns=True), st.randoms(use_true_random=False), topologies(tiny, columns=True))
 def test_own_isomorphisms_against_bliss(topology, random, other):
     renamed = topology.relabel(random.sample(range(topology.num_nodes), topology.num_nodes))

@@ -161,6 +161,7 @@ def test_claims_of_samples(family, args, depth):
     check_claims(family, args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.notation)
 def test_claims_of_members(family):
     for size in product(range(2, 41), range(1, 7)):
@@ -456,6 +457,7 @@ def test_rows_are_distance_regular(size):
     assert intersection_array(ROWS[size].build()) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "notation",
     ["J(n,k)", "O(n)", "DoubledOdd(n)", "PG(2,q)", "AG(2,q)", "GQ(q,q)", "GH(q,q)", "H(n,q)", "K_{d,d}"],

@@ -104,7 +104,7 @@ def refuses(path, match):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=12)
 @given(topology=topologies())
 def test_topology_round_trip(tmp_path_factory, suffix, topology):
     path = tmp_path_factory.getbasetemp() / f"t{suffix}"
@@ -117,7 +117,7 @@ def test_topology_round_trip(tmp_path_factory, suffix, topology):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".json"])
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=12)
 @given(schedule=schedules())
 def test_schedule_round_trip(tmp_path_factory, suffix, schedule):
     path = tmp_path_factory.getbasetemp() / f"s{suffix}"
@@ -132,7 +132,7 @@ def test_schedule_round_trip(tmp_path_factory, suffix, schedule):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(topology=labelled(topologies()))
 def test_names_of_hosts_round_trip(tmp_path_factory, suffix, topology):
     path = tmp_path_factory.getbasetemp() / f"named{suffix}"
@@ -142,7 +142,7 @@ def test_names_of_hosts_round_trip(tmp_path_factory, suffix, topology):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".json"])
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(schedule=labelled(schedules()))
 def test_a_schedule_keeps_the_names_of_its_hosts(tmp_path_factory, suffix, schedule):
     path = tmp_path_factory.getbasetemp() / f"named-schedule{suffix}"
@@ -151,7 +151,7 @@ def test_a_schedule_keeps_the_names_of_its_hosts(tmp_path_factory, suffix, sched
     assert (again, again.topology.labels) == (schedule, schedule.topology.labels)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(topology=labelled(topologies()))
 def test_networkx_reads_names_of_hosts(tmp_path_factory, topology):
     path = tmp_path_factory.getbasetemp() / "named-for-networkx.graphml"
@@ -311,7 +311,7 @@ def test_truncated_anywhere(tmp_path, suffix, thing):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=10)
 @given(data=st.data())
 def test_damage_is_a_file_error_or_harmless(tmp_path_factory, suffix, data):
     path = tmp_path_factory.getbasetemp() / f"damaged{suffix}"
@@ -694,7 +694,7 @@ def test_graphml_nested_without_end(tmp_path):
     assert load(tmp_path / "t.graphml").num_nodes == 1
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=12)
 @given(topology=topologies())
 def test_networkx_reads_what_we_write(tmp_path_factory, topology):
     path = tmp_path_factory.getbasetemp() / "ours.graphml"
@@ -709,7 +709,7 @@ def test_networkx_reads_what_we_write(tmp_path_factory, topology):
     assert graph.graph.get("name", "") == topology.name
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=12)
 @given(topology=topologies())
 def test_we_read_what_networkx_writes(tmp_path_factory, topology):
     path = tmp_path_factory.getbasetemp() / "theirs.graphml"

@@ -25,6 +25,7 @@ def allocated(text: str) -> int:
     return int(algo.get("maxBytes")) * scratch // int(algo.get("nchunksperloop"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_default_windows_allocate_little(collective):
     for recipe in RECIPES:
@@ -96,20 +97,20 @@ def check_both_sides_agree(text: str) -> int:
     return alike
 
 
-@pytest.mark.parametrize("to", XML)
+@pytest.mark.parametrize("to", [XML[0], *(pytest.param(to, marks=pytest.mark.slow) for to in XML[1:])])
 def test_both_sides_of_a_message_name_the_same_places(to):
     alike = 0
-    for recipe in RECIPES:
-        for collective in COLLECTIVES:
+    for k, recipe in enumerate(RECIPES):
+        for collective in COLLECTIVES[k % 2 :: 2]:
             for options in ({}, {"inplace": True, "channels": 2}, {"gather": 2**20, "max_bytes": 2**20}):
                 text = lower(linkstep.parse(recipe).build(collective), to, **options).text
                 alike += check_both_sides_agree(text)
                 assert verify_text(text, to).is_verified
-    assert alike > 1500
+    assert alike > 500
 
 
 @given(right_cases(), st.sampled_from(XML), st.booleans(), st.integers(1, 2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_property_both_sides_agree(case, to, inplace, instances):
     text = lower(case.schedule(), to, inplace=inplace, instances=instances).text
     check_both_sides_agree(text)

@@ -106,7 +106,7 @@ def test_larger_ones_run(recipe):
     st.sampled_from(["K_4", "C(8,{1,3})", "UniRing(1,5)", "BiRing(2,6)", "Torus(3,3)", "Pi_{2,6}", "L(K_3)"]),
     st.sampled_from(CASES), st.booleans(), st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(),
 )  # fmt: skip
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_property_runs(recipe, case, inplace, channels, instances, finer, seed):
     to, collective = case
     schedule = linkstep.parse(recipe).build(collective)
@@ -116,7 +116,7 @@ def test_property_runs(recipe, case, inplace, channels, instances, finer, seed):
 
 
 @given(right_cases(), st.booleans(), st.integers(1, 2), st.integers(1, 2), st.integers())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_property_any_valid_schedule_runs(case, inplace, channels, instances, seed):
     """Random schedules: uneven chunks, what a node already has sent again, phases that overlap."""
     schedule = case.schedule()

@@ -47,6 +47,7 @@ def before_put(ops):
     return set(names[: names.index("put")]) if "put" in names else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inplace", [False, True], ids=["out", "in"])
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_the_first_step_waits_for_nobody(collective, inplace):
@@ -100,7 +101,7 @@ def test_a_signal_that_comes_anyway_is_enough():
     st.sampled_from([*RECIPES, "K_4", "C(8,{1,3})", "Torus(3,3)", "Pi_{2,6}", "L(K_3)"]),
     st.sampled_from(COLLECTIVES), st.booleans(), st.integers(1, 3), st.integers(1, 2), st.integers(),
 )  # fmt: skip
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_property_runs_in_a_row(recipe, collective, inplace, channels, instances, seed):
     text = plus(recipe, collective, inplace=inplace, channels=channels, instances=instances).text
     runtimes.run_mscclpp(text, seed, runs=3)
@@ -108,7 +109,7 @@ def test_property_runs_in_a_row(recipe, collective, inplace, channels, instances
 
 
 @given(right_cases(), st.booleans(), st.integers(1, 2), st.integers())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_property_any_valid_schedule_runs_in_a_row(case, inplace, channels, seed):
     schedule = case.schedule()
     if schedule.collective in COLLECTIVES:

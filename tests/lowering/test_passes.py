@@ -44,6 +44,7 @@ def test_rccl_fuses_nothing():
     assert set(kinds(lowered)) == {"s", "r", "re"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["UniRing(1,6)", "UniRing(2,4)", "BiRing(2,9)", "H(2,3)", "Paley(9)"])
 def test_fused_programs_run_where_connections_hold_one_message(recipe):
     """The runtime waits for the data and for room to send it on before it takes either."""
@@ -66,7 +67,7 @@ def test_fused_programs_run_where_connections_hold_one_message(recipe):
 
 
 @given(right_cases(XML))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_property_fusion_says_what_it_does(case):
     """Every message once, chains along connections that are joined, sends after what they need."""
     placement = place(case.schedule(), Options())
@@ -92,6 +93,7 @@ def test_property_fusion_says_what_it_does(case):
             at = fusion.onward[at]
 
 
+@pytest.mark.slow
 def test_mutants_of_fused_programs():
     """The verifier and the slow interpreter agree on our own programs with one thing changed."""
     seen = Counter()
@@ -136,7 +138,7 @@ def test_gathered_programs_run(to, recipes, least):
 
 
 @given(right_cases(), st.booleans(), st.integers(1, 3), st.integers(1, 2), st.integers())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_property_gathered_schedules_run(case, inplace, largest, instances, seed):
     """Any valid schedule; only pieces up to a size are gathered."""
     schedule = case.schedule()

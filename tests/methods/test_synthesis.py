@@ -104,6 +104,7 @@ def test_brute_force_property(case, symmetric):
     assert synthesize(topology, steps, chunks, bandwidth=exact - Fraction(1, 10**6)).status == "impossible"
 
 
+@pytest.mark.slow
 @needs_solver
 @pytest.mark.parametrize(("steps", "chunks"), [(2, 1), (3, 1)])
 def test_brute_force_ring_of_four(steps, chunks):
@@ -322,6 +323,7 @@ def test_highspy_and_solver_side_by_side():
     assert synthesize(recipe("K_4"), 1, 1).status == "found"
 
 
+@pytest.mark.slow
 @needs_solver
 def test_solver_dies():
     synthesize(recipe("K_4"), 1, 1)
@@ -372,6 +374,7 @@ entry()
 """
 
 
+@pytest.mark.slow
 @needs_solver
 @pytest.mark.parametrize("ready", [False, True])
 def test_interrupt_ends_the_command(ready):

@@ -61,9 +61,7 @@ def test_without_times_and_paper(tmp_path):
     assert "double binary tree" not in said  # which has a time but no cost
 
 
-@pytest.mark.parametrize(
-    "what", [(64, 4), (47, 3), (2, 1), CROWDED, answer()], ids=["64", "47", "2", "crowded", "none"]
-)
+@pytest.mark.parametrize("what", [(47, 3), (2, 1), CROWDED, answer()], ids=["47", "2", "crowded", "none"])
 def test_no_text_lies_on_another(tmp_path, what):
     what = find(*what) if isinstance(what, tuple) else what
     paper = find(what.num_nodes, what.degree, families="paper")
@@ -81,6 +79,7 @@ def test_long_recipes_are_shortened(tmp_path):
     assert max(len(text) for text in texts(tmp_path / "f.svg")) < 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_same_answer_same_bytes(tmp_path, suffix):
     for name in ("a", "b"):

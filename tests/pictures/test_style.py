@@ -52,6 +52,7 @@ def test_a_picture_that_fails_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_the_users_settings_do_not_count(tmp_path, suffix):
     import matplotlib

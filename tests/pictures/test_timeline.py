@@ -61,6 +61,7 @@ def test_many_rounds_have_a_colour_bar(tmp_path):
     assert "round" in said and "round 1" not in said
 
 
+@pytest.mark.slow
 def test_many_links_show_the_busiest_and_the_worst(tmp_path, many):
     save_timeline(many, tmp_path / "t.svg", "a job")
     said = texts(tmp_path / "t.svg")
@@ -92,6 +93,7 @@ def test_hosts_have_their_names(tmp_path):
     assert "ant to bee" in texts(tmp_path / "t.svg")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_same_simulation_same_bytes(tmp_path, suffix):
     for name in ("a", "b"):

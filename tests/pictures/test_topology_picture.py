@@ -107,6 +107,7 @@ def test_labels_light_links_apart_from_their_partners(tmp_path):
     assert VERMILLION not in (tmp_path / "b.svg").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("topology", "suffix"),
     [(TWICE, ".png"), (torus(4), ".svg"), (shuffled(torus(6)), ".svg"), (digraph(90, 7, 31), ".svg")],

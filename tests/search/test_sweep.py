@@ -276,6 +276,7 @@ def search_that_dies(job):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "search", search_that_dies)
     with pytest.raises(LinkstepError, match="a process of the search was killed"):
@@ -293,6 +294,7 @@ def processes_of(group: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("wait_for", ["#done", None], ids=["at work", "starting"])
 def test_interrupted_build(tmp_path, wait_for):

@@ -102,7 +102,7 @@ def races_are_those_of_all_pairs(seed):
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_property_races_are_those_of_all_pairs(seed):
     races_are_those_of_all_pairs(seed)
 
@@ -127,6 +127,7 @@ def test_random_plans_are_of_both_kinds():
     assert 20 <= sum(races) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -165,6 +166,7 @@ def test_order_that_comes_by_a_third_rank():
     assert found(plan) == {"race"} and verify_plus.has_race(plan)
 
 
+@pytest.mark.slow
 def test_the_search_stays_near(monkeypatch):
     """Clocks are kept for the neighbours of a rank, not for all ranks: about a constant times the events in all."""
     asked = []

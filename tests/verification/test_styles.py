@@ -277,6 +277,7 @@ def test_elements_no_runtime_reads():
     assert "matching" in rules(lost)  # the steps in it are not read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "proto", "head"),
     [

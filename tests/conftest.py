@@ -1,0 +1,36 @@
+"""Kernels are compiled once before the workers of pytest-xdist start: two workers would compile each of them twice."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+WARM = """
+import linkstep
+from linkstep.core.topology import Topology, distance_profiles
+from linkstep.methods.bfb import bfb_time
+from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.runner import search
+from linkstep.verification import verify_text
+
+for recipe in ("Torus(3,3)", "K_10"):
+    made = linkstep.schedule(recipe, "allreduce")
+    linkstep.schedule(recipe, "broadcast", chunks=3)
+distance_profiles(made.schedule.topology)
+links = ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
+unequal = Topology.from_links(3, *links, bandwidth=[1, 2] * 3, alpha=[1] * 6)
+bfb_time(unequal, "1KB")
+linkstep.schedule(unequal, chunks=4, size="1KB")
+for runtime in ("msccl", "mscclpp", "cpu"):
+    verify_text(linkstep.lower(linkstep.schedule("Torus(3,3)", "allreduce").schedule, runtime).text)
+for nodes, kind in ((9, False), (30, False), (12, True)):
+    search(Job(nodes, 3, kind, budget=50))
+"""
+
+
+def pytest_configure(config):
+    workers = getattr(config.option, "numprocesses", None)
+    if workers and not hasattr(config, "workerinput") and "NUMBA_DISABLE_JIT" not in os.environ:
+        source = Path(__file__).parents[1] / "src"
+        path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
+        subprocess.run([sys.executable, "-c", WARM], check=True, env=os.environ | {"PYTHONPATH": path})
