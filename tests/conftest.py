@@ -9,8 +9,6 @@ WARM = """
 import linkstep
 from linkstep.core.topology import Topology, distance_profiles
 from linkstep.methods.bfb import bfb_time
-from linkstep.search.sweep.job import Job
-from linkstep.search.sweep.runner import search
 from linkstep.verification import verify_text
 
 for recipe in ("Torus(3,3)", "K_10"):
@@ -23,8 +21,6 @@ bfb_time(unequal, "1KB")
 linkstep.schedule(unequal, chunks=4, size="1KB")
 for runtime in ("msccl", "mscclpp", "cpu"):
     verify_text(linkstep.lower(linkstep.schedule("Torus(3,3)", "allreduce").schedule, runtime).text)
-for nodes, kind in ((9, False), (30, False), (12, True)):
-    search(Job(nodes, 3, kind, budget=50))
 """
 
 

@@ -240,6 +240,7 @@ degree  links      sizes  largest N  T_B optimal  T_L at Moore bound  both at on
 """
 
 
+@pytest.mark.slow
 def test_commands(capsys, tmp_path):
     log, folder = str(tmp_path / "log.csv"), str(tmp_path / "catalog")
     build = ("catalog", "build", log, "--nodes", "5", "--degree", "2", "--workers", "1")

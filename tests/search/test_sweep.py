@@ -36,6 +36,8 @@ from linkstep.search.sweep.lifts import _Descents, lift_recipe, orbit_counts
 from linkstep.search.sweep.log import done_jobs, marker
 from support import strategies
 
+pytestmark = pytest.mark.slow  # the kernels of the searches take as long to compile as all others
+
 FOUND_BEFORE = [
     ("Cayley(Z8:Z2[7],{(0,1),(1,0),(6,0),(3,1)})", 2, 16, 1),
     ("Cayley(Z16:Z2[9],{(15,1),(5,0),(5,1),(4,0)})", 3, 32, Fraction(31, 32)),
@@ -154,7 +156,6 @@ def test_pair_and_odd_degree_need_an_involution():
     assert search(Job(9, 3, True)) == []
 
 
-@pytest.mark.slow  # two large kernels to compile
 @given(st.data())
 def test_lift_kernel_agrees_with_bfb(data):
     k, m, degree = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 9)), data.draw(st.integers(2, 5))
@@ -174,7 +175,6 @@ def test_lift_kernel_agrees_with_bfb(data):
     assert apart * m == (distance_profiles(topology) * np.arange(diameter(topology) + 1)).sum()
 
 
-@pytest.mark.slow  # two large kernels to compile
 @pytest.mark.parametrize("descend", [_Descents.directed, _Descents.bidirectional])
 @pytest.mark.parametrize(("k", "m", "degree"), [(2, 9, 4), (3, 6, 3), (3, 5, 4), (12, 1, 3), (1, 8, 5)])
 def test_descents_keep_lifts_regular(descend, k, m, degree):
@@ -187,7 +187,6 @@ def test_descents_keep_lifts_regular(descend, k, m, degree):
         assert topology.is_bidirectional or descend is _Descents.directed
 
 
-@pytest.mark.slow  # two large kernels to compile
 def test_bidirectional_lifts():
     (entry, *_) = search(Job(21, 4, True, budget=30_000, method="lift"))
     assert (entry.steps, entry.bidirectional, entry.is_bandwidth_optimal) == (3, True, True)
@@ -195,7 +194,6 @@ def test_bidirectional_lifts():
     assert search(Job(9, 3, True, method="lift")) == []
 
 
-@pytest.mark.slow
 def test_lifts_reach_what_groups_do_not():
     """N = 15: all Cayley digraphs of degree 4 take three steps."""
     job = Job(15, 4, False, budget=30_000, method="lift")
@@ -230,7 +228,6 @@ def test_build_reports_progress(tmp_path):
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
-@pytest.mark.slow
 def test_build_in_processes(tmp_path):
     build(tmp_path / "one.csv", JOBS, workers=1)
     assert build(tmp_path / "two.csv", JOBS, workers=2) == len(JOBS)
@@ -276,7 +273,6 @@ def search_that_dies(job):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.slow
 def test_a_killed_worker_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "search", search_that_dies)
     with pytest.raises(LinkstepError, match="a process of the search was killed"):
@@ -294,7 +290,6 @@ def processes_of(group: int) -> list[int]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("wait_for", ["#done", None], ids=["at work", "starting"])
 def test_interrupted_build(tmp_path, wait_for):

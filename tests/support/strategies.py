@@ -16,7 +16,7 @@ from support import reference
 
 # Compiling a kernel would break any deadline; a fixed choice of examples makes every run the same.
 settings.register_profile("linkstep", deadline=None, derandomize=True, max_examples=25)
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=150)
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=15)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "linkstep"))
