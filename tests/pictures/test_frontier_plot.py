@@ -43,7 +43,7 @@ def test_says_what_is_found_and_what_it_takes(tmp_path):
     found, paper = find(64, 4), find(64, 4, families="paper")
     plot_frontier(found, tmp_path / "f.svg", paper=paper, fabric=FABRIC, size="1MB")
     said = texts(tmp_path / "f.svg")
-    assert "N = 64 servers, d = 4 ports: what an allgather costs" in said
+    assert "N = 64 servers, d = 4 ports: what each half of an allreduce costs" in said
     assert {"T_L, steps (times alpha), log scale", "T_B, in M/B", "allreduce of 1MB, us"} < set(said)
     assert {"found", "from the paper's bases", "today", "no graph beats"} < set(said)
     assert {str(f.recipe) for f in (*found.frontier, *paper.frontier)} < set(said)
