@@ -9,6 +9,7 @@ from functools import cache
 
 from linkstep.baselines import Baseline, baselines
 from linkstep.core.errors import LinkstepError
+from linkstep.core.notebook import html_table
 from linkstep.costs import Cost, all_to_all_bound, lower_bound
 from linkstep.groups.tables import divisors
 from linkstep.methods.bfb import MAX_DEGREE
@@ -50,6 +51,10 @@ class Answer:
     def __repr__(self) -> str:
         best = ", ".join(f"{row.cost.steps} steps {float(row.cost.bandwidth):.3f} M/B" for row in self.frontier[:4])
         return f"<Answer for N={self.num_nodes} d={self.degree}: {len(self.frontier)} topologies, {best}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(str(row.recipe.short), str(row.worse_half)) for row in self.frontier]
+        return html_table(f"N={self.num_nodes}, d={self.degree}", [*rows, ("no graph beats", self.bound)])
 
 
 @cache
