@@ -517,7 +517,7 @@ def test_1024_nodes_mutated(collective, change, message):
 
 MEASURE = """
 import json, resource, sys, time
-from test_check import check, cost_of, hypercube_schedule
+from test_correctness import check, cost_of, hypercube_schedule
 collective, split = sys.argv[1], int(sys.argv[2])
 check(hypercube_schedule(4, 2, collective))  # compile, or load what was compiled
 schedule = hypercube_schedule(10, split, collective)

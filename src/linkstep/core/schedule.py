@@ -45,6 +45,7 @@ class Schedule:
     collective: Collective = Collective.ALLGATHER
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "collective", Collective(self.collective))  # its name will do
         sizes = {what: int(getattr(self, what).size) for what in ROW_COLUMNS}
         if len(set(sizes.values())) != 1:  # a kernel would read past the end of the shorter ones
             raise ScheduleError(f"columns must be equally long, not {sizes}")
