@@ -20,7 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from linkstep.costs import Fabric, bandwidth_bound, lower_bound
-from linkstep.pictures.style import save_figure
+from linkstep.pictures.style import BLACK, BLUE, GREEN, INK, LINE, ORANGE, PURPLE, SKY, VERMILLION, save_figure
 from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, parse
 from linkstep.search.answer import finder
 from linkstep.search.choice import Choice
@@ -28,10 +28,12 @@ from linkstep.search.choice import Choice
 FABRIC = Fabric.of("10us", "100Gbps", 4)
 SIZES = ("1MB", "100MB")
 NAMES = {"Pi": "GenKautz", "C": "circulant", "DistReg": "distance-regular", "Cayley": "Cayley", "Lift": "lift"}
-COLOURS = {
-    "GenKautz": "#e08a1e", "circulant": "#3a9d5d", "distance-regular": "#7d5ba6", "Cayley": "#2a6fb0", "L": "#d7263d",
-    "L of Cayley": "#1fb5c9", "product": "#8a94a6", "lift": "#b5651d", "other": "#333333",
+MARKS = {
+    "GenKautz": (ORANGE, "v"), "circulant": (GREEN, "s"), "distance-regular": (PURPLE, "D"), "Cayley": (BLUE, "o"),
+    "L": (VERMILLION, "x"), "L of Cayley": (SKY, "^"), "product": (LINE, "+"), "lift": (BLACK, "*"),
+    "other": (INK, "."),
 }  # fmt: skip
+"""Told apart by colours that everyone sees and by shapes."""
 
 
 def construction(recipe: Recipe) -> str:
@@ -66,10 +68,10 @@ def mean_ratio(times: dict[int, tuple[Fraction, str]], size: str) -> float:
 
 def plot_sweep(times: dict[int, tuple[Fraction, str]], size: str, title: str, path: Path) -> None:
     def draw(axes: Any) -> None:
-        for kind, colour in COLOURS.items():
+        for kind, (colour, mark) in MARKS.items():
             points = [(n, float(t) * 1e6) for n, (t, k) in times.items() if k == kind]
             if points:
-                axes.plot(*zip(*points, strict=True), ".", markersize=3, color=colour, label=f"{kind} ({len(points)})")
+                axes.plot(*zip(*points, strict=True), mark, markersize=3, color=colour, label=f"{kind} ({len(points)})")
         bound = [float(FABRIC.time(lower_bound(n, 4) + lower_bound(n, 4), "allreduce", size)) * 1e6 for n in times]
         axes.plot(list(times), bound, color="black", linewidth=1, label="no graph beats")
         axes.set_xlabel("N")
