@@ -364,3 +364,11 @@ def test_build_with_mpiexec(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert any(line.startswith("8,4,") for line in log.read_text().splitlines())
+
+
+def test_a_search_and_a_score_by_hand():
+    assert [entry.recipe for entry in search(Job(5, 2, True))] == ["Cayley(Z5,{1,4})"]
+    entry = score(named_group(parse_group("Z5")), [1, 2])
+    assert (entry.recipe, entry.steps, entry.bandwidth, entry.reduce_scatter, entry.distance_sum) == (
+        "Cayley(Z5,{1,2})", 2, Fraction(4, 5), Fraction(4, 5), 6
+    )  # fmt: skip

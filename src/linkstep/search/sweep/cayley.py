@@ -23,14 +23,7 @@ PATIENCE = 60
 
 
 def score(group: TableGroup, generators: Sequence[int]) -> Entry | None:
-    """Return the entry of a Cayley digraph, or None if the generators do not generate the group.
-
-    >>> from linkstep.groups import parse_group
-    >>> from linkstep.groups.tables import named_group
-    >>> score(named_group(parse_group("Z5")), [1, 2])
-    Entry(num_nodes=5, degree=2, bidirectional=False, recipe='Cayley(Z5,{1,2})', steps=2, bandwidth=Fraction(4, 5), \
-distance_sum=Fraction(6, 1), reduce_scatter=Fraction(4, 5))
-    """
+    """Return the entry of a Cayley digraph, or None if the generators do not generate the group."""
     gens = np.array(generators, np.int64)
     steps, forth, other, total, scale = _score(group.back, gens, group.inverse)
     if steps < 0:

@@ -26,11 +26,7 @@ Results = Generator[tuple[Job, list[Entry]], None, None]
 
 
 def search(job: Job) -> list[Entry]:
-    """Return the best entries found: those that no other found dominates, at most a handful.
-
-    >>> [entry.recipe for entry in search(Job(5, 2, True))]
-    ['Cayley(Z5,{1,4})']
-    """
+    """Return the best entries found: those that no other found dominates, at most a handful."""
     check_job(job)
     return search_lifts(job) if job.method == "lift" else search_cayley(job)
 
