@@ -82,6 +82,7 @@ def recipes(draw) -> str:
     return recipe
 
 
+@pytest.mark.slow
 @given(recipes(), st.sampled_from(CASES), st.booleans(), st.integers(1, 3), st.integers(1, 2), st.integers())
 @settings(max_examples=15, deadline=None)
 def test_property_random_recipes(recipe, case, inplace, instances, finer, seed):

@@ -197,6 +197,7 @@ def test_big_counts_are_split():
 LIMITS = {"msccl": (256, 108, 32), "msccl-azure": (64, 1024, 32), "rccl": (64, 64, 128)}  # as FORMATS has them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", LIMITS)
 @pytest.mark.parametrize("recipe", ["L(K_{4,4})", "C(12,{2,3})"])
 def test_limits_are_kept(to, recipe):

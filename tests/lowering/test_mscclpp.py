@@ -97,6 +97,7 @@ def test_a_signal_that_comes_anyway_is_enough():
         assert names.count("signal") == names.count("wait") == 2
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([*RECIPES, "K_4", "C(8,{1,3})", "Torus(3,3)", "Pi_{2,6}", "L(K_3)"]),
     st.sampled_from(COLLECTIVES), st.booleans(), st.integers(1, 3), st.integers(1, 2), st.integers(),

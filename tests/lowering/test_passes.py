@@ -117,6 +117,7 @@ def _is_verified(text: str) -> bool:
 GATHERING = ["DBJ(2,4)", "C(12,{2,3})", "K_{3,3}", "L(K_{2,2})", "Pi_{2,12}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["msccl", "msccl-azure", "rccl", "cpu"])
 @pytest.mark.parametrize(
     ("recipes", "least"), [(GATHERING[2:4], 30), pytest.param(GATHERING, 300, marks=pytest.mark.slow)]
@@ -137,6 +138,7 @@ def test_gathered_programs_run(to, recipes, least):
     assert saved > least
 
 
+@pytest.mark.slow
 @given(right_cases(), st.booleans(), st.integers(1, 3), st.integers(1, 2), st.integers())
 @settings(max_examples=20, deadline=None)
 def test_property_gathered_schedules_run(case, inplace, largest, instances, seed):

@@ -291,6 +291,7 @@ def test_too_large():
         synthesize(recipe("Pi_{2,200}"), 12, 2)
 
 
+@pytest.mark.slow
 def test_steps_below_the_diameter_are_impossible_at_once():
     WORKER.stop()
     result = synthesize(recipe("Q(4)"), 3, 1)

@@ -54,6 +54,7 @@ def test_no_name_lies_on_another_at_48_hosts(tmp_path):
     assert "N = 48, d = 4: how the shard of rack0-server-05 spreads" in texts(tmp_path / "b.svg")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "suffix"), [("Torus(3,3)", ".png"), ("Torus(9,9)", ".svg")])
 def test_same_schedule_same_bytes(tmp_path, recipe, suffix):
     for name in ("a", "b"):

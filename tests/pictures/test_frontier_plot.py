@@ -61,6 +61,7 @@ def test_without_times_and_paper(tmp_path):
     assert "double binary tree" not in said  # which has a time but no cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [(47, 3), (2, 1), CROWDED, answer()], ids=["47", "2", "crowded", "none"])
 def test_no_text_lies_on_another(tmp_path, what):
     what = find(*what) if isinstance(what, tuple) else what

@@ -81,6 +81,7 @@ def test_how_many_links_are_busy(many):
     assert busy[:3].tolist() == [1024, 896, 768] and busy[-1] == 0
 
 
+@pytest.mark.slow
 def test_no_text_lies_on_another(tmp_path, many):
     assert overlapping(lambda path: save_timeline(many, path), tmp_path) == []
     assert overlapping(lambda path: save_timeline(run("Torus(3,3)"), path), tmp_path) == []

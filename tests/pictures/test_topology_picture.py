@@ -67,6 +67,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", EXAMPLES, ids=lambda t: f"{t.name.strip()}-{t.num_nodes}")
 def test_draws(tmp_path, topology):
     draw_topology(topology, tmp_path / "picture.svg")

@@ -105,6 +105,7 @@ def test_verify_takes_graphs_that_are_not_vertex_transitive():
     assert 9 * entry.distance_sum == sum(int(distances_to(parse("Pi_{2,9}").topology(), u).sum()) for u in range(9))
 
 
+@pytest.mark.slow
 def test_shipped_files():
     catalog = load_catalog()
     assert {2, 3, 4, 8} <= set(catalog.degrees)

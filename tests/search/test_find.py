@@ -34,6 +34,7 @@ def near(text: str) -> Fraction:
     return Fraction(text) + Fraction(1, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "steps", "bandwidth", "diameter"), ROWS,
                          ids=[f"tab:allourtopos-{n}-{t}-{b}" for n, t, b, _ in ROWS])  # fmt: skip
 def test_paper_mode_has_a_row_at_least_as_good(nodes, steps, bandwidth, diameter):

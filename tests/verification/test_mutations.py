@@ -47,6 +47,7 @@ def test_msccl_mutants(name, dialect):
     assert seen[True] >= 60 and seen[False] >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [54, pytest.param(180, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("name", "dialect", "run", "mutants"),
