@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     from linkstep.cabling import Cable, Cabling, wire
     from linkstep.core.collective import Collective
-    from linkstep.core.errors import FileError, LinkstepError, RecipeError, ScheduleError, TopologyError, UnitError
+    from linkstep.core.errors import (
+        EngineError,
+        FileError,
+        LinkstepError,
+        RecipeError,
+        ScheduleError,
+        TopologyError,
+        UnitError,
+    )
     from linkstep.core.schedule import Schedule
     from linkstep.core.topology import Topology
     from linkstep.correctness import (
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
         check_reduce_scatter,
     )
     from linkstep.costs import Cost, Fabric, cost_of, time_of
+    from linkstep.engines import Communicator
     from linkstep.files import load, save
     from linkstep.lowering import Lowered, lower
     from linkstep.make import Made, schedule
@@ -48,7 +57,7 @@ _ROOMS = {
     "linkstep.cabling": ("Cable", "Cabling", "wire"),
     "linkstep.core.collective": ("Collective",),
     "linkstep.core.errors": (
-        "FileError", "LinkstepError", "RecipeError", "ScheduleError", "TopologyError", "UnitError",
+        "EngineError", "FileError", "LinkstepError", "RecipeError", "ScheduleError", "TopologyError", "UnitError",
     ),
     "linkstep.core.schedule": ("Schedule",),
     "linkstep.core.topology": ("Topology",),
@@ -56,6 +65,7 @@ _ROOMS = {
         "check", "check_allgather", "check_allreduce", "check_broadcast", "check_reduce", "check_reduce_scatter",
     ),
     "linkstep.costs": ("Cost", "Fabric", "cost_of", "time_of"),
+    "linkstep.engines": ("Communicator",),
     "linkstep.files": ("load", "save"),
     "linkstep.lowering": ("Lowered", "lower"),
     "linkstep.make": ("Made", "schedule"),
@@ -79,7 +89,9 @@ __all__ = [
     "Certificate",
     "Choice",
     "Collective",
+    "Communicator",
     "Cost",
+    "EngineError",
     "Fabric",
     "FileError",
     "LinkstepError",

@@ -31,3 +31,7 @@ class FileError(LinkstepError):
 
 class UnitError(LinkstepError):
     """A quantity that is not a number with a unit we know."""
+
+
+class EngineError(LinkstepError):
+    """A run that cannot go on: a peer that is gone or silent, or that runs something else."""

@@ -1,0 +1,96 @@
+"""What differs between numpy arrays and torch tensors: how to make one, combine two, and see one as bytes.
+
+``Kind`` is that difference as a value, so that whoever executes plans is the same for both. Reductions are done here,
+never by the engine: an engine only carries bytes, so that every element type works on each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkstep.core.errors import LinkstepError
+
+OPERATIONS = ("sum", "min", "max", "prod")
+_NUMPY = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
+_TORCH = {"sum": "add", "min": "minimum", "max": "maximum", "prod": "mul"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How to handle arrays of one library."""
+
+    combine: Callable[[str], Callable[..., Any]]
+    """Return f(a, b, out=...) of an operation."""
+    copy: Callable[[Any, Any], Any]
+    """Set the first array to the second."""
+    make: Callable[[int, Any], Any]
+    """Return a flat array of zeros, of so many elements, of the type (and on the device) of another."""
+    to_bytes: Callable[[Any], Any]
+    """Return the memory of a flat array as something with the buffer interface."""
+    address: Callable[[Any], int]
+    """Where its first element is."""
+    type_name: Callable[[Any], str]
+    length: Callable[[Any], int]
+    item_size: Callable[[Any], int]
+    """Bytes of an element."""
+    is_flat: Callable[[Any], bool]
+    """Whether its elements lie one after the other."""
+
+
+def _numpy_name(array: Any) -> str:
+    if array.dtype.kind not in "iuf":
+        raise LinkstepError(f"arrays must be of integers or floats, not {array.dtype}")
+    return str(array.dtype)
+
+
+NUMPY = Kind(
+    combine=lambda name: _NUMPY[name],
+    copy=np.copyto,
+    make=lambda size, like: np.zeros(size, like.dtype),
+    to_bytes=lambda array: array.view(np.uint8),
+    address=lambda array: int(array.__array_interface__["data"][0]),
+    type_name=_numpy_name,
+    length=lambda array: int(array.size),
+    item_size=lambda array: int(array.itemsize),
+    is_flat=lambda array: bool(array.flags.c_contiguous and array.flags.aligned),
+)
+
+
+def _torch() -> Kind:
+    import torch
+
+    return Kind(
+        combine=lambda name: getattr(torch, _TORCH[name]),
+        copy=lambda to, source: to.copy_(source),
+        make=lambda size, like: torch.zeros(size, dtype=like.dtype, device=like.device),
+        to_bytes=lambda tensor: tensor.view(torch.uint8).numpy(),
+        address=lambda tensor: int(tensor.data_ptr()),
+        type_name=lambda tensor: str(tensor.dtype).removeprefix("torch."),
+        length=lambda tensor: int(tensor.numel()),
+        item_size=lambda tensor: int(tensor.element_size()),
+        is_flat=lambda tensor: bool(tensor.is_contiguous()),
+    )
+
+
+def kind_of(array: Any) -> Kind:
+    """Return how to handle an array; LinkstepError if it is neither numpy's nor torch's.
+
+    >>> kind_of(np.zeros(3, np.float32)).type_name(np.zeros(3, np.float32))
+    'float32'
+    """
+    if isinstance(array, np.ndarray):
+        return NUMPY
+    if type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "data_ptr"):
+        return _torch()
+    raise LinkstepError(f"data must be a numpy array or a torch tensor, not {type(array).__name__}")
+
+
+def check_operation(name: str) -> str:
+    """Return the name of a reduction; LinkstepError if there is none of that name."""
+    if name not in OPERATIONS:
+        raise LinkstepError(f"the operation must be one of {', '.join(OPERATIONS)}, not {name!r}")
+    return name

@@ -1,0 +1,276 @@
+"""The front door of the engines: collectives on arrays, by schedules of ours or programs of anyone.
+
+A ``Communicator`` is made once, by all ranks alike, from whatever says how to communicate: a recipe, a topology,
+schedules, programs, or a selector file. A schedule is lowered to a CPU program and a program proven before it is
+compiled; then each call binds the plan to its arrays, once for arrays that come again. Calls must be made by all ranks
+in the same order, as with any such library. What differs between ranks (data of another length or type, another
+operation, another file) never meets: messages carry a tag made from all of it, so that a mistake ends in an
+EngineError on every rank, not in wrong data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import EngineError, LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
+from linkstep.engines.arrays import Kind, check_operation, kind_of
+from linkstep.engines.binding import Bound, bind_direct, bind_staged
+from linkstep.engines.compile import compile_plan
+from linkstep.engines.layout import Layout
+from linkstep.engines.plan import Plan
+from linkstep.engines.session import Stuck
+from linkstep.engines.source import Source, sources_of
+from linkstep.engines.transport import TIMEOUT, Silence, Transport
+from linkstep.programs import Program
+from linkstep.recipe import Recipe
+
+ENGINES = ("mpi", "torch")
+_KEPT = 16
+"""Calls whose arrays stay bound, so that those of a training loop find everything prepared."""
+_SMALL = 2**16
+"""Bytes up to which data is copied to buffers of our own: cheaper than binding new arrays."""
+
+
+def open_transport(engine: str, timeout: float = TIMEOUT) -> Transport:
+    """Return an engine's transport over all of its ranks."""
+    if engine == "mpi":
+        from linkstep.engines.mpi import MpiTransport
+
+        return MpiTransport(timeout=timeout)
+    if engine == "torch":
+        from linkstep.engines.torchdist import TorchTransport
+
+        return TorchTransport(timeout=timeout)
+    raise LinkstepError(f"the engine must be one of {', '.join(ENGINES)}, not {engine!r}")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What all ranks must agree on."""
+
+    collective: Collective
+    length: int
+    """Elements of a rank's input."""
+    type_name: str
+    operation: str
+    root: int
+    is_inplace: bool
+    print: str
+    """The program's fingerprint."""
+
+    def tag(self, limit: int, span: int) -> int:
+        """Return the first of ``span`` tags that no other call is likely to use."""
+        digest = hashlib.sha256(repr(self).encode()).digest()
+        return int.from_bytes(digest[:8]) % max(limit // span, 1) * span
+
+    def __str__(self) -> str:
+        return f"{self.collective} of {self.length} {self.type_name}"
+
+
+class Communicator:
+    """Collectives between the ranks of an engine.
+
+    ``what`` is a recipe, a topology, a schedule, a program, the text or path of a runtime's file, a ``Selector``, or
+    several of these. A schedule or a program serves its own collective; a topology or recipe serves those it is not
+    given a schedule for. ``engine`` is "mpi", "torch" or a transport. ``names`` are what hosts are called in messages.
+    """
+
+    def __init__(
+        self,
+        what: str | Recipe | Topology | Schedule | Program | Sequence[Any],
+        engine: str | Transport = "mpi",
+        *,
+        timeout: float = TIMEOUT,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
+        self._names, self._broken = names, ""
+        self._plans: dict[Any, Plan] = {}
+        self._bounds: OrderedDict[Any, Bound] = OrderedDict()
+        self._calls = 0
+        try:
+            self._sources, mistake = sources_of(what, self.transport.size), ""
+        except LinkstepError as error:
+            self._sources, mistake = [], str(error)
+        self._agree(mistake)
+
+    @property
+    def rank(self) -> int:
+        """The number of the calling process."""
+        return self.transport.rank
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self.transport.size
+
+    def _agree(self, mistake: str) -> None:
+        """Raise unless every rank was given the same, naming those that were not."""
+        prints = [mistake] if mistake else [source.fingerprint for source in self._sources]
+        digest = hashlib.sha256(repr(prints).encode()).digest()
+        state = b"!" + mistake.encode() if mistake else digest
+        told = self.transport.gather(state)
+        if mistake:
+            raise LinkstepError(mistake)
+        wrong = [rank for rank, text in enumerate(told) if text[:1] == b"!" and len(text) != len(digest)]
+        if wrong:
+            raise EngineError(f"{self._ranks(wrong)} cannot begin: {told[wrong[0]][1:].decode()}")
+        common = max(set(told), key=lambda text: (told.count(text), -told.index(text)))
+        odd = [rank for rank, text in enumerate(told) if text != common]
+        if odd:
+            raise EngineError(f"{self._ranks(odd)} was given another schedule than the rest: give all the same file")
+
+    def allreduce(self, array: Any, out: Any = None, op: str = "sum") -> Any:
+        """Return the element-wise sum (or min, max, prod) over all ranks; with ``out=array`` it is done in place."""
+        return self._call(Collective.ALLREDUCE, array, out, op)
+
+    def reduce_scatter(self, array: Any, out: Any = None, op: str = "sum") -> Any:
+        """Return this rank's N-th of the sum; the length must be a multiple of N.
+
+        It is done in place where ``out`` is that part of the array.
+        """
+        return self._call(Collective.REDUCE_SCATTER, array, out, op)
+
+    def allgather(self, array: Any, out: Any = None) -> Any:
+        """Return the arrays of all ranks, one after the other.
+
+        It is done in place where the array is this rank's part of ``out``.
+        """
+        return self._call(Collective.ALLGATHER, array, out)
+
+    def broadcast(self, array: Any, out: Any = None, root: int = 0) -> Any:
+        """Return the root's array: in the same one, unless ``out`` is another."""
+        return self._call(Collective.BROADCAST, array, array if out is None else out, root=root)
+
+    def reduce(self, array: Any, out: Any = None, op: str = "sum", root: int = 0) -> Any:
+        """Return the sum over all ranks at the root; elsewhere the result is undefined."""
+        return self._call(Collective.REDUCE, array, out, op, root)
+
+    def all_to_all(self, array: Any, out: Any = None) -> Any:
+        """Return what each rank had for this one: its r-th N-th of the array goes to rank r."""
+        return self._call(Collective.ALL_TO_ALL, array, out)
+
+    def run(
+        self, collective: Collective | str, array: Any, out: Any = None, op: str = "sum", root: int = 0
+    ) -> Any:  # fmt: skip
+        """Run any collective by its name."""
+        wanted = Collective(collective)
+        if wanted is Collective.BROADCAST and out is None:
+            out = array
+        return self._call(wanted, array, out, op, root)
+
+    def source_for(self, collective: Collective | str, size: int, root: int = 0) -> Source:
+        """Return what serves a collective of ``size`` bytes in all."""
+        wanted = Collective(collective)
+        for source in self._sources:
+            if source.serves(wanted, size, root):
+                return source
+        of = f" from root {root}" if wanted.has_root else ""
+        raise LinkstepError(f"nothing here serves {wanted}{of} of {size} bytes: give a schedule or a topology for it")
+
+    def plan_for(self, collective: Collective | str, size: int, inplace: bool = False, root: int = 0) -> Plan:
+        """Return this rank's plan for a collective of ``size`` bytes in all; it is compiled once."""
+        wanted = Collective(collective)
+        source = self.source_for(wanted, size, root)
+        key = id(source), wanted, inplace, root if wanted.has_root else 0
+        if key not in self._plans:
+            program = source.program(wanted, inplace, root)
+            mode = inplace if inplace in program.modes else not inplace
+            self._plans[key] = compile_plan(program, mode, self.rank)
+        return self._plans[key]
+
+    def _call(self, collective: Collective, array: Any, out: Any, op: str = "sum", root: int = 0) -> Any:
+        if self._broken:
+            raise EngineError(f"this communicator failed before: {self._broken}")
+        if collective.has_root and not 0 <= root < self.size:
+            raise LinkstepError(f"root must be a rank in [0, {self.size}), not {root}")
+        kind = kind_of(array)
+        check_operation(op)
+        length, type_name = kind.length(array), kind.type_name(array)
+        shape = Layout.of(collective, self.size, self.size, length)
+        out = _check_out(kind, array, out, shape.section * shape.output_sections)
+        if not length:
+            return out
+        inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
+        plan = self.plan_for(collective, shape.total * kind.item_size(array), inplace, root)
+        what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
+        session = self._bound(what, plan, kind, array, out, inplace)
+        self._calls += 1
+        try:
+            session.run()
+        except Stuck as stuck:
+            raise self._failure(what, plan, stuck) from None
+        return out
+
+    def _bound(self, what: _Call, plan: Plan, kind: Kind, array: Any, out: Any, inplace: bool) -> Bound:
+        """Return the call with its arrays bound: those that were used of late still are."""
+        layout = Layout.of(what.collective, self.size, plan.chunks, what.length)
+        direct = (
+            plan.is_inplace == inplace and not layout.is_padded and what.length * kind.item_size(array) > _SMALL
+            and kind.is_flat(array) and kind.is_flat(out)
+        )  # fmt: skip
+        places = (kind.address(array), kind.address(out)) if direct else ()
+        key = what, type(array), places
+        if key in self._bounds:
+            self._bounds.move_to_end(key)
+            bound = self._bounds[key]
+        else:
+            tag = what.tag(self.transport.tag_limit, plan.most_messages)
+            make = bind_direct if direct else bind_staged
+            bound = self._bounds[key] = make(plan, self.transport, kind, what.operation, tag, layout, array, out)
+            while len(self._bounds) > _KEPT:
+                self._bounds.popitem(last=False)[1].close()
+        bound.take(array, out)
+        return bound
+
+    def _failure(self, what: _Call, plan: Plan, stuck: Stuck) -> EngineError:
+        silence = stuck.silence
+        where = f"{what} (call {self._calls}) at step {min(stuck.level, plan.num_steps)} of {plan.num_steps}"
+        self._broken = f"rank {self.rank}: {where}: {self._words(silence)}"
+        self.transport.mark_failed()
+        return EngineError(self._broken)
+
+    def _words(self, silence: Silence) -> str:
+        if silence.dead:
+            return f"{self._ranks(silence.dead)} ended before the others"
+        told = []
+        if silence.from_ranks:
+            told.append(f"nothing came from {self._ranks(silence.from_ranks)}")
+        if silence.to_ranks:
+            told.append(f"{self._ranks(silence.to_ranks)} took nothing")
+        text = f"{' and '.join(told) or 'no answer'}"
+        text += f" for {silence.seconds:.0f} s: is it alive, is the cable up, does it make the same call?"
+        return f"{text} ({silence.reason})" if silence.reason else text
+
+    def _ranks(self, ranks: Sequence[int]) -> str:
+        names = [str(r) if self._names is None else f"{r} ({self._names[r]})" for r in ranks]
+        return f"rank{'s' * (len(names) > 1)} {', '.join(names)}"
+
+    def close(self) -> None:
+        """Give back what the engine holds for this communicator; it may go on being used afterwards."""
+        while self._bounds:
+            self._bounds.popitem()[1].close()
+
+
+def _check_out(kind: Kind, array: Any, out: Any, length: int) -> Any:
+    if out is None:
+        return kind.make(length, array)
+    if type(out) is not type(array) or kind.type_name(out) != kind.type_name(array):
+        raise LinkstepError(f"out must be like the array, of {kind.type_name(array)}")
+    if kind.length(out) != length:
+        raise LinkstepError(f"out must have {length} elements, not {kind.length(out)}")
+    return out
+
+
+def _is_inplace(collective: Collective, kind: Kind, array: Any, out: Any, own: int) -> bool:
+    """Whether the shorter of two arrays is the rank's own part of the longer, or both are the same."""
+    offset = 0 if collective.starts_with_shard == collective.ends_with_shard else own
+    short, long = (array, out) if collective.starts_with_shard else (out, array)
+    return kind.address(short) == kind.address(long.reshape(-1)[offset:])

@@ -1,0 +1,314 @@
+"""Compile a program to plans: one run over its events decides who sends what to whom, and in which level.
+
+The events are taken in one order in which the program ends. Whatever the program synchronises by, its results are those
+of that order, so only data dependences have to be kept, and these are found here, chunk by chunk: what was written, by
+what, and who still reads it. Everything else may run as early as it can. The program should be verified first: a race
+is not noticed here.
+
+A message is received straight into its place if nothing that came before is still to be done there when it is sent;
+otherwise, and where it is added to something, it is received into a fresh part of the workspace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from linkstep.core.errors import FileError
+from linkstep.engines.plan import Level, Plan, Transfer, Work
+from linkstep.programs import Findings, Memory, Program
+from linkstep.programs.columns import grouped
+from linkstep.programs.order import find_order
+
+
+@dataclass
+class _Message:
+    """Chunks on their way from ``sender``; the receiver is known once it asks for them."""
+
+    sender: int
+    cell: int
+    """Where they lie at the sender."""
+    count: int
+    level: int
+    receiver: int = -1
+    arrived: int = -1
+    """Where they lie at the receiver."""
+    posted: int = 0
+    number: int = 0
+
+
+@dataclass
+class _Rank:
+    """What is known of a rank's cells, and what it does."""
+
+    ready: list[int]
+    """The level from which on a cell holds what was written to it last."""
+    free: list[int]
+    """The level from which on a cell may be written: all that reads it is done, sends once they are waited for."""
+    sent: list[int]
+    """One more than the level of the last send that reads a cell and was not waited for."""
+    work: list[tuple[int, Work]] = field(default_factory=list)
+    """(level, work) in the order of the program."""
+    settled: dict[int, int] = field(default_factory=dict)
+    sends: list[_Message] = field(default_factory=list)
+    receives: list[_Message] = field(default_factory=list)
+
+    def allocate(self, count: int) -> int:
+        """Return fresh cells at the end of the workspace."""
+        cell = len(self.ready)
+        for column in (self.ready, self.free, self.sent):
+            column.extend([0] * count)
+        return cell
+
+    def writable(self, cell: int, count: int) -> int:
+        """Return the level from which on cells may be written."""
+        return max(max(self.free[cell : cell + count]), max(self.ready[cell : cell + count]))
+
+    def settle(self, cell: int, count: int, level: int) -> None:
+        """Note which sends must be complete before cells are written at a level."""
+        last = max(self.sent[cell : cell + count])
+        if last:
+            self.settled[level] = max(self.settled.get(level, 0), last)
+            self.sent[cell : cell + count] = [0] * count
+
+    def do(self, dst: int, src: int, addend: int, count: int) -> None:
+        """Add work at the first level at which it can be done."""
+        level = max(self.writable(dst, count), max(self.ready[src : src + count]))
+        if addend >= 0:
+            level = max(level, max(self.ready[addend : addend + count]))
+        self.settle(dst, count, level)
+        self.ready[dst : dst + count] = [level] * count
+        for cell in (src, addend):
+            if cell >= 0:
+                self.free[cell : cell + count] = [max(level, free) for free in self.free[cell : cell + count]]
+        self.work.append((level, Work(dst, src, addend, count)))
+
+
+class _Compiler:
+    """The run over the events; a place is a pair (rank, cell of that rank), a slot what lies between two ranks."""
+
+    def __init__(self, program: Program, inplace: bool) -> None:
+        self.program, self.memory = program, program.memory(inplace)
+        sizes = np.diff(self.memory.rank_ptr).tolist()
+        self.ranks = [_Rank([0] * size, [0] * size, [0] * size) for size in sizes]
+        self.slots: dict[int, _Message] = {}
+        self.numbers: dict[tuple[int, int], int] = {}
+
+    def run(self) -> None:
+        """Take every move of every event."""
+        events, moves, memory = self.program.events, self.program.events.moves, self.memory
+        order = find_order(events, Findings())
+        assert order is not None  # ``read_program`` found one
+        ptr, _ = grouped(moves.event, moves.event, events.num_events)
+        dst, src, addend = (
+            _places(memory, buffer, offset)
+            for buffer, offset in (
+                (moves.dst, moves.dst_offset), (moves.src, moves.src_offset), (moves.addend, moves.addend_offset)
+            )
+        )  # fmt: skip
+        counts, homes, starts = moves.count.tolist(), events.rank.tolist(), ptr.tolist()
+        for event in order.tolist():
+            for k in range(starts[event], starts[event + 1]):
+                self.move(homes[event], dst[k], src[k], addend[k], counts[k])
+
+    def move(
+        self, home: int, dst: tuple[int, int], src: tuple[int, int], addend: tuple[int, int], count: int
+    ) -> None:  # fmt: skip
+        """Carry out one move of an event of rank ``home``; the rank of a slot is -1, that of nothing -2."""
+        if dst[0] == _SLOT:
+            cell = self.value(home, src, addend, count)
+            self.slots[dst[1]] = self.send(home, cell, count)
+            return
+        at, cell = dst
+        away = {place[0] for place in (src, addend) if place[0] >= 0} - {at}
+        if len(away) == 1 and (addend[0] == _NOTHING or src[0] == addend[0]):  # all of it comes from one other rank
+            sender = away.pop()
+            message = self.send(sender, self.value(sender, src, addend, count), count)
+            self.receive(at, message, cell)
+        elif addend[0] == _NOTHING:
+            if src[0] == _SLOT and self.slot(src[1]).sender != at and self.slot(src[1]).receiver < 0:
+                self.receive(at, self.slot(src[1]), cell)
+            else:
+                self.ranks[at].do(cell, self.fetch(at, src, count), -1, count)
+        else:
+            a, b = self.fetch(at, src, count), self.fetch(at, addend, count)
+            self.ranks[at].do(cell, a, b, count)
+
+    def value(self, at: int, src: tuple[int, int], addend: tuple[int, int], count: int) -> int:
+        """Return the cell of a rank that holds src, or a fresh one for the sum."""
+        cell = self.fetch(at, src, count)
+        if addend[0] == _NOTHING:
+            return cell
+        other, fresh = self.fetch(at, addend, count), self.ranks[at].allocate(count)
+        self.ranks[at].do(fresh, cell, other, count)
+        return fresh
+
+    def fetch(self, at: int, place: tuple[int, int], count: int) -> int:
+        """Return the cell of a rank where it has a place's chunks, receiving them if they are elsewhere."""
+        rank, cell = place
+        if rank == at:
+            return cell
+        if rank == _SLOT:
+            message = self.slot(cell)
+            if message.sender == at:
+                return message.cell
+            if message.receiver < 0:
+                self.receive(at, message, None)
+            return message.arrived
+        return self.receive(at, self.send(rank, cell, count), None)
+
+    def slot(self, cell: int) -> _Message:
+        if cell not in self.slots:
+            raise FileError("cannot be run: a message is received in parts, which no engine here does")
+        return self.slots[cell]
+
+    def send(self, sender: int, cell: int, count: int) -> _Message:
+        """Send cells as soon as they are ready."""
+        rank = self.ranks[sender]
+        level = max(rank.ready[cell : cell + count])
+        for column in (rank.free, rank.sent):
+            column[cell : cell + count] = [max(level + 1, old) for old in column[cell : cell + count]]
+        message = _Message(sender, cell, count, level)
+        rank.sends.append(message)
+        return message
+
+    def receive(self, at: int, message: _Message, cell: int | None) -> int:
+        """Receive a message into a cell if that is free in time, and otherwise into a fresh one, copied on."""
+        rank, count = self.ranks[at], message.count
+        free = 0 if cell is None else rank.writable(cell, count)
+        straight = cell is not None and free <= message.level
+        place = cell if cell is not None and straight else rank.allocate(count)
+        message.receiver, message.arrived, message.posted = at, place, free if straight else 0
+        pair = message.sender, at
+        message.number = self.numbers[pair] = self.numbers.get(pair, -1) + 1
+        rank.settle(place, count, message.posted)
+        rank.ready[place : place + count] = [message.level + 1] * count
+        rank.receives.append(message)
+        if cell is not None and not straight:
+            rank.do(cell, place, -1, count)
+        return place
+
+    def plan(self, r: int, inplace: bool) -> Plan:
+        """Return what one rank does."""
+        program, memory, rank = self.program, self.memory, self.ranks[r]
+        input_cells, output_cells = memory.input_size, memory.output_size
+        if inplace:
+            input_cells = output_cells = max(input_cells, output_cells)
+        data = input_cells if inplace else input_cells + output_cells
+        last = max((m.level + 1 for other in self.ranks for m in other.sends), default=0)
+        last = max([last, *(level for level, _ in rank.work)])
+        levels = tuple(_level(k, rank, (input_cells, data)) for k in range(last + 1))
+        return Plan(
+            collective=program.collective, rank=r, num_ranks=program.num_ranks,
+            fingerprint=fingerprint_of(program), root=program.root,
+            chunks=program.chunks, is_inplace=inplace, input_cells=input_cells, output_cells=output_cells,
+            work_cells=len(rank.ready) - data, most_messages=max(self.numbers.values(), default=0) + 1, levels=levels,
+        )  # fmt: skip
+
+
+_SLOT, _NOTHING = -1, -2
+
+
+def _places(memory: Memory, buffer: np.ndarray, offset: np.ndarray) -> list[tuple[int, int]]:
+    """Return (rank, cell of that rank) of memory, (_SLOT, cell) of a slot, or (_NOTHING, -1)."""
+    cells = memory.cells(buffer, offset)
+    rank = np.where(buffer >= 0, buffer // 3, buffer)
+    local = np.where(buffer >= 0, cells - memory.rank_ptr[np.maximum(rank, 0)], cells)
+    return list(zip(rank.tolist(), local.tolist(), strict=True))
+
+
+def _level(k: int, rank: _Rank, borders: tuple[int, ...]) -> Level:
+    """Return what a rank does at level k."""
+    posted = [m for m in rank.receives if m.posted == k]
+    sends = [m for m in rank.sends if m.level == k]
+    work = _joined([work for level, work in rank.work if level == k], borders)
+    urgent, lazy = _split(work, sends, posted)
+    return Level(
+        awaited=tuple(_arrival(m) for m in rank.receives if m.level + 1 == k),
+        settled=rank.settled.get(k, 0),
+        urgent=tuple(urgent),
+        posted=tuple(map(_arrival, posted)),
+        sent=tuple(Transfer(m.receiver, m.number, m.cell, m.count) for m in sends),
+        lazy=tuple(lazy),
+    )
+
+
+def _arrival(message: _Message) -> Transfer:
+    return Transfer(message.sender, message.number, message.arrived, message.count)
+
+
+def _split(work: list[Work], sends: list[_Message], posted: list[_Message]) -> tuple[list[Work], list[Work]]:
+    """Tell the work of a level that must come before its sends and its new receives from what may come after.
+
+    Going backwards, ``read`` and ``written`` are the cells that what comes later needs, or overwrites.
+    """
+    read = {c for m in sends for c in range(m.cell, m.cell + m.count)}
+    written = {c for m in posted for c in range(m.arrived, m.arrived + m.count)}
+    urgent, lazy = [], []
+    for one in reversed(work):
+        sets = range(one.dst, one.dst + one.chunks)
+        uses = [c for at in (one.src, one.addend) if at >= 0 for c in range(at, at + one.chunks)]
+        if read.isdisjoint(sets) and written.isdisjoint(sets) and written.isdisjoint(uses):
+            lazy.append(one)
+        else:
+            urgent.append(one)
+            read.update(uses)
+            written.update(sets)
+    return urgent[::-1], lazy[::-1]
+
+
+def _joined(work: list[Work], borders: tuple[int, ...]) -> list[Work]:
+    """Join work on neighbouring cells of one array, where no part of it uses what another has written."""
+    joined: list[Work] = []
+    for one in work:
+        if joined and _follows(joined[-1], one, borders):
+            joined[-1] = joined[-1]._replace(chunks=joined[-1].chunks + one.chunks)
+        else:
+            joined.append(one)
+    return joined
+
+
+def _follows(last: Work, one: Work, borders: tuple[int, ...]) -> bool:
+    count = last.chunks + one.chunks
+    for a, b in zip(last[:3], one[:3], strict=True):
+        if (b != a + last.chunks or b in borders) if a >= 0 else b >= 0:
+            return False
+    return all(at == last.dst or abs(at - last.dst) >= count for at in (last.src, last.addend) if at >= 0)
+
+
+def fingerprint_of(program: Program) -> str:
+    """Return a text that differs between programs that do different things."""
+    digest = hashlib.sha256(repr((program.collective.value, program.num_ranks, program.chunks, program.modes)).encode())
+    for column in vars(program.events.moves).values():
+        digest.update(column.tobytes())
+    digest.update(program.events.rank.tobytes())
+    return digest.hexdigest()
+
+
+def compile_plans(program: Program, inplace: bool) -> list[Plan]:
+    """Return the plan of every rank.
+
+    >>> import linkstep
+    >>> program = linkstep.read_program(linkstep.lower(linkstep.parse("K_4").build("allreduce"), "cpu").text)
+    >>> compile_plans(program, False)[0]
+    <Plan allreduce out of place of rank 0 of 4: 3 levels>
+    """
+    made = _compiled(program, inplace)
+    return [made.plan(r, inplace) for r in range(program.num_ranks)]
+
+
+def compile_plan(program: Program, inplace: bool, rank: int) -> Plan:
+    """Return the plan of one rank."""
+    return _compiled(program, inplace).plan(rank, inplace)
+
+
+def _compiled(program: Program, inplace: bool) -> _Compiler:
+    if inplace not in program.modes:
+        raise FileError(f"cannot be run {'in place' if inplace else 'out of place'}: it is not made for that")
+    made = _Compiler(program, inplace)
+    made.run()
+    if any(message.receiver < 0 for rank in made.ranks for message in rank.sends):
+        raise FileError("cannot be run: a message is sent that nobody receives")
+    return made

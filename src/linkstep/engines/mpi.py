@@ -1,0 +1,189 @@
+"""MPI, by mpi4py: persistent requests, started and tested in batches.
+
+A rank that waits gives way to others first and sleeps a little longer each time, so that ranks on the same core make
+progress; none of MPI's own waits does that (and ``Waitsome`` spins without yielding). While it waits it watches: for
+processes of this host that are gone, and for time running out. What MPI itself notices it reports as an MPI error.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkstep.core.errors import EngineError
+from linkstep.engines.arrays import kind_of
+from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
+
+_YIELDS = 200
+"""How often a rank gives way before it sleeps: about as long as a message within a host takes."""
+_NAPS = (50e-6, 1e-3)
+"""The first sleep and the longest."""
+_LOOK = 0.3
+"""Seconds between looks at whether the others are alive."""
+
+
+def load_mpi() -> Any:
+    """Return mpi4py's MPI module; EngineError in one line if there is no MPI."""
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise EngineError(f"no MPI: pip install 'linkstep[mpi]' brings one ({error})") from None
+    except RuntimeError as error:  # mpi4py found no library
+        raise EngineError(f"MPI cannot be used: {str(error).splitlines()[0]}") from None
+    return MPI
+
+
+def _host() -> str:
+    """Return what processes share that can see each other's numbers."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return f"pid {os.getpid()}"  # alone
+
+
+class MpiTransport:
+    """The ranks of an MPI communicator, COMM_WORLD unless another is given."""
+
+    posts_late = False
+
+    def __init__(self, communicator: Any = None, timeout: float = TIMEOUT) -> None:
+        self._mpi = load_mpi()
+        world = self._mpi.COMM_WORLD if communicator is None else communicator
+        self.rank, self.size, self.timeout = world.Get_rank(), world.Get_size(), timeout
+        self._watched: dict[int, int] = {}
+        self._comm, request = world.Idup()
+        self._wait_for([request], range(self.size))
+        self.tag_limit = int(self._comm.Get_attr(self._mpi.TAG_UB) or 32767) + 1
+        self._comm.Set_errhandler(self._mpi.ERRORS_RETURN)
+        self._peers: dict[int, tuple[bool, int]] = {}
+        told = [text.decode() for text in self.gather(f"{os.getpid()} {_host()}".encode())]
+        self.shares_clock = len({text.partition(" ")[2].partition(" ")[0] for text in told}) == 1
+        for rank, text in enumerate(told):
+            pid, _, host = text.partition(" ")
+            if host == _host() and rank != self.rank:
+                self._watched[rank] = int(pid)
+
+    def prepare(self, wires: Sequence[Wire]) -> list[Any]:
+        """Return a persistent request for each message."""
+        handles = []
+        for wire in wires:
+            make = self._comm.Send_init if wire.is_send else self._comm.Recv_init
+            data = [kind_of(wire.data).to_bytes(wire.data), self._mpi.BYTE]
+            handles.append(make(data, wire.peer, wire.tag))
+            self._peers[id(handles[-1])] = wire.is_send, wire.peer
+        return handles
+
+    def start(self, handles: Sequence[Any]) -> None:
+        """Start requests."""
+        self._mpi.Prequest.Startall(handles)
+
+    def wait(self, handles: Sequence[Any]) -> None:
+        """Wait for requests of ``prepare``."""
+        done = self._mpi.Request.Testall
+        try:
+            if done(handles):
+                return
+            for _ in range(_YIELDS):
+                os.sched_yield()
+                if done(handles):
+                    return
+            self._wait_patiently(handles)
+        except self._mpi.Exception as error:
+            raise Silent(self._silence(handles, 0.0, reason=str(error).splitlines()[0])) from None
+
+    def _wait_patiently(self, handles: Sequence[Any], ranks: Sequence[int] = ()) -> None:
+        done, (nap, longest) = self._mpi.Request.Testall, _NAPS
+        begin = last = time.monotonic()
+        while not done(handles):
+            time.sleep(nap)
+            nap = min(2 * nap, longest)
+            now = time.monotonic()
+            if now - last > _LOOK:
+                last = now
+                dead = self._dead()
+                if dead or now - begin > self.timeout:
+                    raise Silent(self._silence(handles, now - begin, ranks, dead))
+
+    def _dead(self) -> tuple[int, ...]:
+        """Return the ranks of this host whose process is gone."""
+        return tuple(rank for rank, pid in self._watched.items() if not _is_alive(pid))
+
+    def _silence(
+        self, handles: Sequence[Any], seconds: float, ranks: Sequence[int] = (), dead: tuple[int, ...] = (),
+        reason: str = "",
+    ) -> Silence:  # fmt: skip
+        pending = set()
+        for handle in handles:
+            with contextlib.suppress(self._mpi.Exception):
+                if handle.Test():
+                    continue
+            if id(handle) in self._peers:
+                pending.add(self._peers[id(handle)])
+        senders = {peer for is_send, peer in pending if not is_send} | set(ranks)
+        takers = {peer for is_send, peer in pending if is_send}
+        return Silence(seconds, tuple(sorted(senders - {self.rank})), tuple(sorted(takers)), dead, reason)
+
+    def release(self, handles: Sequence[Any]) -> None:
+        """Free requests."""
+        for handle in handles:
+            self._peers.pop(id(handle), None)
+            with contextlib.suppress(self._mpi.Exception):
+                handle.Free()
+
+    def gather(self, value: bytes) -> list[bytes]:
+        """Return every rank's bytes: first how many they are, then all of them."""
+        lengths = np.zeros(self.size, np.int64)
+        self._wait_for([self._comm.Iallgather(np.array([len(value)], np.int64), lengths)], range(self.size))
+        ends = np.cumsum(lengths)
+        got = np.zeros(int(ends[-1]), np.uint8)
+        spec = [got, (lengths, ends - lengths), self._mpi.BYTE]
+        mine = [np.frombuffer(value, np.uint8), self._mpi.BYTE]
+        self._wait_for([self._comm.Iallgatherv(mine, spec)], range(self.size))
+        data = got.tobytes()
+        return [data[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
+
+    def _wait_for(self, requests: list[Any], ranks: Sequence[int]) -> None:
+        self._wait_patiently(requests, ranks)
+
+    def mark_failed(self) -> None:
+        """Let the process abort when it ends: MPI_Finalize would wait for messages that never come."""
+        atexit.unregister(_abort_at_exit)
+        atexit.register(_abort_at_exit)
+
+    def abort(self) -> None:
+        """Call MPI_Abort: the launcher ends every rank."""
+        self._comm.Abort(2)
+
+
+_GRACE = 1.0
+"""Seconds that a failed rank waits before it ends the job, so that others can say what they wait for."""
+
+
+def _abort_at_exit() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    time.sleep(_GRACE)
+    load_mpi().COMM_WORLD.Abort(2)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:  # a process that ended and was not waited for yet is gone as well
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state not in "ZX"

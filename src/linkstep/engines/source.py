@@ -1,0 +1,224 @@
+"""Where programs come from: files of runtimes, schedules, topologies, or a selector that says which serves what size.
+
+A source answers for which collectives and sizes it has a program, and makes it. A program that was given is proven
+first; those that are lowered here are what the verifier proves in tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.topology import Topology
+from linkstep.engines.compile import fingerprint_of
+from linkstep.files import SUFFIXES, load
+from linkstep.lowering import lower
+from linkstep.make import schedule
+from linkstep.programs import Program, read_program, read_text
+from linkstep.recipe import Recipe, parse
+from linkstep.verification import verify_program
+
+
+class Source(Protocol):
+    """Something that programs can be had from."""
+
+    @property
+    def num_ranks(self) -> int:
+        """For how many ranks."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal on all ranks that were given the same."""
+
+    def serves(self, collective: Collective, size: int, root: int) -> bool:
+        """Whether it has a program for a collective of ``size`` bytes in all."""
+
+    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
+        """Return it; in place if it can be."""
+
+    def schedule(self, collective: Collective, root: int) -> Schedule | None:
+        """Return the schedule that the program is made from, if there is one."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramSource:
+    """A program that was given."""
+
+    given: Program
+
+    @property
+    def num_ranks(self) -> int:
+        """Its ranks."""
+        return self.given.num_ranks
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what it moves."""
+        return fingerprint_of(self.given)
+
+    def serves(self, collective: Collective, size: int, root: int) -> bool:
+        """Whether it is of this collective, whatever the size."""
+        return collective is self.given.collective and (not collective.has_root or self.given.root in (-1, root))
+
+    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
+        """Return it as it is."""
+        return self.given
+
+    def schedule(self, collective: Collective, root: int) -> Schedule | None:
+        """Return None: a program does not say."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleSource:
+    """A schedule that was given."""
+
+    given: Schedule
+    _made: dict[bool, Program] = field(default_factory=dict)
+
+    @property
+    def num_ranks(self) -> int:
+        """Its nodes."""
+        return self.given.topology.num_nodes
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the program it becomes."""
+        return fingerprint_of(self.program(self.given.collective, False, 0))
+
+    def serves(self, collective: Collective, size: int, root: int) -> bool:
+        """Whether it is of this collective, whatever the size."""
+        if collective is not self.given.collective:
+            return False
+        return not collective.has_root or self.program(collective, False, root).root == root
+
+    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
+        """Lower it."""
+        if inplace not in self._made:
+            self._made[inplace] = read_program(lower(self.given, "cpu", inplace=inplace).text, "cpu")
+        return self._made[inplace]
+
+    def schedule(self, collective: Collective, root: int) -> Schedule | None:
+        """Return it."""
+        return self.given
+
+
+@dataclass(frozen=True, eq=False)
+class TopologySource:
+    """A topology, or a recipe, on which schedules are made when they are asked for."""
+
+    given: Topology | Recipe
+    method: str = "best"
+    _made: dict[tuple[Collective, int], ScheduleSource] = field(default_factory=dict)
+
+    @property
+    def num_ranks(self) -> int:
+        """Its nodes."""
+        return self.given.num_nodes
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its recipe, or of its links."""
+        if isinstance(self.given, Recipe):
+            return f"{self.given} by {self.method}"
+        return hashlib.sha256(self.given.tail.tobytes() + self.given.head.tobytes()).hexdigest() + self.method
+
+    def serves(self, collective: Collective, size: int, root: int) -> bool:
+        """Whether there are schedules of this collective."""
+        return collective in COLLECTIVES
+
+    def _source(self, collective: Collective, root: int) -> ScheduleSource:
+        key = collective, root if collective.has_root else 0
+        if key not in self._made:
+            made = schedule(self.given, collective, method=self.method, root=key[1])
+            self._made[key] = ScheduleSource(made.schedule)
+        return self._made[key]
+
+    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
+        """Make a schedule and lower it."""
+        return self._source(collective, root).program(collective, inplace, root)
+
+    def schedule(self, collective: Collective, root: int) -> Schedule | None:
+        """Make it."""
+        return self._source(collective, root).given
+
+
+def proven(program: Program, name: str) -> Program:
+    """Return the program if the verifier proves it; FileError names what it has against it otherwise."""
+    report = verify_program(program)
+    if report.errors:
+        raise FileError(f"{name}: not run, it is wrong: {report.errors[0]}")
+    if not report.is_verified:
+        raise FileError(f"{name}: not run, as it {report.unknowns[0].message}")
+    return program
+
+
+def _from_text(text: str, name: str) -> Program:
+    try:
+        return proven(read_program(text), name)
+    except FileError as error:
+        raise FileError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
+
+
+def is_runtime_file(name: str) -> bool:
+    """Whether a name is that of a runtime's file, and not of a recipe or of a file of ours."""
+    path = Path(name)
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".xml":
+            return True
+        return suffix == ".json" and path.is_file() and '"gpus"' in read_text(path)
+    except OSError:  # a recipe that is too long for a file's name
+        return False
+
+
+def _from_name(name: str) -> Source:
+    if "\n" in name:
+        return ProgramSource(_from_text(name, "the text"))
+    if is_runtime_file(name):
+        return ProgramSource(_from_text(read_text(name), name))
+    path = Path(name)
+    try:
+        is_file = path.is_file() or path.suffix.lower() in SUFFIXES
+    except OSError:
+        is_file = False
+    if not is_file:
+        return TopologySource(parse(name))
+    thing = load(name)
+    return ScheduleSource(thing) if isinstance(thing, Schedule) else TopologySource(thing)
+
+
+def _source(what: Any) -> Source:
+    if isinstance(what, Program):
+        return ProgramSource(proven(what, "the program"))
+    if isinstance(what, Schedule):
+        return ScheduleSource(what)
+    if isinstance(what, (Topology, Recipe)):
+        return TopologySource(what)
+    if isinstance(what, (str, Path)):
+        return _from_name(str(what))
+    raise LinkstepError(f"give a recipe, a topology, a schedule, a program or a file, not {type(what).__name__}")
+
+
+def sources_of(what: Any, num_ranks: int) -> list[Source]:
+    """Return the sources of what was given, all for so many ranks.
+
+    A schedule's own topology serves what nothing else does.
+    """
+    several = list(what) if isinstance(what, Sequence) and not isinstance(what, str) else [what]
+    found = [_source(one) for one in several]
+    if not found:
+        raise LinkstepError("nothing was given to run")
+    for source in found:
+        if source.num_ranks != num_ranks:
+            raise LinkstepError(f"it is for {source.num_ranks} ranks, and there are {num_ranks}")
+    if not any(isinstance(source, TopologySource) for source in found):
+        topologies = [source.given.topology for source in found if isinstance(source, ScheduleSource)]
+        found.extend(TopologySource(topology) for topology in topologies[:1])
+    return found

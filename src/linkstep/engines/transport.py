@@ -1,0 +1,78 @@
+"""What an engine must offer to execute plans: messages that are prepared once and started many times.
+
+``linkstep.engines.mpi`` and ``linkstep.engines.torchdist`` are the two there are. A transport knows nothing of plans,
+chunks or collectives; it carries bytes and notices when they do not come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+TIMEOUT = 8.0
+"""Seconds without a message, by default, after which a run has failed; with what follows it ends within ten."""
+
+
+class Wire(NamedTuple):
+    """One message to be carried again and again: from or to ``peer``, told from others by ``tag``."""
+
+    is_send: bool
+    peer: int
+    tag: int
+    data: Any
+    """A flat array; its memory is read or written whenever the message is started."""
+
+
+class Silence(NamedTuple):
+    """What a rank was waiting for when it gave up."""
+
+    seconds: float
+    from_ranks: tuple[int, ...]
+    """Whose messages did not come."""
+    to_ranks: tuple[int, ...]
+    """Who did not take what was sent."""
+    dead: tuple[int, ...] = ()
+    """Which of all ranks are known to be gone."""
+    reason: str = ""
+    """What the engine said, if it said something."""
+
+
+class Silent(Exception):
+    """Raised by ``wait``; whoever runs a plan turns it into words."""
+
+    def __init__(self, silence: Silence) -> None:
+        super().__init__(str(silence))
+        self.silence = silence
+
+
+class Transport(Protocol):
+    """Messages between the ranks of a group; handles are the transport's own."""
+
+    rank: int
+    size: int
+    timeout: float
+    posts_late: bool
+    """Whether a receive must be started with the sends of its level, as NCCL asks, and not as soon as it can be."""
+    tag_limit: int
+    """Tags are below this."""
+
+    def prepare(self, wires: Sequence[Wire]) -> list[Any]:
+        """Return a handle for each message."""
+
+    def start(self, handles: Sequence[Any]) -> None:
+        """Start messages; they go on by themselves."""
+
+    def wait(self, handles: Sequence[Any]) -> None:
+        """Return when all are complete, or raise Silent if none of them was for as long as the timeout."""
+
+    def release(self, handles: Sequence[Any]) -> None:
+        """Give back handles, none of which is under way."""
+
+    def gather(self, value: bytes) -> list[bytes]:
+        """Return what every rank gave, in their order; for set-up and results, not for data. All must call it."""
+
+    def mark_failed(self) -> None:
+        """Note that messages may be under way that never arrive: at its end the process must not wait for them."""
+
+    def abort(self) -> None:
+        """End the job: other ranks as well where the engine can, at least this one's part in it."""
