@@ -206,7 +206,8 @@ class Communicator:
         try:
             session.run()
         except Stuck as stuck:
-            raise self._failure(what, plan, stuck) from None
+            where = f"{what} (call {self._calls}) at step {min(stuck.level, plan.num_steps)} of {plan.num_steps}"
+            raise self.failure(where, stuck.silence) from None
         return out
 
     def _bound(self, what: _Call, plan: Plan, kind: Kind, array: Any, out: Any, inplace: bool) -> Bound:
@@ -230,9 +231,8 @@ class Communicator:
         bound.take(array, out)
         return bound
 
-    def _failure(self, what: _Call, plan: Plan, stuck: Stuck) -> EngineError:
-        silence = stuck.silence
-        where = f"{what} (call {self._calls}) at step {min(stuck.level, plan.num_steps)} of {plan.num_steps}"
+    def failure(self, where: str, silence: Silence) -> EngineError:
+        """Return the error that says what a rank waited for in vain; the communicator is of no more use."""
         self._broken = f"rank {self.rank}: {where}: {self._words(silence)}"
         self.transport.mark_failed()
         return EngineError(self._broken)

@@ -12,12 +12,13 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
 from linkstep.engines.arrays import kind_of
 from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
@@ -138,6 +139,24 @@ class MpiTransport:
             self._peers.pop(id(handle), None)
             with contextlib.suppress(self._mpi.Exception):
                 handle.Free()
+
+    def array(self, length: int, type_name: str) -> Any:
+        """Return a flat numpy array of zeros."""
+        return np.zeros(length, type_name)
+
+    def own(self, collective: Collective, source: Any, target: Any, operation: str, root: int) -> Callable[[], Any]:
+        """Return MPI's own collective on two arrays."""
+        op = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX, "prod": self._mpi.PROD}[operation]
+        comm = self._comm
+        calls: dict[Collective, Callable[[], Any]] = {
+            Collective.ALLREDUCE: lambda: comm.Allreduce(source, target, op),
+            Collective.REDUCE_SCATTER: lambda: comm.Reduce_scatter_block(source, target, op),
+            Collective.ALLGATHER: lambda: comm.Allgather(source, target),
+            Collective.BROADCAST: lambda: comm.Bcast(target, root),
+            Collective.REDUCE: lambda: comm.Reduce(source, target, op, root),
+            Collective.ALL_TO_ALL: lambda: comm.Alltoall(source, target),
+        }
+        return calls[collective]
 
     def gather(self, value: bytes) -> list[bytes]:
         """Return every rank's bytes: first how many they are, then all of them."""

@@ -6,10 +6,12 @@ chunks or collectives; it carries bytes and notices when they do not come.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-TIMEOUT = 8.0
+from linkstep.core.collective import Collective
+
+TIMEOUT = 6.0
 """Seconds without a message, by default, after which a run has failed; with what follows it ends within ten."""
 
 
@@ -53,6 +55,8 @@ class Transport(Protocol):
     timeout: float
     posts_late: bool
     """Whether a receive must be started with the sends of its level, as NCCL asks, and not as soon as it can be."""
+    shares_clock: bool
+    """Whether all ranks run on one machine."""
     tag_limit: int
     """Tags are below this."""
 
@@ -67,6 +71,12 @@ class Transport(Protocol):
 
     def release(self, handles: Sequence[Any]) -> None:
         """Give back handles, none of which is under way."""
+
+    def array(self, length: int, type_name: str) -> Any:
+        """Return a flat array of zeros, of the library that the engine is at home with."""
+
+    def own(self, collective: Collective, source: Any, target: Any, operation: str, root: int) -> Callable[[], Any]:
+        """Return a call of the engine's own collective on two flat arrays, to compare with."""
 
     def gather(self, value: bytes) -> list[bytes]:
         """Return what every rank gave, in their order; for set-up and results, not for data. All must call it."""

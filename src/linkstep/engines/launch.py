@@ -1,0 +1,256 @@
+"""Start ranks on this machine and see to their end: what ``linkstep run`` does where nobody else started them.
+
+A rank is the same command again, in an environment that says which rank it is. Whoever starts ranks keeps their
+process numbers, so that none is left behind: not if one fails, not on Ctrl-C, not if the launcher itself is killed (the
+kernel then ends the ranks). A rank that fails says why, and the others have a moment to say what they wait for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkstep.core.errors import EngineError
+
+FOLDER = "LINKSTEP_RUN"
+"""The variable that names the folder where ranks leave their process numbers, and what they waited for."""
+_RANK_VARIABLES = {
+    "mpi": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"),
+    "torch": ("RANK",),
+}
+_PR_SET_PDEATHSIG = 1
+_POLL = 0.05
+GRACE = 3.0
+"""Seconds that other ranks have, after the timeout, to end by themselves when one has failed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where ranks run: a prefix of each rank's command, and variables that all of them need."""
+
+    prefixes: Sequence[Sequence[str]]
+    environment: Mapping[str, str]
+    address: str
+    """Where rank 0 can be reached."""
+
+
+def is_rank(engine: str) -> bool:
+    """Whether this process was started as a rank, by whatever launcher."""
+    names = _RANK_VARIABLES[engine]
+    if engine == "mpi" and "SLURM_PROCID" in os.environ and "SLURM_STEP_NODELIST" not in os.environ:
+        names = names[:-1]  # inside an allocation, but not started by srun
+    return any(name in os.environ for name in names)
+
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when the one that started it ends (Linux only)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def register_rank(rank: int) -> None:
+    """Leave this process's number with the launcher; a launcher's Ctrl-C is not for ranks to act on."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        return
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    (Path(folder) / f"{rank}.pid").write_text(f"{os.getpid()} {_started(os.getpid())}")
+
+
+def report_silence(rank: int, peers: Sequence[int]) -> None:
+    """Leave word of the ranks that this one waited for."""
+    folder = os.environ.get(FOLDER)
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            (Path(folder) / f"{rank}.json").write_text(json.dumps(list(peers)))
+
+
+def _started(pid: int) -> str:
+    """Return when a process began, so that a number used again is not taken for it; empty if it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+class _Ranks:
+    """The processes of a run, by the numbers that they left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def alive(self) -> list[int]:
+        """Return the process numbers of ranks that are still there."""
+        found = []
+        for path in self.folder.glob("*.pid"):
+            pid, _, started = path.read_text().partition(" ")
+            if started and _started(int(pid)) == started:
+                found.append(int(pid))
+        return found
+
+    def kill(self) -> None:
+        """Kill them, and wait until they are gone."""
+        end = time.monotonic() + 5
+        while (pids := self.alive()) and time.monotonic() < end:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(_POLL)
+
+    def verdict(self) -> str:
+        """Return which ranks wait for each other, if any do: the cable between them is the first suspect."""
+        waits = {}
+        for path in self.folder.glob("*.json"):
+            with contextlib.suppress(ValueError, OSError):
+                waits[int(path.stem)] = set(json.loads(path.read_text()))
+        pairs = sorted({(a, b) for a, bs in waits.items() for b in bs if a < b and a in waits.get(b, ())})
+        if not pairs:
+            return ""
+        named = ", ".join(f"{a} and {b}" for a, b in pairs)
+        return f"ranks {named} wait for each other: is the cable between them cut?"
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="linkstep-run-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def launch(engine: str, num_ranks: int, words: Sequence[str], timeout: float, place: Place | None = None) -> int:
+    """Run ``linkstep`` with these words in so many ranks and return the exit code: 0 if every rank's is."""
+    with _folder() as folder:
+        environment = os.environ | {FOLDER: str(folder)} | dict(place.environment if place else {})
+        command = [sys.executable, "-m", "linkstep", *words]
+        start = _start_mpi if engine == "mpi" else _start_torch
+        processes = start(num_ranks, command, environment, place, folder)
+        ranks = _Ranks(folder)
+        try:
+            with _terminated_by_signal():
+                code = _supervise(processes, ranks, timeout)
+        finally:
+            _end(processes, ranks)
+        if code:
+            verdict = ranks.verdict()
+            if verdict:
+                print(f"linkstep: {verdict}", file=sys.stderr)
+        return code
+
+
+def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, timeout: float) -> int:
+    """Wait for all processes; once one has failed the others have a while, and are not waited for longer."""
+    deadline, code, seen = float("inf"), 0, 0
+    while any(process.poll() is None for process in processes):
+        failed = [process.returncode for process in processes if process.returncode]
+        alive = ranks.alive()
+        seen = max(seen, len(alive))
+        if (failed or (seen and len(alive) < seen)) and deadline == float("inf"):
+            deadline = time.monotonic() + timeout + GRACE
+        if seen and not alive:  # a launcher that lingers after its ranks
+            deadline = min(deadline, time.monotonic() + 1.0)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_POLL)
+    for process in processes:
+        code = code or (process.returncode if process.returncode is not None else 2)
+    return code if code >= 0 else 128 - code
+
+
+def _end(processes: list[subprocess.Popen[bytes]], ranks: _Ranks) -> None:
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+    ranks.kill()
+    for process in processes:
+        try:
+            process.wait(1)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def _terminated_by_signal() -> Iterator[None]:
+    """Let SIGTERM unwind like Ctrl-C, so that ranks are ended."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _launcher() -> tuple[list[str], dict[str, str]]:
+    """Return an mpiexec and the variables it needs: MPICH's that forks by itself if it is here, else what there is.
+
+    Hydra starts each rank in a session of its own, which Linux schedules as a group of its own: with more ranks than
+    cores that is several times slower.
+    """
+    here = Path(sys.executable).parent
+    for name in (str(here / "mpiexec.gforker"), str(here / "mpiexec"), "mpiexec", "mpirun"):
+        found = shutil.which(name)
+        if found is not None:
+            break
+    else:
+        raise EngineError("no mpiexec: pip install 'linkstep[mpi]' brings an MPI, or start linkstep run under yours")
+    if found.endswith("gforker"):
+        return [found], {}
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" not in version and "OpenRTE" not in version:
+        return [found], {}
+    allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return [found, "--oversubscribe"], allow | {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+
+
+def _start_mpi(
+    num_ranks: int, command: list[str], environment: dict[str, str], place: Place | None, folder: Path
+) -> list[subprocess.Popen[bytes]]:  # fmt: skip
+    launcher, more = _launcher()
+    if place is not None:  # the launcher gives all ranks one command; each finds its own prefix in a file
+        prefixes = folder / "prefixes"
+        prefixes.write_text(json.dumps([list(prefix) for prefix in place.prefixes]))
+        command = [sys.executable, "-m", "linkstep.engines.enter", str(prefixes), *command]
+    words = [*launcher, "-n", str(num_ranks), *command]
+    return [subprocess.Popen(words, env=environment | more, preexec_fn=end_with_parent)]  # noqa: PLW1509
+
+
+def _start_torch(
+    num_ranks: int, command: list[str], environment: dict[str, str], place: Place | None, folder: Path
+) -> list[subprocess.Popen[bytes]]:  # fmt: skip
+    common = {
+        "WORLD_SIZE": str(num_ranks), "LOCAL_WORLD_SIZE": str(num_ranks), "MASTER_PORT": str(_free_port()),
+        "MASTER_ADDR": "127.0.0.1" if place is None else place.address,
+    }  # fmt: skip
+    started = []
+    for rank in range(num_ranks):
+        words = [*(place.prefixes[rank] if place else ()), *command]
+        own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        started.append(
+            subprocess.Popen(words, env=environment | common | own, preexec_fn=end_with_parent)  # noqa: PLW1509
+        )
+    return started
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,229 @@
+"""Measure collectives the way nccl-tests does: time, algbw and busbw, with every result checked.
+
+A repetition begins at an instant that all ranks agree on and ends when the last of them has ended; where ranks do not
+share a clock, each takes its own time from a common synchronisation, and the longest counts. The engine's own
+collective is measured in the same way, in turn with ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import EngineError, LinkstepError
+from linkstep.engines.communicator import Communicator
+from linkstep.engines.data import count_wrong, fill
+from linkstep.engines.layout import Layout
+from linkstep.engines.transport import Silent
+
+TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
+_BUDGET = 3.0
+"""Seconds that the repetitions of a size may take, unless their number is given."""
+_FEWEST, _MOST = 5, 50
+_MARGIN = 2e-3
+"""Seconds from agreeing on an instant to that instant, at least."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured for one size; times in seconds."""
+
+    size: int
+    """Bytes of data in all, M."""
+    count: int
+    """Elements of a rank's input."""
+    repetitions: int
+    minimum: float
+    median: float
+    p99: float
+    busfactor: Fraction
+    wrong: int
+    """Elements that were wrong, on all ranks together."""
+    own_median: float | None = None
+    """The engine's own collective."""
+    predicted: float | None = None
+    cables: tuple[float, float] | None = None
+    """The least and the most that a cable carried, over what the schedule says."""
+
+    @property
+    def algbw(self) -> float:
+        """Bytes of data in a second."""
+        return self.size / self.median
+
+    @property
+    def busbw(self) -> float:
+        """What of that each rank had to send at least, whatever the algorithm: comparable between collectives."""
+        return self.algbw * float(self.busfactor)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as `linkstep run --json` prints it."""
+        return {
+            "size": self.size, "count": self.count, "repetitions": self.repetitions, "min": self.minimum,
+            "median": self.median, "p99": self.p99, "algbw": self.algbw, "busbw": self.busbw, "wrong": self.wrong,
+            "own_median": self.own_median, "predicted": self.predicted,
+            "cables": None if self.cables is None else list(self.cables),
+        }  # fmt: skip
+
+
+def busfactor(collective: Collective, num_ranks: int) -> Fraction:
+    """Return busbw over algbw, as nccl-tests defines it.
+
+    >>> busfactor(Collective.ALLREDUCE, 8)
+    Fraction(7, 4)
+    """
+    if collective.has_root:
+        return Fraction(1)
+    return len(collective.phases) * Fraction(num_ranks - 1, num_ranks)
+
+
+def count_for(collective: Collective, num_ranks: int, size: int, item_size: int) -> int:
+    """Return the elements of a rank's input for about ``size`` bytes of data in all, at least one in each part.
+
+    >>> count_for(Collective.ALLGATHER, 8, 1000003, 4)
+    31250
+    """
+    parts = num_ranks if collective.is_divided else 1
+    section = max(size // item_size // parts, 1)
+    return section if collective.starts_with_shard else section * parts
+
+
+@dataclass
+class Bench:
+    """What is measured, on this rank: a collective of a communicator on arrays of one type."""
+
+    communicator: Communicator
+    collective: Collective
+    type_name: str = "float32"
+    operation: str = "sum"
+    root: int = 0
+    repetitions: int | None = None
+    counters: Callable[[], dict[int, int]] | None = None
+    """Return the bytes that this rank has sent to each neighbour so far, if someone counts them."""
+
+    def __post_init__(self) -> None:
+        self._transport = self.communicator.transport
+        self._lag = 0.0
+
+    def row(self, size: int, own: bool = True) -> Row:
+        """Measure one size; every rank returns the same."""
+        n, item = self.communicator.size, np.dtype(_SIZES[self.type_name]).itemsize
+        count = count_for(self.collective, n, size, item)
+        layout = Layout.of(self.collective, n, n, count)
+        source = self._transport.array(count, self.type_name)
+        target = self._transport.array(layout.section * layout.output_sections, self.type_name)
+
+        def ours() -> None:
+            self.communicator.run(self.collective, source, target, self.operation, self.root)
+
+        wrong = sum(self._check(ours, source, target, layout, k) for k in range(2))
+        estimate = self._time(ours, 1)[0]
+        repetitions = self.repetitions or int(min(max(_BUDGET / max(estimate, 1e-9), _FEWEST), _MOST))
+        sent = None if self.counters is None else self.counters()
+        times = self._time(ours, repetitions)
+        cables = None if sent is None else self._cables(sent, repetitions, layout, item)
+        wrong += self._check(ours, source, target, layout, 2)
+        theirs = self._transport.own(self.collective, source, target, self.operation, self.root) if own else None
+        own_times = None
+        if theirs is not None:
+            self._time(theirs, 1)
+            own_times = self._time(theirs, repetitions)
+        return Row(
+            size=layout.total * item, count=count, repetitions=repetitions, minimum=float(times.min()),
+            median=float(np.median(times)), p99=float(np.quantile(times, 0.99)),
+            busfactor=busfactor(self.collective, n), wrong=wrong,
+            own_median=None if own_times is None else float(np.median(own_times)), cables=cables,
+        )  # fmt: skip
+
+    def _gather(self, value: Any) -> list[Any]:
+        try:
+            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode())]
+        except Silent as silent:
+            raise self.communicator.failure("between two measurements", silent.silence) from None
+
+    def _check(self, run: Callable[[], None], source: Any, target: Any, layout: Layout, repetition: int) -> int:
+        """Run once on data of a repetition and return the wrong elements of all ranks."""
+        n, rank = self.communicator.size, self.communicator.rank
+        fill(source, rank, repetition, n, self.operation, self.type_name)
+        target[:] = 3  # what an earlier repetition left must not pass for a result
+        if self.collective is Collective.BROADCAST and rank == self.root:
+            target[:] = source
+        run()
+        wrong = count_wrong(
+            target, self.collective, layout, rank, repetition, n, self.operation, self.type_name, self.root
+        )
+        return sum(self._gather(wrong))
+
+    def _time(self, run: Callable[[], None], repetitions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return the seconds that each repetition took, the same on all ranks."""
+        begins, ends = [], []
+        for _ in range(repetitions):
+            begins.append(self._begin())
+            run()
+            ends.append(time.monotonic())
+        told = np.array(self._gather([begins, ends]))
+        if self._transport.shares_clock:
+            return np.asarray(told[:, 1].max(axis=0) - told[0, 0])
+        return np.asarray((told[:, 1] - told[:, 0]).max(axis=0))
+
+    def _begin(self) -> float:
+        """Synchronise the ranks and return when a repetition begins.
+
+        The instant is later than anyone leaves the synchronisation, judging by how long that took the last time.
+        """
+        told = self._gather([time.monotonic(), self._lag])
+        entered, lag = (max(values) for values in zip(*told, strict=True))
+        if not self._transport.shares_clock:
+            return time.monotonic()
+        self._lag = time.monotonic() - entered
+        begin = float(entered + 2 * lag + _MARGIN)
+        _sleep_until(begin)
+        return begin
+
+    def _cables(self, before: dict[int, int], repetitions: int, layout: Layout, item: int) -> tuple[float, float]:
+        assert self.counters is not None
+        after = self.counters()
+        size = layout.total * item
+        plan = self.communicator.plan_for(self.collective, size, False, self.root)
+        chunk = Layout.of(self.collective, plan.num_ranks, plan.chunks, layout.section * layout.input_sections).chunk
+        found = []
+        for peer, chunks in plan.chunks_to.items():
+            said = chunks * chunk * item * repetitions
+            found.append((after.get(peer, 0) - before.get(peer, 0)) / said)
+        ratios = [ratio for told in self._gather(found) for ratio in told]
+        return min(ratios), max(ratios)
+
+
+_SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
+
+
+def _sleep_until(instant: float) -> None:
+    """Sleep until shortly before an instant, then watch the clock, giving way to others."""
+    while (left := instant - time.monotonic()) > 0:
+        if left > 1e-3:
+            time.sleep(left - 8e-4)
+        else:
+            os.sched_yield()
+
+
+def check_rows(rows: list[Row]) -> None:
+    """Raise if a result was wrong."""
+    for row in rows:
+        if row.wrong:
+            raise EngineError(f"{row.wrong} elements were wrong at {row.size} bytes")
+
+
+def check_type(name: str, engine: str) -> str:
+    """Return an element type that an engine's arrays can have."""
+    if name not in TYPES:
+        raise LinkstepError(f"the element type must be one of {', '.join(TYPES)}, not {name!r}")
+    if engine == "mpi" and name == "bfloat16":
+        raise LinkstepError("numpy has no bfloat16: use --engine torch")
+    return name
