@@ -27,6 +27,8 @@ _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
 _FRACTION = re.compile(r"\d+/0*[1-9]\d*|\d+(\.\d*)?|\.\d+", re.ASCII)
 
+_FACTOR = re.compile(r"x(0*[2-9]|0*[1-9]\d{1,8})", re.ASCII)
+
 Number = int | Fraction | str
 
 
@@ -89,6 +91,46 @@ def parse_size(text: Number) -> Fraction:
     (Fraction(1000000, 1), Fraction(1048576, 1))
     """
     return _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Return the sizes of a sweep in bytes, ascending, each once: a list of sizes and of ranges ``A:B`` or ``A:B:xF``.
+
+    A range is A, F times A, F times that, ... (F is 2 unless said) and B, both ends included.
+
+    >>> parse_sizes("1KiB:8KiB")
+    (1024, 2048, 4096, 8192)
+    >>> parse_sizes("1KB:1MB:x10,1000003B")
+    (1000, 10000, 100000, 1000000, 1000003)
+    >>> parse_sizes("1KB:5KB")
+    (1000, 2000, 4000, 5000)
+    """
+    return tuple(sorted({size for item in text.split(",") for size in _parse_range(item.strip())}))
+
+
+def _parse_range(text: str) -> list[int]:
+    ends, factor = text.split(":"), 2
+    if len(ends) == 3:
+        match = _FACTOR.fullmatch(ends.pop().strip())
+        if match is None:
+            raise UnitError(f"the factor of sizes must be a whole number from 2, written like x4, not {text!r:.60}")
+        factor = int(match[1])
+    if len(ends) > 2:
+        raise UnitError(f"sizes must be written like 1KiB:1GiB, 1KiB:1GiB:x4 or 1KiB,1MB, not {text!r:.60}")
+    first, last = _parse_bytes(ends[0]), _parse_bytes(ends[-1])
+    if first > last:
+        raise UnitError(f"sizes must go from the smaller to the larger, not {text!r}")
+    found = [first]
+    while found[-1] * factor < last:
+        found.append(found[-1] * factor)
+    return [*found, last]
+
+
+def _parse_bytes(text: str) -> int:
+    size = parse_size(text)
+    if size.denominator != 1 or size == 0:
+        raise UnitError(f"a size must be a whole number of bytes from 1, not {text!r}")
+    return int(size)
 
 
 def parse_bandwidth(text: Number) -> Fraction:
