@@ -27,6 +27,8 @@ _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
 _FRACTION = re.compile(r"\d+/0*[1-9]\d*|\d+(\.\d*)?|\.\d+", re.ASCII)
 
+_PLACES = 30
+"""Decimals beyond which a quantity is written as a fraction."""
 _FACTOR = re.compile(r"x(0*[2-9]|0*[1-9]\d{1,8})", re.ASCII)
 
 Number = int | Fraction | str
@@ -153,3 +155,33 @@ def format_time(seconds: Fraction | float) -> str:
         if value >= scale:
             return f"{value / scale:.4g}{unit}"
     return f"{value / 1e-9:.4g}ns" if value else "0s"
+
+
+def write_time(seconds: Fraction) -> str:
+    """Return seconds exactly: with a unit where decimals can say it, else as a fraction of seconds.
+
+    >>> write_time(Fraction(123, 10**7)), write_time(Fraction(1, 3))
+    ('12.3us', '1/3')
+    """
+    return _write(seconds, ("s", "ms", "us", "ns", "ps"), _TIME)
+
+
+def write_bandwidth(rate: Fraction) -> str:
+    """Return bits per second exactly: with a unit where decimals can say it, else as a fraction of bit/s.
+
+    >>> write_bandwidth(Fraction(2 * 10**8)), write_bandwidth(Fraction(10**9, 3))
+    ('200Mbps', '1000000000/3')
+    """
+    return _write(rate, ("Tbps", "Gbps", "Mbps", "kbps", "bps"), _RATE)
+
+
+def _write(value: Fraction, names: tuple[str, ...], units: dict[str, Fraction]) -> str:
+    """Return a quantity in the first of some units, largest first, that leaves it at least 1."""
+    name = next((name for name in names if value >= units[name]), names[-1] if value else names[0])
+    scaled = value / units[name]
+    for places in range(_PLACES + 1):
+        if 10**places % scaled.denominator == 0:
+            digits = str(int(scaled * 10**places)).rjust(places + 1, "0")
+            text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
+            return f"{text}{name}" if len(text) <= 40 else str(value)
+    return str(value)
