@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         check_reduce,
         check_reduce_scatter,
     )
-    from linkstep.costs import Cost, Fabric, cost_of, time_of
+    from linkstep.costs import Cost, Fabric, Fit, Run, cost_of, fit, load_fabric, load_runs, save_fabric, time_of
     from linkstep.files import load, save
     from linkstep.lowering import Lowered, lower
     from linkstep.make import Made, schedule
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from linkstep.programs import Program, read_program
     from linkstep.recipe import Recipe, parse
     from linkstep.search import Answer, Choice, find
+    from linkstep.selector import Rule, Selector
     from linkstep.simulation import Simulation, simulate
     from linkstep.verification import Report, verify
 
@@ -55,7 +56,9 @@ _ROOMS = {
     "linkstep.correctness": (
         "check", "check_allgather", "check_allreduce", "check_broadcast", "check_reduce", "check_reduce_scatter",
     ),
-    "linkstep.costs": ("Cost", "Fabric", "cost_of", "time_of"),
+    "linkstep.costs": (
+        "Cost", "Fabric", "Fit", "Run", "cost_of", "fit", "load_fabric", "load_runs", "save_fabric", "time_of",
+    ),
     "linkstep.files": ("load", "save"),
     "linkstep.lowering": ("Lowered", "lower"),
     "linkstep.make": ("Made", "schedule"),
@@ -65,6 +68,7 @@ _ROOMS = {
     "linkstep.programs": ("Program", "read_program"),
     "linkstep.recipe": ("Recipe", "parse"),
     "linkstep.search": ("Answer", "Choice", "find"),
+    "linkstep.selector": ("Rule", "Selector"),
     "linkstep.simulation": ("Simulation", "simulate"),
     "linkstep.verification": ("Report", "verify"),
 }  # fmt: skip
@@ -82,6 +86,7 @@ __all__ = [
     "Cost",
     "Fabric",
     "FileError",
+    "Fit",
     "LinkstepError",
     "Lowered",
     "Made",
@@ -89,8 +94,11 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Report",
+    "Rule",
+    "Run",
     "Schedule",
     "ScheduleError",
+    "Selector",
     "Simulation",
     "Topology",
     "TopologyError",
@@ -108,11 +116,15 @@ __all__ = [
     "cost_of",
     "draw",
     "find",
+    "fit",
     "load",
+    "load_fabric",
+    "load_runs",
     "lower",
     "parse",
     "read_program",
     "save",
+    "save_fabric",
     "schedule",
     "simulate",
     "synthesize",
