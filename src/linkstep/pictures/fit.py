@@ -53,7 +53,7 @@ def _unit(most: float, units: Sequence[tuple[str, float]]) -> tuple[str, float]:
 
 def _title(found: Fit, points: Sequence[Point], which: str) -> str:
     errors = [abs(found.error(point)) for point in points]
-    error = f"error {np.mean(errors):.2%} on average, {max(errors):.2%} at most"
+    error = f"error {np.mean(errors):.2%}, at most {max(errors):.2%}"
     return f"{which} size, {points[0].size:,} bytes: {error}"
 
 
