@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         check_reduce,
         check_reduce_scatter,
     )
-    from linkstep.costs import Cost, Fabric, cost_of, time_of
+    from linkstep.costs import Cost, Fabric, Fit, Run, cost_of, fit, load_fabric, load_runs, save_fabric, time_of
     from linkstep.engines import Communicator
     from linkstep.files import load, save
     from linkstep.lowering import Lowered, lower
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from linkstep.programs import Program, read_program
     from linkstep.recipe import Recipe, parse
     from linkstep.search import Answer, Choice, find
+    from linkstep.selector import Rule, Selector
     from linkstep.simulation import Simulation, simulate
     from linkstep.verification import Report, verify
 
@@ -64,7 +65,9 @@ _ROOMS = {
     "linkstep.correctness": (
         "check", "check_allgather", "check_allreduce", "check_broadcast", "check_reduce", "check_reduce_scatter",
     ),
-    "linkstep.costs": ("Cost", "Fabric", "cost_of", "time_of"),
+    "linkstep.costs": (
+        "Cost", "Fabric", "Fit", "Run", "cost_of", "fit", "load_fabric", "load_runs", "save_fabric", "time_of",
+    ),
     "linkstep.engines": ("Communicator",),
     "linkstep.files": ("load", "save"),
     "linkstep.lowering": ("Lowered", "lower"),
@@ -75,6 +78,7 @@ _ROOMS = {
     "linkstep.programs": ("Program", "read_program"),
     "linkstep.recipe": ("Recipe", "parse"),
     "linkstep.search": ("Answer", "Choice", "find"),
+    "linkstep.selector": ("Rule", "Selector"),
     "linkstep.simulation": ("Simulation", "simulate"),
     "linkstep.verification": ("Report", "verify"),
 }  # fmt: skip
@@ -94,6 +98,7 @@ __all__ = [
     "EngineError",
     "Fabric",
     "FileError",
+    "Fit",
     "LinkstepError",
     "Lowered",
     "Made",
@@ -101,8 +106,11 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Report",
+    "Rule",
+    "Run",
     "Schedule",
     "ScheduleError",
+    "Selector",
     "Simulation",
     "Topology",
     "TopologyError",
@@ -120,11 +128,15 @@ __all__ = [
     "cost_of",
     "draw",
     "find",
+    "fit",
     "load",
+    "load_fabric",
+    "load_runs",
     "lower",
     "parse",
     "read_program",
     "save",
+    "save_fabric",
     "schedule",
     "simulate",
     "synthesize",

@@ -76,7 +76,7 @@ def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
         return (2 * height - 1 + chunks) * (fabric.alpha + whole / chunks)
 
     best = max(1, round(float((2 * height - 1) * whole / fabric.alpha) ** 0.5)) if fabric.alpha else 10**6
-    return 2 * min(one_pass(k) for k in range(max(1, best - 1), best + 2))
+    return fabric.overhead + 2 * min(one_pass(k) for k in range(max(1, best - 1), best + 2))
 
 
 BASELINES: tuple[Row, ...] = (

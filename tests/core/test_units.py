@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep.core.errors import LinkstepError, UnitError
-from linkstep.core.units import check_count, format_time, parse_bandwidth, parse_fraction, parse_size, parse_time
+from linkstep.core.units import (
+    check_count,
+    format_time,
+    parse_bandwidth,
+    parse_fraction,
+    parse_size,
+    parse_sizes,
+    parse_time,
+)
 from support.strategies import near_quantities
 
 
@@ -199,3 +207,41 @@ def test_format_time(seconds, text):
 def test_format_time_reads_back(seconds):
     """Four significant digits: at most half a unit of the fourth away."""
     assert abs(parse_time(format_time(seconds)) - seconds) <= seconds * Fraction(501, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("1KiB", (1024,)),
+        ("1KiB:1KiB", (1024,)),
+        ("1KiB:4KiB", (1024, 2048, 4096)),
+        ("1KiB:5KiB", (1024, 2048, 4096, 5120)),  # the end is measured too
+        ("3B:24B:x02", (3, 6, 12, 24)),
+        ("1B:1GB:x1000", (1, 10**3, 10**6, 10**9)),
+        (" 1MB , 1000003B, 1kB,1MB", (1000, 10**6, 1000003)),
+        ("1kB:4kB:x4,1.5kB", (1000, 1500, 4000)),
+    ],
+)
+def test_sweeps(text, sizes):
+    assert parse_sizes(text) == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1.5B", "a size must be a whole number of bytes from 1, not '1.5B'"),
+        ("0B:1MB", "a size must be a whole number of bytes from 1, not '0B'"),
+        ("1MB:1KB", "sizes must go from the smaller to the larger, not '1MB:1KB'"),
+        ("1KB:1MB:x1", "the factor of sizes must be a whole number from 2, written like x4, not '1KB:1MB:x1'"),
+        ("1KB:1MB:4", "the factor of sizes must be a whole number from 2, written like x4, not '1KB:1MB:4'"),
+        ("1KB:2KB:x2:3", "sizes must be written like 1KiB:1GiB, 1KiB:1GiB:x4 or 1KiB,1MB, not '1KB:2KB:x2:3'"),
+        ("", "size must be a number with a unit, such as 1MB or 1MiB, not ''"),
+        ("1KB,", "size must be a number with a unit, such as 1MB or 1MiB, not ''"),
+        ("1KB:", "size must be a number with a unit, such as 1MB or 1MiB, not ''"),
+        ("jobs.csv", "size must be a number with a unit, such as 1MB or 1MiB, not 'jobs.csv'"),
+    ],
+)
+def test_not_sweeps(text, message):
+    with pytest.raises(UnitError) as caught:
+        parse_sizes(text)
+    assert str(caught.value) == message

@@ -21,15 +21,16 @@ from linkstep.core.faults import KINDS, Fault, apply, format_rate
 from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import parse_bandwidth
+from linkstep.core.units import parse_bandwidth, write_bandwidth, write_time
 from linkstep.correctness import check
-from linkstep.costs import Fabric
+from linkstep.costs import Fabric, load_fabric
 from linkstep.files import SUFFIXES, load
 from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
+ALPHA = "10us"
 BANDWIDTH = "100Gbps"
 SIZE = "1MB"
 PATIENCE = 2.0
@@ -98,7 +99,7 @@ def read(text: str, args: argparse.Namespace | None = None) -> Given:
     """Read RECIPE|FILE: what ends like a file of ours or exists is a file, all else a recipe.
 
     The options of ``add_names`` and ``add_faults`` in ``args`` are heeded; where a fault makes links differ, the others
-    have their part of ``--bandwidth``.
+    have their part of ``--bandwidth``, or the rate of ``--fabric``.
     """
     with busy("reading the topology"):
         given = _read(text)
@@ -113,9 +114,8 @@ def read(text: str, args: argparse.Namespace | None = None) -> Given:
         raise LinkstepError(
             f"{text} holds a schedule, which is for its own topology: give faults with a recipe or a topology"
         )
-    rate = parse_bandwidth(getattr(args, "bandwidth", BANDWIDTH))
     with busy("applying faults"):
-        left = apply(given.topology, faults, rate / max(given.topology.degree, 1))
+        left = apply(given.topology, faults, _link_rate(args, given.topology.degree))
     return Given(left, faults=faults, whole=given)
 
 
@@ -191,16 +191,39 @@ def add_collective(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--root", default=0, metavar="HOST", help="of a broadcast or a reduce; default: the first")
 
 
+class _FabricOption(argparse.Action):
+    """``--fabric`` says what ``--alpha`` and ``--bandwidth`` would: it goes with neither of them."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        others = [name for name in ("alpha", "bandwidth") if getattr(namespace, name, None) is not None]
+        if namespace.fabric is not None and others:
+            parser.error(f"--fabric names a file that says alpha and bandwidth: leave out --{' and --'.join(others)}")
+
+
+def _fabric_file(text: str) -> Fabric:
+    try:
+        return load_fabric(text)
+    except LinkstepError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def add_bandwidth(parser: argparse.ArgumentParser) -> None:
-    """Add ``--bandwidth``: B of a node, of which a link has B/d where the file gives it no rate of its own."""
+    """Add ``--bandwidth``, B of a node, of which a link has B/d where nothing says otherwise; and ``--fabric``."""
     parser.add_argument(
-        "--bandwidth", default=BANDWIDTH, metavar="RATE", help=f"B of a node, over all its ports; default: {BANDWIDTH}"
+        "--bandwidth", action=_FabricOption, metavar="RATE", help=f"B of a node, over all ports; default: {BANDWIDTH}"
     )
+    parser.add_argument(
+        "--fabric", action=_FabricOption, type=_fabric_file, metavar="FILE",
+        help="take what a step and a byte take from a fabric file, as linkstep fit writes it",
+    )  # fmt: skip
 
 
 def add_fabric(parser: argparse.ArgumentParser) -> None:
-    """Add ``--alpha`` and ``--bandwidth``: what a step and a byte take."""
-    parser.add_argument("--alpha", default="10us", metavar="TIME", help="latency of a hop; default: 10us")
+    """Add ``--alpha``, ``--bandwidth`` and ``--fabric``: what a step and a byte take."""
+    parser.add_argument("--alpha", action=_FabricOption, metavar="TIME", help=f"latency of a hop; default: {ALPHA}")
     add_bandwidth(parser)
 
 
@@ -237,17 +260,49 @@ def add_faults(parser: argparse.ArgumentParser) -> None:
 
 
 def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
-    """Return the fabric that ``add_fabric``'s options describe, for nodes with this many ports."""
-    return Fabric.of(args.alpha, args.bandwidth, max(degree, 1), getattr(args, "reduction", None))
+    """Return the fabric that ``add_fabric``'s options describe, for nodes with this many ports.
+
+    A file describes wires, so that a link has its rate whatever the number of ports; ``--bandwidth`` is for all ports.
+    """
+    ports, reduction = max(degree, 1), getattr(args, "reduction", None)
+    if args.fabric is None:
+        return Fabric.of(args.alpha or ALPHA, args.bandwidth or BANDWIDTH, ports, reduction)
+    wires = args.fabric.with_degree(ports)
+    adding = wires.reduction_bandwidth if reduction is None else reduction
+    return Fabric.of(wires.alpha, wires.node_bandwidth, ports, adding, wires.overhead)
+
+
+def fabric_values(args: argparse.Namespace, degree: int) -> dict[str, str]:
+    """Return alpha, bandwidth (of a node) and overhead as text, exact: as they were given, or from the file."""
+    if args.fabric is None:
+        return {"alpha": args.alpha or ALPHA, "bandwidth": args.bandwidth or BANDWIDTH, "overhead": "0s"}
+    fabric = fabric_of(args, degree)
+    return {
+        "alpha": write_time(fabric.alpha),
+        "bandwidth": write_bandwidth(fabric.node_bandwidth),
+        "overhead": write_time(fabric.overhead),
+    }
+
+
+def _link_rate(args: argparse.Namespace | None, degree: int) -> Fraction:
+    """Return bit/s of a link, by the options of ``add_bandwidth`` where a command has them."""
+    fabric = getattr(args, "fabric", None)
+    if fabric is not None:
+        return Fraction(fabric.link_bandwidth)
+    return parse_bandwidth(getattr(args, "bandwidth", None) or BANDWIDTH) / max(degree, 1)
 
 
 def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     """Say for which fabric a time is: ``alpha 10us, 100Gbps a node``."""
-    alpha = f"alpha {args.alpha}" if topology.alpha is None or topology.bandwidth is None else "alpha of each link"
-    rates = f"{args.bandwidth} a node"
+    values = fabric_values(args, topology.degree)
+    alpha = f"alpha {values['alpha']}"
+    if topology.alpha is not None and topology.bandwidth is not None:
+        alpha = "alpha of each link"
+    rates = f"{values['bandwidth']} a node"
     if topology.bandwidth is not None:
         rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
-    return f"{alpha}, {rates}"
+    call = "" if values["overhead"] == "0s" else f", {values['overhead']} a call"
+    return f"{alpha}, {rates}{call}"
 
 
 def _root(topology: Topology, text: str) -> int:

@@ -5,19 +5,31 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_fabric, add_json, fabric_of, print_json, print_table
+from linkstep.cli._common import (
+    Command,
+    add_fabric,
+    add_json,
+    exists,
+    fabric_of,
+    fabric_values,
+    print_json,
+    print_table,
+)
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
-from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.units import format_time, parse_size
+from linkstep.core.errors import FileError, LinkstepError, UnitError
+from linkstep.core.units import format_time, parse_size, parse_sizes
 from linkstep.costs import Cost, Fabric
 from linkstep.recipe.explanation import explain
 from linkstep.search import Answer, Choice, Workload, find, pick
 from linkstep.search.answer import FAMILIES
+from linkstep.search.windows import Window, selector_of, windows
+from linkstep.selector import check_selector_path
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +47,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", default="1MB", metavar="BYTES", help="of the allreduce; default: 1MB")
     parser.add_argument(
         "--sizes",
-        type=Path,
-        metavar="FILE",
-        help="pick by a job's collectives: a CSV of collective,size,count lines or a JSON list of such objects, "
-        "where collective is allreduce or all-to-all",
+        metavar="A:B|FILE",
+        help="from 1KiB:1GiB, say which is the fastest at which size; from a file, pick by a job's collectives: a CSV "
+        "of collective,size,count lines or a JSON list of such objects, where collective is allreduce or all-to-all",
+    )
+    parser.add_argument(
+        "--selector", metavar="FILE", help="with --sizes A:B: save which serves which size, for an engine to choose by"
     )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the frontier to a .png or .svg file")
     parser.add_argument("--explain", action="store_true", help="say how the best one is constructed, step by step")
@@ -66,6 +80,16 @@ def read_workload(path: Path) -> Workload:
                 f"{path}: entry {number} must have collective (allreduce or all-to-all), size (such as 25MB) and count"
             ) from None
     return Workload(tuple(found["allreduce"]), tuple(found["all-to-all"]))
+
+
+def _sweep(text: str | None) -> tuple[int, ...] | None:
+    """Return the sizes that --sizes lists; None if it names a file, or is not given."""
+    if text is None or Path(text).suffix.lower() in (".csv", ".json") or exists(text):
+        return None
+    try:
+        return parse_sizes(text)
+    except UnitError as error:
+        raise UnitError(f"--sizes names no file that exists, and as a range of sizes: {error}") from None
 
 
 def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str, Any]:
@@ -135,8 +159,12 @@ def _nothing(answer: Answer, max_steps: int | None) -> str:
     )
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: argparse.Namespace, sizes: tuple[int, ...] | None) -> None:
     """Refuse what cannot work before searching."""
+    if args.selector is not None:
+        if sizes is None:
+            raise LinkstepError("--selector says which serves which size: give --sizes too, such as 1KiB:1GiB")
+        check_selector_path(args.selector)
     if parse_size(args.size) <= 0:
         raise LinkstepError(f"--size must be positive, not {args.size}")
     if args.max_steps is not None and args.max_steps < 1:
@@ -149,14 +177,19 @@ def _check(args: argparse.Namespace) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     fabric = fabric_of(args, args.degree)
-    _check(args)
-    workload = read_workload(args.sizes) if args.sizes else Workload.of(args.size)
+    sizes = _sweep(args.sizes)
+    _check(args, sizes)
+    job = args.sizes is not None and sizes is None
+    workload = read_workload(Path(args.sizes)) if job else Workload.of(args.size)
     with progress_bar("find", " tries") as bar:
         answer = find(
             args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
             max_steps=args.max_steps, progress=bar,
         )  # fmt: skip
     best = pick(answer, fabric, workload)
+    found = windows(answer, fabric, sizes) if sizes and answer.frontier else ()
+    if args.selector is not None and found:
+        selector_of(found).save(args.selector)
     if args.plot:
         from linkstep.pictures.frontier import plot_frontier
 
@@ -164,17 +197,17 @@ def _run(args: argparse.Namespace) -> int:
         paper = None if args.families == "paper" else find(args.nodes, args.degree, families="paper", **limits)
         plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
     if args.json:
-        print_json(_json(answer, fabric, args, best, workload))
+        print_json(_json(answer, fabric, args, best, workload) | _windows_json(found, fabric, args))
         return 0
     both = ", links both ways" if args.bidirectional else ""
-    print(f"{args.nodes} servers, {args.degree} ports each{both}; alpha {args.alpha}, {args.bandwidth} a server")
+    print(f"{args.nodes} servers, {args.degree} ports each{both}; {_fabric_line(args)}")
     print("T_L in steps (times alpha), T_B in M/B; all-to-all: most flow a pair can get, a link being 1\n")
     _print(answer, fabric, args.size)
     if best is None:
         print(f"\n{_nothing(answer, args.max_steps)}")
         return 0
     time = workload.time(fabric, args.nodes, best.allreduce_cost, best.flow)
-    what = f"the job in {args.sizes}" if args.sizes else f"an allreduce of {args.size}"
+    what = f"the job in {args.sizes}" if job else f"an allreduce of {args.size}"
     print(f"\nbest for {what}: {best.recipe.short}, {format_time(time or 0)}")
     if args.explain:
         print()
@@ -182,9 +215,54 @@ def _run(args: argparse.Namespace) -> int:
     else:
         method = f" --method {best.method}" if best.recipe.parts else ""
         print(f"next: linkstep schedule '{best.recipe.short}'{method} --collective allreduce -o allreduce.npz")
+    if found:
+        print()
+        _print_windows(found, fabric)
+    if args.selector is not None:
+        print(f"saved to {args.selector}")
     if args.plot:
         print(f"plotted to {args.plot}")
     return 0
+
+
+def _fabric_line(args: argparse.Namespace) -> str:
+    values = fabric_values(args, args.degree)
+    call = "" if values["overhead"] == "0s" else f", {values['overhead']} a call"
+    return f"alpha {values['alpha']}, {values['bandwidth']} a server{call}"
+
+
+def _window_times(window: Window, fabric: Fabric) -> list[Fraction]:
+    cost = window.choice.allreduce_cost
+    return [fabric.time(cost, Collective.ALLREDUCE, size) for size in (window.smallest, window.largest)]
+
+
+def _print_windows(found: Sequence[Window], fabric: Fabric) -> None:
+    rows = []
+    for window in found:
+        first, last = (format_time(time) for time in _window_times(window, fabric))
+        name, cost = window.choice.recipe.short, str(window.choice.allreduce_cost)
+        rows.append((str(window.smallest), str(window.largest), name, cost, first, last))
+    print_table(("from bytes", "to bytes", "fastest allreduce", "cost", "takes", "to"), rows, right=(0, 1, 4, 5))
+
+
+def _windows_json(found: Sequence[Window], fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
+    rows = []
+    for window in found:
+        first, last = _window_times(window, fabric)
+        rows.append(
+            {
+                "smallest": window.smallest,
+                "largest": window.largest,
+                "recipe": str(window.choice.recipe),
+                "name": window.choice.recipe.short,
+                "method": window.choice.method,
+                "steps": window.choice.allreduce_cost.steps,
+                "bandwidth": window.choice.allreduce_cost.bandwidth,
+                "smallest_seconds": float(first),
+                "largest_seconds": float(last),
+            }
+        )
+    return {"windows": rows, "selector": args.selector if found else None}
 
 
 def _json(
@@ -194,8 +272,7 @@ def _json(
     return {
         "nodes": answer.num_nodes,
         "degree": answer.degree,
-        "alpha": args.alpha,
-        "bandwidth": args.bandwidth,
+        **fabric_values(args, args.degree),
         "size": args.size,
         "frontier": [_row(choice, fabric, args.size, bound) for choice in answer.frontier],
         "fewest_steps": answer.fewest_steps,

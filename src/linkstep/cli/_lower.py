@@ -29,6 +29,7 @@ from linkstep.files import SUFFIXES, write_atomically
 from linkstep.files.disk import to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
 from linkstep.lowering.progress import Progress
+from linkstep.selector import Rule, Selector, check_selector_path, source_beside, update_selector
 
 _SHOWN = 16
 """Names of hosts that are printed; --json has all."""
@@ -59,6 +60,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-bytes",
         metavar="BYTES",
         help="largest data to use it for; default: 1TiB, or less where msccl would allocate more than 1GiB of scratch",
+    )
+    parser.add_argument(
+        "--selector", metavar="FILE", help="add the file to a selector, which says what serves which size; made if new"
     )
     add_json(parser)
 
@@ -131,6 +135,7 @@ def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
         "max_bytes": lowered.window.largest,
         "environment": _environment(target, path),
         "shares_folder": target.reads_folder and _has_others(path),
+        "selector": args.selector,
         "divisible_by": placement.num_chunks * (16 if target.name == "mscclpp" else 1),
     }
 
@@ -145,6 +150,8 @@ def _lower(args: argparse.Namespace) -> Lowered:
     largest = None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes")
     gather = None if args.gather is None else parse_bytes(args.gather, "--gather")
     _check_output(args.output, TARGETS[args.to])
+    if args.selector is not None:
+        check_selector_path(args.selector)
     given = read(args.topology, args)
     if given.schedule is None:
         check_fits(
@@ -163,7 +170,10 @@ def _run(args: argparse.Namespace) -> int:
     lowered = _lower(args)
     with progress_bar("verify", " parts") as bar:
         _verify(lowered, bar)
-    write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
+    if args.selector is None:
+        _write(lowered, args)
+    else:
+        update_selector(args.selector, lambda selector: _write_selected(lowered, args, selector))
     facts = _facts(lowered, args)
     if facts["scratch_at_start"] and facts["scratch_bytes"] > MAX_SCRATCH:
         size = _format_bytes(facts["scratch_bytes"])
@@ -174,6 +184,26 @@ def _run(args: argparse.Namespace) -> int:
     else:
         _print(args.topology, facts)
     return 0
+
+
+def _write(lowered: Lowered, args: argparse.Namespace) -> None:
+    write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
+
+
+def _write_selected(lowered: Lowered, args: argparse.Namespace, selector: Selector) -> Selector:
+    """Write the file once it is known that no other rule serves its sizes, and return the new selector."""
+    window, source = lowered.window, source_beside(args.selector, args.output)
+    changed = selector.with_rule(
+        Rule(
+            lowered.placement.collective,
+            window.smallest,
+            window.largest,
+            source,
+            dialect=lowered.target.name,
+        )
+    )
+    _write(lowered, args)
+    return changed
 
 
 def _format_bytes(size: int) -> str:
@@ -201,6 +231,9 @@ def _print(name: str, facts: dict[str, Any]) -> None:
     print("the runtime picks it up if")
     print_fields(_conditions(facts))
     print(f"saved to {facts['file']}")
+    if facts["selector"]:
+        size = f"{facts['min_bytes']} to {facts['max_bytes']} bytes"
+        print(f"{facts['selector']} selects it for {facts['collective']} of {size}")
 
 
 def _scratch(facts: dict[str, Any]) -> str:

@@ -24,6 +24,7 @@ NAMES = (
     "lower",
     "verify",
     "simulate",
+    "fit",
     "families",
     "synthesize",
     "convert",

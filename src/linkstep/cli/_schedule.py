@@ -16,6 +16,7 @@ from linkstep.cli._common import (
     busy,
     fabric_of,
     fabric_text,
+    fabric_values,
     print_fields,
     print_json,
     read,
@@ -88,7 +89,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
     half = lower_bound(topology.num_nodes, topology.degree)
     bound = sum([half] * len(collective.phases), Cost.zero())
     optimal = None if collective.has_root else cost.bandwidth == bound.bandwidth
-    searched = made.certificate
+    searched, values = made.certificate, fabric_values(args, topology.degree)
     return {
         "recipe": topology.name or None,
         "collective": collective,
@@ -97,8 +98,9 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "bandwidth": cost.bandwidth,
         "seconds": float(fabric_of(args, topology.degree).time_of(schedule, args.size or SIZE)),
         "size": args.size or SIZE,
-        "alpha": args.alpha,
-        "node_bandwidth": args.bandwidth,
+        "alpha": values["alpha"],
+        "node_bandwidth": values["bandwidth"],
+        "overhead": values["overhead"],
         "fabric": fabric_text(topology, args),
         "unit": schedule.unit,
         "rows": schedule.num_rows,

@@ -16,6 +16,7 @@ from linkstep.cli._common import (
     add_faults,
     add_json,
     fabric_of,
+    fabric_values,
     print_fields,
     print_json,
     read,
@@ -136,7 +137,7 @@ def _check_options(args: argparse.Namespace) -> None:
     if args.gather is not None:
         parse_bytes(args.gather, "--gather")
     parse_time(args.instruction)
-    Fabric.of(args.alpha, args.bandwidth, 1, args.reduction)
+    fabric_of(args, 1)
 
 
 def _end(topology: Topology, node: int) -> int | str:
@@ -153,8 +154,7 @@ def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: ar
         "ranks": done.program.num_ranks,
         "links": topology.num_links,
         "size": args.size,
-        "alpha": args.alpha,
-        "bandwidth": args.bandwidth,
+        **fabric_values(args, topology.degree),
         "cost": None if schedule is None else str(cost_of(schedule)),
         "predicted_seconds": done.predicted,
         "bound_seconds": bound_time(done.program, fabric, args.size) if topology.bandwidth is None else None,

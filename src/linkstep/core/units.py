@@ -27,6 +27,10 @@ _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
 _FRACTION = re.compile(r"\d+/0*[1-9]\d*|\d+(\.\d*)?|\.\d+", re.ASCII)
 
+_PLACES = 30
+"""Decimals beyond which a quantity is written as a fraction."""
+_FACTOR = re.compile(r"x(0*[2-9]|0*[1-9]\d{1,8})", re.ASCII)
+
 Number = int | Fraction | str
 
 
@@ -91,6 +95,46 @@ def parse_size(text: Number) -> Fraction:
     return _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
 
 
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Return the sizes of a sweep in bytes, ascending, each once: a list of sizes and of ranges ``A:B`` or ``A:B:xF``.
+
+    A range is A, F times A, F times that, ... (F is 2 unless said) and B, both ends included.
+
+    >>> parse_sizes("1KiB:8KiB")
+    (1024, 2048, 4096, 8192)
+    >>> parse_sizes("1KB:1MB:x10,1000003B")
+    (1000, 10000, 100000, 1000000, 1000003)
+    >>> parse_sizes("1KB:5KB")
+    (1000, 2000, 4000, 5000)
+    """
+    return tuple(sorted({size for item in text.split(",") for size in _parse_range(item.strip())}))
+
+
+def _parse_range(text: str) -> list[int]:
+    ends, factor = text.split(":"), 2
+    if len(ends) == 3:
+        match = _FACTOR.fullmatch(ends.pop().strip())
+        if match is None:
+            raise UnitError(f"the factor of sizes must be a whole number from 2, written like x4, not {text!r:.60}")
+        factor = int(match[1])
+    if len(ends) > 2:
+        raise UnitError(f"sizes must be written like 1KiB:1GiB, 1KiB:1GiB:x4 or 1KiB,1MB, not {text!r:.60}")
+    first, last = _parse_bytes(ends[0]), _parse_bytes(ends[-1])
+    if first > last:
+        raise UnitError(f"sizes must go from the smaller to the larger, not {text!r}")
+    found = [first]
+    while found[-1] * factor < last:
+        found.append(found[-1] * factor)
+    return [*found, last]
+
+
+def _parse_bytes(text: str) -> int:
+    size = parse_size(text)
+    if size.denominator != 1 or size == 0:
+        raise UnitError(f"a size must be a whole number of bytes from 1, not {text!r}")
+    return int(size)
+
+
 def parse_bandwidth(text: Number) -> Fraction:
     """Return bits per second.
 
@@ -111,3 +155,33 @@ def format_time(seconds: Fraction | float) -> str:
         if value >= scale:
             return f"{value / scale:.4g}{unit}"
     return f"{value / 1e-9:.4g}ns" if value else "0s"
+
+
+def write_time(seconds: Fraction) -> str:
+    """Return seconds exactly: with a unit where decimals can say it, else as a fraction of seconds.
+
+    >>> write_time(Fraction(123, 10**7)), write_time(Fraction(1, 3))
+    ('12.3us', '1/3')
+    """
+    return _write(seconds, ("s", "ms", "us", "ns", "ps"), _TIME)
+
+
+def write_bandwidth(rate: Fraction) -> str:
+    """Return bits per second exactly: with a unit where decimals can say it, else as a fraction of bit/s.
+
+    >>> write_bandwidth(Fraction(2 * 10**8)), write_bandwidth(Fraction(10**9, 3))
+    ('200Mbps', '1000000000/3')
+    """
+    return _write(rate, ("Tbps", "Gbps", "Mbps", "kbps", "bps"), _RATE)
+
+
+def _write(value: Fraction, names: tuple[str, ...], units: dict[str, Fraction]) -> str:
+    """Return a quantity in the first of some units, largest first, that leaves it at least 1."""
+    name = next((name for name in names if value >= units[name]), names[-1] if value else names[0])
+    scaled = value / units[name]
+    for places in range(_PLACES + 1):
+        if 10**places % scaled.denominator == 0:
+            digits = str(int(scaled * 10**places)).rjust(places + 1, "0")
+            text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
+            return f"{text}{name}" if len(text) <= 40 else str(value)
+    return str(value)

@@ -1,4 +1,4 @@
-"""Exact costs, the bounds that none of them beats, and what they are worth in seconds on a fabric."""
+"""Exact costs, the bounds that none of them beats, and what they are worth in seconds on a fabric, given or fitted."""
 
 from linkstep.costs.bounds import (
     all_to_all_bound,
@@ -13,20 +13,30 @@ from linkstep.costs.bounds import (
 from linkstep.costs.cost import Cost, cost_of, time_of
 from linkstep.costs.distances import Distances, measure_distances
 from linkstep.costs.fabric import Fabric
+from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
+from linkstep.costs.fitting import Fit, fit
+from linkstep.costs.runs import Run, load_runs
 
 __all__ = [
     "Cost",
     "Distances",
     "Fabric",
+    "Fit",
+    "Run",
     "all_to_all_bound",
     "bandwidth_bound",
+    "check_fabric_path",
     "cost_of",
     "distance_flow_bound",
+    "fit",
     "is_bandwidth_optimal",
     "is_moore_optimal",
+    "load_fabric",
+    "load_runs",
     "lower_bound",
     "measure_distances",
     "moore_levels",
     "moore_steps",
+    "save_fabric",
     "time_of",
 ]

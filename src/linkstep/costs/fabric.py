@@ -18,7 +18,8 @@ class Fabric:
     """What a cost is worth in seconds: alpha (s) a hop, ``node_bandwidth`` = B (bit/s) over ``degree`` ports.
 
     ``reduction_bandwidth`` is the rate at which a node adds what it received to what it has (1/gamma of
-    sec:computeopt); None leaves that out, as the paper does.
+    sec:computeopt); None leaves that out, as the paper does. ``overhead`` (s) is what every call of a collective takes
+    besides, whatever the topology (epsilon of fig:latencyfit).
 
     >>> fabric = Fabric.of("10us", "100Gbps", 4)
     >>> allgather = Cost(5, Fraction(341, 256))  # of Pi_{4,1024}; its reduce-scatter costs the same
@@ -30,10 +31,16 @@ class Fabric:
     node_bandwidth: Fraction
     degree: int
     reduction_bandwidth: Fraction | None = None
+    overhead: Fraction = Fraction(0)
 
     @classmethod
     def of(
-        cls, alpha: Number, node_bandwidth: Number, degree: int, reduction_bandwidth: Number | None = None
+        cls,
+        alpha: Number,
+        node_bandwidth: Number,
+        degree: int,
+        reduction_bandwidth: Number | None = None,
+        overhead: Number = 0,
     ) -> Fabric:
         """Take quantities as people write them."""
         rate = parse_bandwidth(node_bandwidth)
@@ -44,7 +51,7 @@ class Fabric:
             )
         if degree < 1:
             raise LinkstepError(f"degree must be at least 1, not {degree}")
-        return cls(parse_time(alpha), rate, degree, reduction)
+        return cls(parse_time(alpha), rate, degree, reduction, parse_time(overhead))
 
     @property
     def link_bandwidth(self) -> Fraction:
@@ -55,6 +62,14 @@ class Fabric:
     def gamma(self) -> Fraction:
         """Seconds a node takes to reduce one bit."""
         return Fraction(0) if self.reduction_bandwidth is None else 1 / self.reduction_bandwidth
+
+    def with_degree(self, degree: int) -> Fabric:
+        """Return the same wires with another number of ports a node: a link keeps its rate, B follows.
+
+        >>> Fabric.of("10us", "100Gbps", 4).with_degree(2) == Fabric.of("10us", "50Gbps", 2)
+        True
+        """
+        return replace(self, node_bandwidth=self.link_bandwidth * degree, degree=degree)
 
     def on(self, topology: Topology) -> Fabric:
         """Return the fabric with the rates that a topology gives its links, if it does: B is d times the fastest.
@@ -70,11 +85,11 @@ class Fabric:
         """Return seconds for a schedule of ``size`` bytes in all: by its links' own columns where it has both."""
         topology = schedule.topology
         if topology.alpha is not None and topology.bandwidth is not None:
-            return time_of(schedule, size)
+            return self.overhead + time_of(schedule, size)
         return self.on(topology).time(cost_of(schedule), schedule.collective, size)
 
     def time(self, cost: Cost, collective: Collective | str, size: Number) -> Fraction:
-        """Return seconds for a collective of ``size`` bytes in all (M), its schedule being of this cost.
+        """Return seconds for one call of a collective of ``size`` bytes in all (M), its schedule being of this cost.
 
         An allreduce's cost is that of its reduce-scatter and its allgather together. Adding up what arrives takes
         gamma a bit; that is an upper bound (thm:computebound), and of an allreduce half the bandwidth cost reduces.
@@ -82,7 +97,8 @@ class Fabric:
         phases = Collective(collective).phases
         bits = 8 * parse_size(size)
         reduced = Fraction(phases.count(Phase.REDUCE), len(phases))
-        return cost.steps * self.alpha + bits * cost.bandwidth * (1 / self.node_bandwidth + reduced * self.gamma)
+        per_bit = 1 / self.node_bandwidth + reduced * self.gamma
+        return self.overhead + cost.steps * self.alpha + bits * cost.bandwidth * per_bit
 
     def all_to_all_time(self, flow: Fraction, num_nodes: int, size: Number) -> Fraction:
         """Seconds for each node to send ``size`` bytes, one N-th to each node.

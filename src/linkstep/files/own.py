@@ -53,10 +53,10 @@ def check_idle_nodes(num_nodes: int, num_links: int) -> None:
         raise FileError(f"has {num_nodes} nodes for {num_links} links; number nodes from 0 without gaps")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Return a value from outside, short enough for a message, at most one level deep."""
     if isinstance(value, list):
-        return f"[{', '.join('[...]' if isinstance(x, list) else _shown(x) for x in value[:6])}]"
+        return f"[{', '.join('[...]' if isinstance(x, list) else shown(x) for x in value[:6])}]"
     plain = value is None or isinstance(value, (str, int, float))
     return f"{value!r:.40}" if plain else f"a {type(value).__name__}"
 
@@ -107,30 +107,30 @@ def _check_head(head: object) -> dict[str, Any]:
         raise FileError("is not a linkstep file")
     number = head.get("format_version")
     if type(number) is not int or number < 1:
-        raise FileError(f"format_version must be a positive integer, not {_shown(number)}")
+        raise FileError(f"format_version must be a positive integer, not {shown(number)}")
     if number > FORMAT_VERSION:
-        raise FileError(f"written by a newer linkstep (format {_shown(number)}); upgrade linkstep to read it")
+        raise FileError(f"written by a newer linkstep (format {shown(number)}); upgrade linkstep to read it")
     if head.get("kind") not in ("topology", "schedule"):
-        raise FileError(f"kind must be topology or schedule, not {_shown(head.get('kind'))}")
+        raise FileError(f"kind must be topology or schedule, not {shown(head.get('kind'))}")
     if not isinstance(head.get("recipe"), str):
-        raise FileError(f"recipe must be text, not {_shown(head.get('recipe'))}")
+        raise FileError(f"recipe must be text, not {shown(head.get('recipe'))}")
     check_name(head["recipe"])
     if type(head.get("num_nodes")) is not int:
-        raise FileError(f"num_nodes must be an integer, not {_shown(head.get('num_nodes'))}")
+        raise FileError(f"num_nodes must be an integer, not {shown(head.get('num_nodes'))}")
     if head.get("labels") is not None:
         _check_labels(head["labels"])
     if head["kind"] == "schedule":
         unit, collective = head.get("unit"), head.get("collective")
         if type(unit) is not int or not 1 <= unit < 2**62:
-            raise FileError(f"unit must be an integer in [1, 2^62), not {_shown(unit)}")
+            raise FileError(f"unit must be an integer in [1, 2^62), not {shown(unit)}")
         if collective not in COLLECTIVES:
-            raise FileError(f"collective must be one of {', '.join(COLLECTIVES)}, not {_shown(collective)}")
+            raise FileError(f"collective must be one of {', '.join(COLLECTIVES)}, not {shown(collective)}")
     return head
 
 
 def _check_labels(labels: object) -> None:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise FileError(f"labels must be a list of names, not {_shown(labels)}")
+        raise FileError(f"labels must be a list of names, not {shown(labels)}")
 
 
 def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns) -> Topology | Schedule:
@@ -206,7 +206,7 @@ def _array_header(archive: zipfile.ZipFile, what: str) -> tuple[np.dtype[Any], i
     if len(shape) != 1:
         raise FileError(f"column {what!r} must be one-dimensional, not of shape {shape}")
     if not re.fullmatch("[<>|][iu][1248]", kind):
-        raise FileError(f"column {what!r} must hold integers, not {_shown(kind)}")
+        raise FileError(f"column {what!r} must hold integers, not {shown(kind)}")
     dtype = np.dtype(kind)
     _check_size(f"column {what!r}", shape[0])
     if info.file_size != begin + shape[0] * dtype.itemsize:
@@ -225,7 +225,7 @@ def _read_labels(archive: zipfile.ZipFile, num_nodes: int) -> object:
     dtype, length = _array_header(archive, "labels")
     if dtype != np.uint8 or length > MAX_HEAD_BYTES + MAX_NAME_BYTES * num_nodes:
         raise FileError(f"labels must be the names of {num_nodes} hosts as JSON, not {length} values of {dtype}")
-    labels = _loads(_read_array(archive, "labels", dtype, length).tobytes())
+    labels = loads(_read_array(archive, "labels", dtype, length).tobytes())
     _check_labels(labels)
     return labels
 
@@ -238,7 +238,7 @@ def _read_members(archive: zipfile.ZipFile) -> tuple[dict[str, Any], Columns]:
     dtype, length = _array_header(archive, "linkstep")
     if dtype != np.uint8 or length > MAX_HEAD_BYTES:
         raise FileError("is not a linkstep file")
-    head = _check_head(_loads(_read_array(archive, "linkstep", dtype, length).tobytes()))
+    head = _check_head(loads(_read_array(archive, "linkstep", dtype, length).tobytes()))
     if "labels" in present:
         head["labels"] = _read_labels(archive, head["num_nodes"])
     wanted = [what for what in LINK_COLUMNS if what in present or what in ("tail", "head")]
@@ -284,7 +284,8 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a number")
 
 
-def _loads(data: bytes) -> object:
+def loads(data: bytes) -> object:
+    """Return what JSON text says; FileError of one line where it is none."""
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -301,15 +302,15 @@ def _table(head: Mapping[str, Any], what: str, needed: Iterable[str], known: tup
     """Return the lines under ``links`` or ``rows`` as columns."""
     names, lines = head.get(f"{what}_columns"), head.get(f"{what}s")
     if not isinstance(names, list) or not all(name in known and names.count(name) == 1 for name in names):
-        raise FileError(f"{what}_columns must list some of {', '.join(known)}, not {_shown(names)}")
+        raise FileError(f"{what}_columns must list some of {', '.join(known)}, not {shown(names)}")
     for name in needed:
         if name not in names:
             raise FileError(f"{what}_columns must have {name!r}")
     if not isinstance(lines, list):
-        raise FileError(f"{what}s must be a list, not {_shown(lines)}")
+        raise FileError(f"{what}s must be a list, not {shown(lines)}")
     for i, line in enumerate(lines):
         if not isinstance(line, list) or len(line) != len(names) or any(type(x) is not int for x in line):
-            raise FileError(f"{what} {i}: must be integers [{', '.join(names)}], not {_shown(line)}")
+            raise FileError(f"{what} {i}: must be integers [{', '.join(names)}], not {shown(line)}")
     try:
         table: Ints = np.array(lines, np.int64).reshape(len(lines), len(names))
     except OverflowError:
@@ -319,7 +320,7 @@ def _table(head: Mapping[str, Any], what: str, needed: Iterable[str], known: tup
 
 def read_json(file: BinaryIO) -> Topology | Schedule:
     """Read what ``write_json`` wrote, or a topology written by hand in the same form."""
-    head = _check_head(_loads(file.read()))
+    head = _check_head(loads(file.read()))
     links = _table(head, "link", ("tail", "head"), LINK_COLUMNS)
     rows = _table(head, "row", ROW_COLUMNS, ROW_COLUMNS) if head["kind"] == "schedule" else {}
     return _rebuild(head, links, rows)

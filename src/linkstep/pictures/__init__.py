@@ -1,4 +1,4 @@
-"""Pictures of topologies, broadcasts, schedules, frontiers and simulations, as ``.svg`` or ``.png`` files.
+"""Pictures of topologies, broadcasts, schedules, frontiers, simulations and fits, as ``.svg`` or ``.png`` files.
 
 ``draw`` takes any of these. ``style`` holds what they share: colours, fonts, and how a file is written. matplotlib is
 imported only when something is drawn, and nothing here decides what is drawn on the command line.
@@ -12,8 +12,10 @@ from typing import Any
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
+from linkstep.costs import Fit
 from linkstep.files import AnyPath
 from linkstep.pictures.broadcast import draw_broadcast
+from linkstep.pictures.fit import plot_fit
 from linkstep.pictures.frontier import plot_frontier
 from linkstep.pictures.schedule import draw_schedule
 from linkstep.pictures.style import check_drawable
@@ -29,6 +31,7 @@ __all__ = [
     "draw_broadcast",
     "draw_schedule",
     "draw_topology",
+    "plot_fit",
     "plot_frontier",
     "save_timeline",
 ]
@@ -39,12 +42,13 @@ _DRAWERS: tuple[tuple[type, Callable[[Any, AnyPath], None]], ...] = (
     (Schedule, draw_schedule),
     (Answer, plot_frontier),
     (Simulation, save_timeline),
+    (Fit, plot_fit),
 )
 """What can be drawn, and by what."""
 
 
-def draw(thing: Topology | Recipe | Schedule | Answer | Simulation, path: AnyPath) -> None:
-    """Draw a topology, the loads of a schedule, a frontier or a timeline into a .svg or .png file.
+def draw(thing: Topology | Recipe | Schedule | Answer | Simulation | Fit, path: AnyPath) -> None:
+    """Draw a topology, the loads of a schedule, a frontier, a timeline or a fit into a .svg or .png file.
 
     >>> import linkstep, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -234,8 +234,9 @@ def simulate_program(
 ) -> Simulation:
     """Run a program on a topology whose links are the fabric's, with ``size`` bytes of data in all.
 
-    Links with columns of their own keep these. Every instruction takes ``instruction_time`` seconds more. ``tight``
-    connections hold no more than the runtime's do, and news that a slot is free takes alpha.
+    Links with columns of their own keep these. Events begin when the fabric's overhead of a call has passed. Every
+    instruction takes ``instruction_time`` seconds more. ``tight`` connections hold no more than the runtime's do, and
+    news that a slot is free takes alpha.
 
     >>> import linkstep
     >>> from linkstep.lowering import lower
@@ -253,10 +254,9 @@ def simulate_program(
     machine = _Machine(program, wires, topology, fabric, size, parse_time(instruction_time), tight)
     machine.run()
     assert not any(machine.missing)  # ``read_program`` found an order
-    second = float(machine.ticks.tick)
-    start, end, sent, gone = (
-        np.array(column, np.float64) * second for column in (machine.start, machine.end, machine.sent, machine.gone)
-    )
+    second, call = float(machine.ticks.tick), float(fabric.overhead)
+    columns = (machine.start, machine.end, machine.sent, machine.gone)
+    start, end, sent, gone = (np.array(column, np.float64) * second + call for column in columns)
     link = np.array(machine.link, np.int64)
     order = np.lexsort((sent, link))
     rounds = np.array(machine.round, np.int64)[wires.event] + 1

@@ -1,0 +1,78 @@
+"""Small JSON files of ours: an object that says what it is (``format``, ``version``) and holds a few members.
+
+Fabrics, measured runs and selectors are such documents. Here is what they share: reading one, or several in a list,
+refusing what is none, and replacing a file whole. Not here: what the members mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.files.disk import AnyPath, open_to_read, write_atomically
+from linkstep.files.own import loads, shown
+
+VERSION = 1
+MAX_BYTES = 2**26
+"""The most that is read of a document: a thousand runs are far below it."""
+
+
+def read_documents(path: AnyPath, kind: str) -> list[dict[str, Any]]:
+    """Return the documents of a kind ("fabric") in a file, which holds one or a list of them; FileError if not so."""
+    with naming(path):
+        found = _read(path)
+        return [_checked(document, kind) for document in (found if isinstance(found, list) else [found])]
+
+
+def read_document(path: AnyPath, kind: str) -> dict[str, Any]:
+    """Return the document of a kind ("fabric") in a file; FileError if it holds no such thing."""
+    with naming(path):
+        return _checked(_read(path), kind)
+
+
+def write_document(path: AnyPath, kind: str, members: Mapping[str, Any]) -> None:
+    """Put a document of a kind in a file's place, whole or not at all."""
+    text = json.dumps({"format": f"linkstep-{kind}", "version": VERSION, **members}, indent=2) + "\n"
+    write_atomically(path, lambda file: file.writelines([text.encode()]))
+
+
+@contextmanager
+def naming(path: AnyPath) -> Iterator[None]:
+    """Put the file's name before whatever is found wrong with its contents."""
+    try:
+        yield
+    except LinkstepError as error:
+        text = str(error)
+        if text.startswith(f"{path}: "):
+            raise
+        raise FileError(
+            f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}"
+        ) from None
+
+
+def _read(path: AnyPath) -> object:
+    with open_to_read(path) as file:
+        try:
+            data = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise FileError(f"cannot be read: {(error.strerror or str(error)).lower()}") from None
+    if len(data) > MAX_BYTES:
+        raise FileError(f"is larger than the {MAX_BYTES} bytes that such a file may have")
+    return loads(data)
+
+
+def _checked(document: object, kind: str) -> dict[str, Any]:
+    """Return a document if it is of this kind and this version can read it."""
+    name = document.get("format") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or name != f"linkstep-{kind}":
+        other = f": its format is {shown(name)}" if name is not None else ""
+        raise FileError(f'is not a {kind} file of linkstep ("format": "linkstep-{kind}"){other}')
+    number = document.get("version")
+    if type(number) is not int or number < 1:
+        raise FileError(f"version must be a positive integer, not {shown(number)}")
+    if number > VERSION:
+        raise FileError(f"written by a newer linkstep (version {shown(number)}); upgrade linkstep to read it")
+    return document

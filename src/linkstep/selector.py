@@ -1,0 +1,193 @@
+"""Selectors: a small file that says which schedule serves which collective at which size.
+
+A selector is a list of rules; a rule names a window of sizes and a source: a recipe, or a file of a topology, of a
+schedule or of a runtime, beside the selector. ``linkstep find --selector`` and ``linkstep lower --selector`` write
+them, engines read them. Not here: which choice is best (``linkstep.search.windows``), and making or running what a
+rule names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.files import SUFFIXES, AnyPath, to_path
+from linkstep.files.documents import naming, read_document, write_document
+from linkstep.files.own import shown
+
+_KIND = "selector"
+_FILES = (*SUFFIXES, ".xml")
+"""How the name of a file ends that a rule may name; every other source is a recipe."""
+_MOST = 2**62
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What serves a collective of ``smallest`` to ``largest`` bytes in all, both included; None is no limit.
+
+    ``source`` is a recipe, or the path of a file from the selector's folder; ``method`` is how a schedule is made of a
+    recipe or a topology, ``dialect`` the runtime that a runtime's file is for.
+    """
+
+    collective: Collective
+    smallest: int | None
+    largest: int | None
+    source: str
+    method: str = "best"
+    dialect: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "collective", Collective(self.collective))
+        for size in (self.smallest, self.largest):
+            if size is not None and (type(size) is not int or not 0 <= size <= _MOST):
+                raise LinkstepError(f"a window of sizes must be whole bytes from 0, not {shown(size)}")
+        if self.largest is not None and self.least > self.largest:
+            raise LinkstepError(f"a window must go from the smaller size to the larger, not {self.window}")
+        for name, value in (("source", self.source), ("method", self.method), ("dialect", self.dialect or "-")):
+            if not isinstance(value, str) or not value or not value.isprintable():
+                raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
+
+    @property
+    def least(self) -> int:
+        """The smallest size, 0 where there is no limit."""
+        return self.smallest or 0
+
+    @property
+    def window(self) -> str:
+        """The window in words.
+
+        >>> Rule("allreduce", 1024, None, "K_5").window, Rule("allreduce", None, 9, "K_5").window
+        ('1024 bytes and more', '0 to 9 bytes')
+        """
+        return f"{self.least} bytes and more" if self.largest is None else f"{self.least} to {self.largest} bytes"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the source is a file, by the ending of its name; else it is a recipe."""
+        return self.source.lower().endswith(_FILES)
+
+    def serves(self, size: int) -> bool:
+        """Whether a size lies in the window."""
+        return self.least <= size and (self.largest is None or size <= self.largest)
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Rules, sorted by collective and size, no two of them for the same collective and size.
+
+    >>> small = Rule("allreduce", None, 65536, "K_{4,4}")
+    >>> selector = Selector((small, Rule("allreduce", 65537, None, "ring.xml", dialect="cpu")))
+    >>> selector.rule_for("allreduce", 1024) == small
+    True
+    """
+
+    rules: tuple[Rule, ...]
+    folder: Path = field(default=Path(), compare=False)
+    """What the paths of files start from: where the selector was loaded from."""
+
+    def __post_init__(self) -> None:
+        rules = sorted(self.rules, key=lambda rule: (rule.collective, rule.least))
+        for one, other in pairwise(rules):
+            if one.collective == other.collective and one.serves(other.least):
+                raise LinkstepError(
+                    f"two rules serve {one.collective} of {other.least} bytes: {one.source} ({one.window}) and "
+                    f"{other.source} ({other.window}); give them windows apart"
+                )
+        object.__setattr__(self, "rules", tuple(rules))
+
+    @classmethod
+    def load(cls, path: AnyPath) -> Selector:
+        """Return the selector in a file; FileError of one line if it holds none."""
+        document = read_document(path, _KIND)
+        with naming(path):
+            rules = document.get("rules")
+            if not isinstance(rules, list):
+                raise FileError(f"rules must be a list, not {shown(rules)}")
+            return cls(tuple(_rule(number, rule) for number, rule in enumerate(rules, 1)), to_path(path).parent)
+
+    def save(self, path: AnyPath) -> None:
+        """Write the selector to a .json file, whole or not at all."""
+        check_selector_path(path)
+        write_document(path, _KIND, {"rules": [asdict(rule) for rule in self.rules]})
+
+    def rule_for(self, collective: Collective | str, size: int) -> Rule:
+        """Return the rule for a collective of ``size`` bytes in all; LinkstepError says which windows there are."""
+        wanted = Collective(collective)
+        found = [rule for rule in self.rules if rule.collective is wanted]
+        for rule in found:
+            if rule.serves(size):
+                return rule
+        there = f"there are {', '.join(rule.window for rule in found)}" if found else "there is none for any size"
+        raise LinkstepError(f"no rule of the selector serves {wanted} of {size} bytes: {there}")
+
+    def path_of(self, rule: Rule) -> Path | None:
+        """Return where the file is that a rule names; None if its source is a recipe."""
+        return self.folder / rule.source if rule.is_file else None
+
+    def with_rule(self, rule: Rule) -> Selector:
+        """Return the selector with a rule added, in place of any of the same collective and source."""
+        kept = [r for r in self.rules if (r.collective, r.source) != (rule.collective, rule.source)]
+        return Selector((*kept, rule), self.folder)
+
+
+def check_selector_path(path: AnyPath) -> None:
+    """Raise FileError if no selector can be saved there: to ask before long work, not after."""
+    if to_path(path).suffix.lower() != ".json":
+        raise FileError(f"{path}: the name of a selector must end in .json")
+    folder = to_path(path).parent
+    if not folder.is_dir():
+        raise FileError(f"{path}: there is no folder {folder}")
+
+
+def update_selector(path: AnyPath, change: Callable[[Selector], Selector]) -> Selector:
+    """Change the selector in a file, or one without rules if there is no such file yet, and return it.
+
+    Several processes may do this at once: one changes the file after the other.
+    """
+    check_selector_path(path)
+    target = to_path(path)
+    with _locked(target.parent):
+        changed = change(Selector.load(path) if target.exists() else Selector((), target.parent))
+        changed.save(path)
+    return changed
+
+
+def source_beside(selector: AnyPath, file: AnyPath) -> str:
+    """Return the path of a file as a selector names it: from the selector's folder."""
+    return Path(os.path.relpath(file, to_path(selector).parent)).as_posix()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder itself locked, so that no file is left behind."""
+    import fcntl  # not on every system; only changing a selector needs it
+
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _rule(number: int, members: object) -> Rule:
+    if not isinstance(members, Mapping):
+        raise FileError(f"rule {number} must be an object, not {shown(members)}")
+    known: dict[str, Any] = {name: members[name] for name in Rule.__dataclass_fields__ if name in members}
+    for name in ("collective", "source"):
+        if name not in known:
+            raise FileError(f"rule {number} has no {name!r}")
+    try:
+        return Rule(**({"smallest": None, "largest": None} | known))
+    except LinkstepError as error:
+        raise FileError(f"rule {number}: {error}") from None

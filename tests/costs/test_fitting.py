@@ -1,0 +1,193 @@
+"""Fits: exact times give the fabric back, noise moves it little, and what rows cannot tell is said."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.costs import Cost, Fabric, fit, load_runs
+from linkstep.costs.fitting import _least_squares
+from support.runs import ALLREDUCES, document, documents
+
+FABRIC = Fabric.of("350us", "197Mbps", 4, overhead="120us")
+
+
+def runs(found, tmp_path):
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps(found))
+    return load_runs(path)
+
+
+def test_exact_times_give_the_fabric_back(tmp_path):
+    found = fit(runs(documents(FABRIC), tmp_path))
+    assert (found.fabric, found.notes) == (FABRIC, ())
+    assert found.max_error < 1e-9
+    assert len(found.points) == 9
+    assert repr(found) == "<Fit to 9 times: average error 0.00%, at most 0.00%>"
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 999_999), st.integers(0, 999_999), st.integers(1, 999_999), st.integers(1, 8), st.integers(0, 3))
+def test_any_exact_times_give_the_fabric_back(tmp_path_factory, alpha, overhead, rate, degree, scale):
+    """Six digits of each value, from nanoseconds to seconds."""
+    fabric = Fabric(Fraction(alpha, 10**9), Fraction(rate * 10**3), degree, overhead=Fraction(overhead, 10**9))
+    sizes = [1, 1000 * 10**scale, 10**7]
+    found = fit(runs(documents(fabric, sizes=sizes), tmp_path_factory.getbasetemp()))
+    assert float(found.fabric.node_bandwidth) == pytest.approx(float(fabric.node_bandwidth), rel=1e-5)
+    assert found.max_error < 1e-5
+    for point in found.points:
+        assert found.seconds(point) == pytest.approx(point.seconds, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_moves_the_fabric_little(tmp_path, seed):
+    found = fit(runs(documents(FABRIC, noise=0.02, seed=seed), tmp_path))
+    assert float(found.fabric.node_bandwidth / FABRIC.node_bandwidth) == pytest.approx(1, abs=0.03)
+    assert float(found.fabric.alpha / FABRIC.alpha) == pytest.approx(1, abs=0.06)
+    assert 0 < found.mean_error <= found.max_error < 0.04
+
+
+def test_the_fit_of_the_paper(tmp_path):
+    """fig:latencyfit and fig:betafit: alpha 13.33 us, epsilon 21.60 us, 1/B 1.018e-4 us a byte or 79 Gbps."""
+    rate = 1 / (Fraction("1.018e-4") / 10**6 / 8)
+    fabric = Fabric.of("13.33us", rate, 4, overhead="21.60us")
+    assert round(rate / 10**9) == 79
+    rings = {f"ShiftedRing(4,{n})": Cost(2 * (n - 1), 2 * Fraction(n - 1, n)) for n in range(5, 13)}
+    rings |= {f"ShiftedBFBRing {n}": Cost(2 * (n // 2), 2 * Fraction(n - 1, n)) for n in range(5, 13)}
+    made = [document(fabric, what, cost, (1000, 10**9), noise=0.0171) for what, cost in rings.items()]
+    found = fit(runs(made, tmp_path)).fabric
+    assert float(found.alpha) == pytest.approx(13.33e-6, rel=0.03)
+    assert float(found.overhead) == pytest.approx(21.6e-6, rel=0.1)
+    assert float(found.node_bandwidth) == pytest.approx(78.6e9, rel=0.01)
+    made = [document(fabric, what, cost, (1000, 10**9)) for what, cost in rings.items()]
+    assert fit(runs(made, tmp_path)).fabric == replace(fabric, node_bandwidth=Fraction(f"{float(rate):.6g}"))
+
+
+def test_links_have_one_rate_whatever_the_ports(tmp_path):
+    narrow = FABRIC.with_degree(2)
+    made = [
+        document(FABRIC, "K_{4,4}", ALLREDUCES["K_{4,4}"]),
+        document(narrow, "BiRing(2,8)", Cost(8, Fraction(7, 4))),
+    ]
+    assert fit(runs(made, tmp_path)).fabric == FABRIC
+
+
+def test_one_topology_does_not_tell_the_overhead_from_alpha(tmp_path):
+    found = fit(runs(document(FABRIC, "K_{4,4}", ALLREDUCES["K_{4,4}"]), tmp_path))
+    assert found.fabric == replace(FABRIC, alpha=FABRIC.alpha + FABRIC.overhead / 4, overhead=Fraction(0))
+    assert found.notes == (
+        "all runs take 4 steps, which does not tell the overhead of a call from alpha: it is taken as 0",
+    )
+    two = [document(FABRIC, *pair, sizes=[size]) for pair, size in zip(ALLREDUCES.items(), (1024, 10**6), strict=False)]
+    assert fit(runs(two, tmp_path)).notes[0].startswith("the rows are too few, which does not tell")
+
+
+def test_no_part_is_negative(tmp_path):
+    """Times that fall with the steps would give a negative alpha: the best fit without one is at alpha = 0."""
+    made = [document(FABRIC, what, Cost(20 - c.steps, c.bandwidth)) for what, c in ALLREDUCES.items()]
+    for run, cost in zip(made, ALLREDUCES.values(), strict=True):
+        run["steps"] = cost.steps
+    found = fit(runs(made, tmp_path))
+    assert found.fabric.alpha == 0
+    assert found.fabric.overhead > 0
+    told, chosen = [0, 1, 2], found.points
+    values = _least_squares(chosen, told)
+    table = np.array([[float(x) / p.seconds for x in p.columns] for p in chosen])
+    least = np.linalg.norm(table @ values - 1)
+    rng = np.random.default_rng(0)
+    scale = 1 / np.linalg.norm(table, axis=0)
+    for _ in range(300):
+        near = np.maximum(values + rng.normal(size=3) * scale * 0.1, 0)
+        assert np.linalg.norm(table @ near - 1) >= least - 1e-12
+
+
+def test_wrong_and_unknown_rows_are_left_out_with_a_word(tmp_path):
+    made = documents(FABRIC)
+    made[0]["rows"][1] |= {"wrong": 3, "median": 99.0}
+    made.append(document(FABRIC, "theirs.xml", Cost(4, Fraction(1)), steps=None, bandwidth=None))
+    found = fit(runs(made, tmp_path))
+    assert found.fabric == FABRIC
+    assert found.notes == (
+        "left out, as results were wrong: K_{4,4} at 65536 bytes",
+        "left out, as T_L or T_B is not known: theirs.xml",
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        ([], "there are no runs to fit: give files that `linkstep run --json` wrote"),
+        ([document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), sizes=[])], "there are no rows to fit"),
+        (
+            [document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), bandwidth=None)],
+            "there are no rows to fit; left out, as T_L or T_B is not known: K_5",
+        ),
+        (
+            [*documents(FABRIC), document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), engine="torch")],
+            "runs of different engines have no alpha in common: fit mpi and torch apart",
+        ),
+        (
+            [*documents(FABRIC), document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), testbed="t")],
+            "runs in a testbed and outside have no wires in common: fit them apart",
+        ),
+        (
+            [document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), sizes=[1000])],
+            "the rows do not tell the bandwidth from the latency: measure several sizes",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted(tmp_path, made, message):
+    with pytest.raises(LinkstepError) as caught:
+        fit(runs(made, tmp_path))
+    assert str(caught.value) == message
+
+
+def test_times_that_do_not_grow(tmp_path):
+    made = documents(FABRIC, sizes=[1, 2, 4])
+    for run in made:
+        for row, time in zip(run["rows"], (3e-3, 2e-3, 1e-3), strict=True):
+            row["median"] = time
+    with pytest.raises(LinkstepError, match="^times do not grow with the size, so that no bandwidth can be told"):
+        fit(runs(made, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("members", "row", "message"),
+    [
+        ({"rows": None}, {}, "rows must be a list of objects, one for each size, not None"),
+        ({"rows": [1]}, {}, "rows must be a list of objects, one for each size, not [1]"),
+        ({"collective": "gossip"}, {}, "collective must be one of "),
+        ({"engine": 1}, {}, "engine must be one line of text, not 1"),
+        ({"what": "a\x1b"}, {}, "what must be one line of text, not 'a\\x1b'"),
+        ({"degree": 0}, {}, "degree must be an integer of at least 1, not 0"),
+        ({"steps": -1}, {}, "steps must be an integer of at least 1, not -1"),
+        ({"bandwidth": "0"}, {}, "bandwidth, T_B in M/B, must be positive, not 0"),
+        ({"bandwidth": "x"}, {}, "bandwidth must be a fraction such as 7/8, not 'x'"),
+        ({"bandwidth": 1.75}, {}, "bandwidth must be one line of text, not 1.75"),
+        ({}, {"median": -1.0}, "median must be seconds, more than 0, not -1.0"),
+        ({}, {"median": 0}, "median must be seconds, more than 0, not 0"),
+        ({}, {"median": True}, "median must be seconds, more than 0, not True"),
+        ({}, {"size": 1.5}, "size must be an integer of at least 1, not 1.5"),
+        ({}, {"wrong": None}, "wrong must be an integer of at least 0, not None"),
+    ],
+)
+def test_bad_runs_are_refused_in_one_line(tmp_path, members, row, message):
+    made = document(FABRIC, "K_5", Cost(2, Fraction(8, 5))) | members
+    if row:
+        made["rows"][0] |= row
+    with pytest.raises(FileError) as caught:
+        runs(made, tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / 'runs.json'}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_not_a_number_is_refused(tmp_path):
+    text = json.dumps(document(FABRIC, "K_5", Cost(2, Fraction(8, 5)))).replace('"wrong": 0', '"wrong": NaN', 1)
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(FileError, match="NaN is not a number"):
+        load_runs(tmp_path / "r.json")
