@@ -24,6 +24,7 @@ NAMES = (
     "lower",
     "verify",
     "simulate",
+    "testbed",
     "families",
     "synthesize",
     "convert",

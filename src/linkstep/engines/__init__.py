@@ -1,0 +1,1 @@
+"""Engines: where schedules really run, and the testbed they can run on."""
