@@ -24,6 +24,8 @@ NAMES = (
     "lower",
     "verify",
     "simulate",
+    "run",
+    "testbed",
     "fit",
     "families",
     "synthesize",

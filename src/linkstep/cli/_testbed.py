@@ -1,0 +1,254 @@
+"""``linkstep testbed``: a topology emulated on this machine, a network namespace a host, with rates and delays."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from typing import IO, NoReturn
+
+from linkstep.cli._common import Command, add_faults, add_json, print_json, print_table, read
+from linkstep.core.errors import LinkstepError
+from linkstep.core.faults import Cut, apply, format_rate, parse
+from linkstep.core.units import format_time, parse_bandwidth, parse_time
+from linkstep.engines import testbed as beds
+from linkstep.engines.testbed import Testbed, TrunkStatus
+
+_ALL = "--all"
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    sub = actions.add_parser("up", help="make a testbed")
+    sub.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
+    sub.add_argument("--name", required=True, metavar="NAME", help="what to call it: letters a-z, digits, hyphens")
+    sub.add_argument(
+        "--rate", default="50Mbps", metavar="RATE",
+        help="of a link; where the file's links differ, of the fastest, others in proportion; default: 50Mbps",
+    )  # fmt: skip
+    sub.add_argument(
+        "--delay", default="0s", metavar="TIME", help="from one end of a cable to the other; default: none"
+    )
+    add_faults(sub)
+
+    sub = actions.add_parser("status", help="list the testbeds, or the cables of one with the bytes they carried")
+    sub.add_argument("name", nargs="?", metavar="NAME")
+    add_json(sub)
+
+    sub = actions.add_parser(
+        "exec", help="run a command on a host, or on all at once", usage=f"%(prog)s NAME HOST|{_ALL} COMMAND ..."
+    )
+    sub.add_argument("name", metavar="NAME")
+    sub.add_argument("words", nargs=argparse.REMAINDER, metavar=f"HOST|{_ALL} COMMAND ...")
+
+    sub = actions.add_parser("cut", help="cut a cable of a running testbed")
+    sub.add_argument("name", metavar="NAME")
+    sub.add_argument("cable", metavar="A,B", help="its two hosts, by name or number")
+    sub.add_argument(
+        "--reroute", action="store_true",
+        help="let set-up traffic between the two go round: for a run whose schedule does not use the cable",
+    )  # fmt: skip
+
+    sub = actions.add_parser("mend", help="mend a cable that was cut")
+    sub.add_argument("name", metavar="NAME")
+    sub.add_argument("cable", metavar="A,B", help="its two hosts, by name or number")
+
+    sub = actions.add_parser("down", help="take a testbed down, with whatever still runs on its hosts")
+    which = sub.add_mutually_exclusive_group(required=True)
+    which.add_argument("name", nargs="?", metavar="NAME")
+    which.add_argument(_ALL, action="store_true", help="all testbeds of this machine")
+
+
+def _size(testbed: Testbed) -> str:
+    num_cables = sum(trunk.num_cables for trunk in testbed.trunks)
+    delay = f", {format_time(testbed.delay)} of delay" if testbed.delay else ""
+    return f"{testbed.num_hosts} hosts, {num_cables} cables, {format_rate(testbed.rate)} a link{delay}"
+
+
+def _up(args: argparse.Namespace) -> int:
+    beds.check_possible()
+    rate, delay = parse_bandwidth(args.rate), parse_time(args.delay)
+    topology = read(args.topology).topology
+    whole_rate = beds.check_sizes(topology, rate, delay)
+    topology = apply(beds.scale(topology, whole_rate), args.faults, rate)
+    made = beds.up(topology, args.name, whole_rate, delay)
+    print(f"testbed {made.name}: {made.topology.name or args.topology}, {_size(made)}")
+    return 0
+
+
+# --- status ---
+
+
+def _list(args: argparse.Namespace) -> int:
+    found = [beds.load(name) for name in beds.names()]
+    facts = [
+        {
+            "name": bed.name,
+            "topology": bed.topology.name or None,
+            "hosts": bed.num_hosts,
+            "cables": sum(trunk.num_cables for trunk in bed.trunks),
+            "cut": len(bed.cut),
+            "rate": bed.rate,
+            "delay_seconds": float(bed.delay),
+            "state": str(beds.health(bed)),
+        }
+        for bed in found
+    ]
+    if args.json:
+        print_json(facts)
+        return 0
+    if not found:
+        print("no testbed; linkstep testbed up makes one")
+        return 0
+    rows = [
+        (
+            bed.name, bed.topology.name or "-", str(row["hosts"]), str(row["cables"]), str(row["cut"]),
+            format_rate(bed.rate), format_time(bed.delay), str(row["state"]),
+        )
+        for bed, row in zip(found, facts, strict=True)
+    ]  # fmt: skip
+    print_table(("name", "topology", "hosts", "cables", "cut", "rate", "delay", "state"), rows, right=(2, 3, 4, 5, 6))
+    return 0
+
+
+def _state(row: TrunkStatus) -> str:
+    if not row.num_cut:
+        return "up"
+    return "cut" if row.num_cut == row.num_cables else f"{row.num_cut} of {row.num_cables} cut"
+
+
+def _rates(row: TrunkStatus) -> str:
+    rates = dict.fromkeys((row.rate_there, row.rate_back))
+    return " / ".join(format_rate(rate) if rate else "-" for rate in rates)
+
+
+def _status(args: argparse.Namespace) -> int:
+    if args.name is None:
+        return _list(args)
+    beds.check_possible()
+    bed = beds.load(args.name)
+    rows = beds.status(bed)
+    if args.json:
+        print_json({"name": bed.name, "topology": bed.topology.name or None, "cables": [asdict(row) for row in rows]})
+        return 0
+    print(f"testbed {bed.name}: {bed.topology.name or '-'}, {_size(bed)}")
+    host = bed.topology.host
+    table = [
+        (host(row.first), host(row.second), _rates(row), _state(row), str(row.bytes_there), str(row.bytes_back))
+        for row in rows
+    ]
+    print_table(("A", "B", "rate", "state", "bytes to B", "bytes to A"), table, right=(2, 4, 5))
+    return 0
+
+
+# --- exec ---
+
+
+def _variables(bed: Testbed, host: int) -> dict[str, str]:
+    own = {"LINKSTEP_TESTBED": bed.name, "LINKSTEP_HOST": str(host), "LINKSTEP_ADDRESS": bed.address(host)}
+    return dict(os.environ) | own
+
+
+def _exec(args: argparse.Namespace) -> int:
+    beds.check_possible()
+    bed = beds.load(args.name)
+    words = args.words
+    if len(words) < 2:
+        raise LinkstepError(f"linkstep testbed exec takes NAME, then HOST or {_ALL}, then a command")
+    beds.check_whole(bed)
+    if words[0] == _ALL:
+        return _exec_on_all(bed, words[1:])
+    return _become(bed, bed.topology.node_named(words[0]), words[1:])
+
+
+def _become(bed: Testbed, host: int, words: list[str]) -> NoReturn:
+    """Replace this process by a command on a host: the terminal, signals and the exit code are the command's."""
+    command = [*bed.prefix(host), *words]
+    sys.stdout.flush()
+    os.execvpe(command[0], command, _variables(bed, host))
+
+
+def _exec_on_all(bed: Testbed, words: list[str]) -> int:
+    """Run a command on every host at once, each line of output with its host in front; return the largest code."""
+    running = [
+        subprocess.Popen(
+            [*bed.prefix(host), *words], env=_variables(bed, host),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )
+        for host in range(bed.num_hosts)
+    ]  # fmt: skip
+    printing = threading.Lock()
+
+    def copy(host: int, lines: IO[str]) -> None:
+        for line in lines:
+            with printing:
+                print(f"{bed.topology.host(host)}: {line.rstrip()}", flush=True)
+
+    readers = [
+        threading.Thread(target=copy, args=(host, process.stdout), daemon=True) for host, process in enumerate(running)
+    ]
+    try:
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        codes = [process.wait() for process in running]
+    except BaseException:
+        for process in running:
+            process.kill()
+        raise
+    return max(code if code >= 0 else 128 - code for code in codes)
+
+
+# --- cut, mend, down ---
+
+
+def _hosts(text: str) -> tuple[str, str]:
+    fault = parse("cut", text)
+    assert isinstance(fault, Cut)
+    if fault.one_way:
+        raise LinkstepError(f"a cable of a testbed is cut both ways, not {text}")
+    return fault.first, fault.second
+
+
+def _cut(args: argparse.Namespace) -> int:
+    bed = beds.cut(args.name, _hosts(args.cable), reroute=args.reroute)
+    print(f"testbed {bed.name}: {args.cable} is cut")
+    return 0
+
+
+def _mend(args: argparse.Namespace) -> int:
+    bed = beds.mend(args.name, _hosts(args.cable))
+    print(f"testbed {bed.name}: {args.cable} is mended")
+    return 0
+
+
+def _down(args: argparse.Namespace) -> int:
+    beds.check_possible()
+    for name in beds.names() if args.all else [args.name]:
+        if name not in beds.names():
+            print(f"testbed {name}: there is none")
+            continue
+        ended = beds.down(name)
+        print(f"testbed {name} is down" + (f"; {ended} processes on its hosts were ended" if ended else ""))
+    return 0
+
+
+_ACTIONS = {"up": _up, "status": _status, "exec": _exec, "cut": _cut, "mend": _mend, "down": _down}
+
+
+def _run(args: argparse.Namespace) -> int:
+    return _ACTIONS[args.action](args)
+
+
+COMMAND = Command(
+    name="testbed",
+    help="emulate a topology on this machine, with rates, delays and cables to cut",
+    example="linkstep testbed up 'K_{4,4}' --name k44 --rate 50Mbps",
+    add_arguments=_add_arguments,
+    run=_run,
+)
