@@ -105,7 +105,7 @@ def read(text: str, args: argparse.Namespace | None = None) -> Given:
         given = _read(text)
     names, faults = getattr(args, "names", None), tuple(getattr(args, "faults", None) or ())
     if names is not None:
-        topology = given.topology.with_labels(_names(names, given.topology.num_nodes))
+        topology = given.topology.with_labels(host_names(names, given.topology.num_nodes, "--names"))
         schedule = None if given.schedule is None else replace(given.schedule, topology=topology)
         given = replace(given, topology=topology, schedule=schedule)
     if not faults:
@@ -129,7 +129,7 @@ def _read(text: str) -> Given:
     return Given(recipe.topology(), recipe=recipe)
 
 
-def _names(text: str, count: int) -> list[str]:
+def host_names(text: str, count: int, option: str) -> list[str]:
     """Return the names of hosts in a file, one a line, or in a list with commas between."""
     is_file = "," not in text and exists(text)
     if is_file:
@@ -141,7 +141,7 @@ def _names(text: str, count: int) -> list[str]:
         names = [name.strip() for name in text.split(",")]
     if len(names) != count:
         hint = "" if is_file or "," in text else ", and there is no such file"
-        raise LinkstepError(f"--names must name all {count} hosts, not {len(names)}: {text!r:.60}{hint}")
+        raise LinkstepError(f"{option} must name all {count} hosts, not {len(names)}: {text!r:.60}{hint}")
     return names
 
 

@@ -14,22 +14,23 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError, LinkstepError
-from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology
 from linkstep.engines.arrays import Kind, check_operation, kind_of
 from linkstep.engines.binding import Bound, bind_direct, bind_staged
-from linkstep.engines.compile import compile_plan
 from linkstep.engines.layout import Layout
-from linkstep.engines.plan import Plan
+from linkstep.engines.plan import Compiled, Plan, Plans
 from linkstep.engines.session import Stuck
-from linkstep.engines.source import Source, sources_of
-from linkstep.engines.transport import TIMEOUT, Silence, Transport
-from linkstep.programs import Program
-from linkstep.recipe import Recipe
+from linkstep.engines.transport import TIMEOUT, Silence, Silent, Transport
+
+if TYPE_CHECKING:
+    from linkstep.core.schedule import Schedule
+    from linkstep.core.topology import Topology
+    from linkstep.programs import Program
+    from linkstep.recipe import Recipe
+    from linkstep.selector import Selector
 
 ENGINES = ("mpi", "torch")
 _KEPT = 16
@@ -49,6 +50,12 @@ def open_transport(engine: str, timeout: float = TIMEOUT) -> Transport:
 
         return TorchTransport(timeout=timeout)
     raise LinkstepError(f"the engine must be one of {', '.join(ENGINES)}, not {engine!r}")
+
+
+def _library(what: Any, rank: int, num_ranks: int) -> Plans:
+    from linkstep.engines.source import Library  # what makes schedules takes a second to import
+
+    return Library(what, rank, num_ranks)
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class Communicator:
 
     def __init__(
         self,
-        what: str | Recipe | Topology | Schedule | Program | Sequence[Any],
+        what: str | Recipe | Topology | Schedule | Program | Selector | Compiled | Sequence[Any],
         engine: str | Transport = "mpi",
         *,
         timeout: float = TIMEOUT,
@@ -92,13 +99,16 @@ class Communicator:
     ) -> None:
         self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
         self._names, self._broken = names, ""
-        self._plans: dict[Any, Plan] = {}
+        self.silence: Silence | None = None
+        """Why it failed, if it did."""
         self._bounds: OrderedDict[Any, Bound] = OrderedDict()
         self._calls = 0
+        self._plans: Plans = Compiled("", 0, ())
+        mistake = ""
         try:
-            self._sources, mistake = sources_of(what, self.transport.size), ""
+            self._plans = what if isinstance(what, Compiled) else _library(what, self.rank, self.size)
         except LinkstepError as error:
-            self._sources, mistake = [], str(error)
+            mistake = str(error)
         self._agree(mistake)
 
     @property
@@ -113,10 +123,12 @@ class Communicator:
 
     def _agree(self, mistake: str) -> None:
         """Raise unless every rank was given the same, naming those that were not."""
-        prints = [mistake] if mistake else [source.fingerprint for source in self._sources]
-        digest = hashlib.sha256(repr(prints).encode()).digest()
+        digest = hashlib.sha256(self._plans.fingerprint.encode()).digest()
         state = b"!" + mistake.encode() if mistake else digest
-        told = self.transport.gather(state)
+        try:
+            told = self.transport.gather(state)
+        except Silent as silent:
+            raise self.failure("while the ranks looked for each other", silent.silence) from None
         if mistake:
             raise LinkstepError(mistake)
         wrong = [rank for rank, text in enumerate(told) if text[:1] == b"!" and len(text) != len(digest)]
@@ -149,6 +161,10 @@ class Communicator:
         """Return the root's array: in the same one, unless ``out`` is another."""
         return self._call(Collective.BROADCAST, array, array if out is None else out, root=root)
 
+    def plan_for(self, collective: Collective | str, size: int, inplace: bool = False, root: int = 0) -> Plan:
+        """Return this rank's plan for a collective of ``size`` bytes in all."""
+        return self._plans.plan_for(Collective(collective), size, inplace, root)
+
     def reduce(self, array: Any, out: Any = None, op: str = "sum", root: int = 0) -> Any:
         """Return the sum over all ranks at the root; elsewhere the result is undefined."""
         return self._call(Collective.REDUCE, array, out, op, root)
@@ -166,26 +182,6 @@ class Communicator:
             out = array
         return self._call(wanted, array, out, op, root)
 
-    def source_for(self, collective: Collective | str, size: int, root: int = 0) -> Source:
-        """Return what serves a collective of ``size`` bytes in all."""
-        wanted = Collective(collective)
-        for source in self._sources:
-            if source.serves(wanted, size, root):
-                return source
-        of = f" from root {root}" if wanted.has_root else ""
-        raise LinkstepError(f"nothing here serves {wanted}{of} of {size} bytes: give a schedule or a topology for it")
-
-    def plan_for(self, collective: Collective | str, size: int, inplace: bool = False, root: int = 0) -> Plan:
-        """Return this rank's plan for a collective of ``size`` bytes in all; it is compiled once."""
-        wanted = Collective(collective)
-        source = self.source_for(wanted, size, root)
-        key = id(source), wanted, inplace, root if wanted.has_root else 0
-        if key not in self._plans:
-            program = source.program(wanted, inplace, root)
-            mode = inplace if inplace in program.modes else not inplace
-            self._plans[key] = compile_plan(program, mode, self.rank)
-        return self._plans[key]
-
     def _call(self, collective: Collective, array: Any, out: Any, op: str = "sum", root: int = 0) -> Any:
         if self._broken:
             raise EngineError(f"this communicator failed before: {self._broken}")
@@ -199,7 +195,7 @@ class Communicator:
         if not length:
             return out
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
-        plan = self.plan_for(collective, shape.total * kind.item_size(array), inplace, root)
+        plan = self._plans.plan_for(collective, shape.total * kind.item_size(array), inplace, root)
         what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
         session = self._bound(what, plan, kind, array, out, inplace)
         self._calls += 1
@@ -233,6 +229,7 @@ class Communicator:
 
     def failure(self, where: str, silence: Silence) -> EngineError:
         """Return the error that says what a rank waited for in vain; the communicator is of no more use."""
+        self.silence = silence
         self._broken = f"rank {self.rank}: {where}: {self._words(silence)}"
         self.transport.mark_failed()
         return EngineError(self._broken)

@@ -69,9 +69,7 @@ def fill(array: Any, rank: int, repetition: int, num_ranks: int, operation: str,
     """Set a flat array to a rank's input."""
     for start in range(0, len(array), _BLOCK):
         index = np.arange(start, min(start + _BLOCK, len(array)))
-        array[start : start + _BLOCK] = _like(
-            array, numbers(rank, index, repetition, num_ranks, operation, type_name)
-        )
+        array[start : start + _BLOCK] = _like(array, numbers(rank, index, repetition, num_ranks, operation, type_name))
 
 
 def count_wrong(

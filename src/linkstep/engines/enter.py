@@ -14,4 +14,4 @@ from pathlib import Path
 if __name__ == "__main__":
     rank = int(os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or "0")
     words = [*json.loads(Path(sys.argv[1]).read_text())[rank], *sys.argv[2:]]
-    os.execvp(words[0], words)  # noqa: S606
+    os.execvp(words[0], words)

@@ -70,6 +70,13 @@ def register_rank(rank: int) -> None:
     (Path(folder) / f"{rank}.pid").write_text(f"{os.getpid()} {_started(os.getpid())}")
 
 
+def register_end(rank: int, code: int) -> None:
+    """Leave the exit code of a rank that got to its end: launchers may take seconds to notice."""
+    folder = os.environ.get(FOLDER)
+    if folder is not None:
+        (Path(folder) / f"{rank}.end").write_text(str(code))
+
+
 def report_silence(rank: int, peers: Sequence[int]) -> None:
     """Leave word of the ranks that this one waited for."""
     folder = os.environ.get(FOLDER)
@@ -102,6 +109,10 @@ class _Ranks:
                 found.append(int(pid))
         return found
 
+    def ended(self) -> list[int]:
+        """Return the exit codes of ranks that got to their end."""
+        return [int(path.read_text() or 2) for path in self.folder.glob("*.end")]
+
     def kill(self) -> None:
         """Kill them, and wait until they are gone."""
         end = time.monotonic() + 5
@@ -125,7 +136,8 @@ class _Ranks:
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[Path]:
+def run_folder() -> Iterator[Path]:
+    """Make a folder for a run, and remove it in the end."""
     folder = Path(tempfile.mkdtemp(prefix="linkstep-run-"))
     try:
         yield folder
@@ -133,43 +145,47 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def launch(engine: str, num_ranks: int, words: Sequence[str], timeout: float, place: Place | None = None) -> int:
-    """Run ``linkstep`` with these words in so many ranks and return the exit code: 0 if every rank's is."""
-    with _folder() as folder:
-        environment = os.environ | {FOLDER: str(folder)} | dict(place.environment if place else {})
-        command = [sys.executable, "-m", "linkstep", *words]
-        start = _start_mpi if engine == "mpi" else _start_torch
-        processes = start(num_ranks, command, environment, place, folder)
-        ranks = _Ranks(folder)
-        try:
-            with _terminated_by_signal():
-                code = _supervise(processes, ranks, timeout)
-        finally:
-            _end(processes, ranks)
-        if code:
-            verdict = ranks.verdict()
-            if verdict:
-                print(f"linkstep: {verdict}", file=sys.stderr)
-        return code
+def launch(
+    engine: str, num_ranks: int, command: Sequence[str], folder: Path, timeout: float, place: Place | None = None
+) -> int:  # fmt: skip
+    """Run a command in so many ranks and return the exit code: 0 if every rank's is.
+
+    Ranks find ``folder`` in the environment; they leave their process numbers and exit codes there.
+    """
+    environment = os.environ | {FOLDER: str(folder)} | dict(place.environment if place else {})
+    start = _start_mpi if engine == "mpi" else _start_torch
+    processes = start(num_ranks, list(command), environment, place, folder)
+    ranks = _Ranks(folder)
+    try:
+        with _terminated_by_signal():
+            code = _supervise(processes, ranks, num_ranks, timeout)
+    finally:
+        _end(processes, ranks)
+    verdict = ranks.verdict() if code else ""
+    if verdict:
+        print(f"linkstep: {verdict}", file=sys.stderr)
+    return code
 
 
-def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, timeout: float) -> int:
-    """Wait for all processes; once one has failed the others have a while, and are not waited for longer."""
-    deadline, code, seen = float("inf"), 0, 0
+def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_ranks: int, timeout: float) -> int:
+    """Wait for all ranks; once one has failed the others have a while, and are not waited for longer.
+
+    Nor is a launcher that lingers after its ranks.
+    """
+    deadline, seen = float("inf"), 0
     while any(process.poll() is None for process in processes):
-        failed = [process.returncode for process in processes if process.returncode]
-        alive = ranks.alive()
-        seen = max(seen, len(alive))
-        if (failed or (seen and len(alive) < seen)) and deadline == float("inf"):
-            deadline = time.monotonic() + timeout + GRACE
-        if seen and not alive:  # a launcher that lingers after its ranks
-            deadline = min(deadline, time.monotonic() + 1.0)
+        ended, alive = ranks.ended(), ranks.alive()
+        seen = max(seen, len(alive) + len(ended))
+        if len(ended) == num_ranks and not alive:
+            return max(ended)
+        failed = any(process.returncode for process in processes) or len(alive) + len(ended) < seen
+        if failed:
+            deadline = min(deadline, time.monotonic() + (timeout + GRACE if alive else 0))
         if time.monotonic() > deadline:
-            break
+            return 2
         time.sleep(_POLL)
-    for process in processes:
-        code = code or (process.returncode if process.returncode is not None else 2)
-    return code if code >= 0 else 128 - code
+    codes = [process.returncode for process in processes]
+    return max(code if code >= 0 else 2 for code in codes)
 
 
 def _end(processes: list[subprocess.Popen[bytes]], ranks: _Ranks) -> None:
@@ -230,7 +246,7 @@ def _start_mpi(
         prefixes.write_text(json.dumps([list(prefix) for prefix in place.prefixes]))
         command = [sys.executable, "-m", "linkstep.engines.enter", str(prefixes), *command]
     words = [*launcher, "-n", str(num_ranks), *command]
-    return [subprocess.Popen(words, env=environment | more, preexec_fn=end_with_parent)]  # noqa: PLW1509
+    return [subprocess.Popen(words, env=environment | more, preexec_fn=end_with_parent)]
 
 
 def _start_torch(
@@ -244,9 +260,7 @@ def _start_torch(
     for rank in range(num_ranks):
         words = [*(place.prefixes[rank] if place else ()), *command]
         own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        started.append(
-            subprocess.Popen(words, env=environment | common | own, preexec_fn=end_with_parent)  # noqa: PLW1509
-        )
+        started.append(subprocess.Popen(words, env=environment | common | own, preexec_fn=end_with_parent))
     return started
 
 

@@ -23,11 +23,14 @@ from linkstep.engines.communicator import Communicator
 from linkstep.engines.data import count_wrong, fill
 from linkstep.engines.layout import Layout
 from linkstep.engines.transport import Silent
+from linkstep.engines.watch import watched
 
 TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
 _BUDGET = 3.0
 """Seconds that the repetitions of a size may take, unless their number is given."""
 _FEWEST, _MOST = 5, 50
+_MUCH_SLOWER = 100
+"""By what factor the engine's own collective may be slower than ours before it is given up."""
 _MARGIN = 2e-3
 """Seconds from agreeing on an instant to that instant, at least."""
 
@@ -133,8 +136,11 @@ class Bench:
         theirs = self._transport.own(self.collective, source, target, self.operation, self.root) if own else None
         own_times = None
         if theirs is not None:
-            self._time(theirs, 1)
-            own_times = self._time(theirs, repetitions)
+            longest = self._transport.timeout + _MUCH_SLOWER * (repetitions + 1) * float(np.median(times))
+            words = f"rank {self.communicator.rank}: the engine's own {self.collective} of {size} bytes"
+            with watched(longest, self._transport.dead, words):
+                self._time(theirs, 1)
+                own_times = self._time(theirs, repetitions)
         return Row(
             size=layout.total * item, count=count, repetitions=repetitions, minimum=float(times.min()),
             median=float(np.median(times)), p99=float(np.quantile(times, 0.99)),

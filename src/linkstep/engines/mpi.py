@@ -27,6 +27,8 @@ _YIELDS = 200
 """How often a rank gives way before it sleeps: about as long as a message within a host takes."""
 _NAPS = (50e-6, 1e-3)
 """The first sleep and the longest."""
+_SLOWEST = 2e6
+"""Bytes in a second that messages are allowed besides the timeout: MPI does not tell how far one has got."""
 _LOOK = 0.3
 """Seconds between looks at whether the others are alive."""
 
@@ -61,11 +63,12 @@ class MpiTransport:
         world = self._mpi.COMM_WORLD if communicator is None else communicator
         self.rank, self.size, self.timeout = world.Get_rank(), world.Get_size(), timeout
         self._watched: dict[int, int] = {}
+        self._peers: dict[int, tuple[bool, int]] = {}
+        self._bytes: dict[int, int] = {}
         self._comm, request = world.Idup()
         self._wait_for([request], range(self.size))
         self.tag_limit = int(self._comm.Get_attr(self._mpi.TAG_UB) or 32767) + 1
         self._comm.Set_errhandler(self._mpi.ERRORS_RETURN)
-        self._peers: dict[int, tuple[bool, int]] = {}
         told = [text.decode() for text in self.gather(f"{os.getpid()} {_host()}".encode())]
         self.shares_clock = len({text.partition(" ")[2].partition(" ")[0] for text in told}) == 1
         for rank, text in enumerate(told):
@@ -81,6 +84,7 @@ class MpiTransport:
             data = [kind_of(wire.data).to_bytes(wire.data), self._mpi.BYTE]
             handles.append(make(data, wire.peer, wire.tag))
             self._peers[id(handles[-1])] = wire.is_send, wire.peer
+            self._bytes[id(handles[-1])] = len(data[0])
         return handles
 
     def start(self, handles: Sequence[Any]) -> None:
@@ -102,7 +106,9 @@ class MpiTransport:
             raise Silent(self._silence(handles, 0.0, reason=str(error).splitlines()[0])) from None
 
     def _wait_patiently(self, handles: Sequence[Any], ranks: Sequence[int] = ()) -> None:
+        """Sleep between tests, a little longer each time, and look after the others now and then."""
         done, (nap, longest) = self._mpi.Request.Testall, _NAPS
+        allowed = self.timeout + sum(self._bytes.get(id(handle), 0) for handle in handles) / _SLOWEST
         begin = last = time.monotonic()
         while not done(handles):
             time.sleep(nap)
@@ -110,11 +116,11 @@ class MpiTransport:
             now = time.monotonic()
             if now - last > _LOOK:
                 last = now
-                dead = self._dead()
-                if dead or now - begin > self.timeout:
+                dead = self.dead()
+                if dead or now - begin > allowed:
                     raise Silent(self._silence(handles, now - begin, ranks, dead))
 
-    def _dead(self) -> tuple[int, ...]:
+    def dead(self) -> tuple[int, ...]:
         """Return the ranks of this host whose process is gone."""
         return tuple(rank for rank, pid in self._watched.items() if not _is_alive(pid))
 
@@ -137,6 +143,7 @@ class MpiTransport:
         """Free requests."""
         for handle in handles:
             self._peers.pop(id(handle), None)
+            self._bytes.pop(id(handle), None)
             with contextlib.suppress(self._mpi.Exception):
                 handle.Free()
 

@@ -10,9 +10,10 @@ program becomes plans (``linkstep.engines.compile``), and whatever moves bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
 
 
 class Transfer(NamedTuple):
@@ -92,3 +93,30 @@ class Plan:
             for sent in level.sent:
                 found[sent.peer] = found.get(sent.peer, 0) + sent.chunks
         return found
+
+
+class Plans(Protocol):
+    """Where a communicator finds its plans: made when asked for, or compiled before."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal on all ranks that were given the same."""
+
+    def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
+        """Return this rank's plan for a collective of ``size`` bytes in all, in place if it can be."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Plans that were compiled before: for one collective and root, each up to and with a size."""
+
+    fingerprint: str
+    root: int
+    plans: tuple[tuple[int, Plan], ...]
+
+    def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
+        """Return the first plan that reaches as far as the size."""
+        for largest, plan in self.plans:
+            if plan.collective is collective and root == self.root and size <= largest:
+                return plan
+        raise LinkstepError(f"no plan was compiled for {collective} of {size} bytes")

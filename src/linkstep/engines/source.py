@@ -16,12 +16,14 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
-from linkstep.engines.compile import fingerprint_of
+from linkstep.engines.compile import compile_plan, fingerprint_of
+from linkstep.engines.plan import Plan
 from linkstep.files import SUFFIXES, load
 from linkstep.lowering import lower
 from linkstep.make import schedule
 from linkstep.programs import Program, read_program, read_text
 from linkstep.recipe import Recipe, parse
+from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program
 
 
@@ -149,6 +151,47 @@ class TopologySource:
         return self._source(collective, root).given
 
 
+@dataclass(frozen=True, eq=False)
+class RuleSource:
+    """A source that serves one collective in a window of sizes."""
+
+    rule: Rule
+    inner: Source
+
+    @property
+    def num_ranks(self) -> int:
+        """The source's ranks."""
+        return self.inner.num_ranks
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the source and its window."""
+        return f"{self.inner.fingerprint} for {self.rule.collective} of {self.rule.window}"
+
+    def serves(self, collective: Collective, size: int, root: int) -> bool:
+        """Whether the rule is for it, and the source has it."""
+        return (
+            collective is self.rule.collective and self.rule.serves(size) and self.inner.serves(collective, size, root)
+        )
+
+    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
+        """Return the source's."""
+        return self.inner.program(collective, inplace, root)
+
+    def schedule(self, collective: Collective, root: int) -> Schedule | None:
+        """Return the source's."""
+        return self.inner.schedule(collective, root)
+
+
+def _selected(selector: Selector) -> list[Source]:
+    found: list[Source] = []
+    for rule in selector.rules:
+        path = selector.path_of(rule)
+        source = _from_name(rule.source if path is None else str(path), rule.method, rule.dialect)
+        found.append(RuleSource(rule, source))
+    return found
+
+
 def proven(program: Program, name: str) -> Program:
     """Return the program if the verifier proves it; FileError names what it has against it otherwise."""
     report = verify_program(program)
@@ -159,9 +202,9 @@ def proven(program: Program, name: str) -> Program:
     return program
 
 
-def _from_text(text: str, name: str) -> Program:
+def _from_text(text: str, name: str, dialect: str | None = None) -> Program:
     try:
-        return proven(read_program(text), name)
+        return proven(read_program(text, dialect), name)
     except FileError as error:
         raise FileError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
 
@@ -178,43 +221,92 @@ def is_runtime_file(name: str) -> bool:
         return False
 
 
-def _from_name(name: str) -> Source:
+def _from_name(name: str, method: str = "best", dialect: str | None = None) -> Source:
     if "\n" in name:
         return ProgramSource(_from_text(name, "the text"))
     if is_runtime_file(name):
-        return ProgramSource(_from_text(read_text(name), name))
+        return ProgramSource(_from_text(read_text(name), name, dialect))
     path = Path(name)
     try:
         is_file = path.is_file() or path.suffix.lower() in SUFFIXES
     except OSError:
         is_file = False
     if not is_file:
-        return TopologySource(parse(name))
+        return TopologySource(parse(name), method)
     thing = load(name)
-    return ScheduleSource(thing) if isinstance(thing, Schedule) else TopologySource(thing)
+    return ScheduleSource(thing) if isinstance(thing, Schedule) else TopologySource(thing, method)
 
 
-def _source(what: Any) -> Source:
+def is_selector(name: str) -> bool:
+    """Whether a name is that of a selector file."""
+    path = Path(name)
+    return path.suffix.lower() == ".json" and path.is_file() and '"linkstep-selector"' in read_text(path)[:4096]
+
+
+def _sources(what: Any) -> list[Source]:
     if isinstance(what, Program):
-        return ProgramSource(proven(what, "the program"))
+        return [ProgramSource(proven(what, "the program"))]
     if isinstance(what, Schedule):
-        return ScheduleSource(what)
+        return [ScheduleSource(what)]
     if isinstance(what, (Topology, Recipe)):
-        return TopologySource(what)
+        return [TopologySource(what)]
+    if isinstance(what, Selector):
+        return _selected(what)
     if isinstance(what, (str, Path)):
-        return _from_name(str(what))
+        return _selected(Selector.load(what)) if is_selector(str(what)) else [_from_name(str(what))]
     raise LinkstepError(f"give a recipe, a topology, a schedule, a program or a file, not {type(what).__name__}")
 
 
-def sources_of(what: Any, num_ranks: int) -> list[Source]:
-    """Return the sources of what was given, all for so many ranks.
+def first_collective(what: Any) -> Collective | None:
+    """Return the collective that something is made for, the first if there are several; None for a topology."""
+    source = sources_of(what)[0]
+    if isinstance(source, RuleSource):
+        return source.rule.collective
+    return source.given.collective if isinstance(source, (ProgramSource, ScheduleSource)) else None
+
+
+class Library:
+    """Sources in the order they are asked, and the plans of one rank that were made from them."""
+
+    def __init__(self, what: Any, rank: int, num_ranks: int) -> None:
+        self.sources, self._rank = sources_of(what, num_ranks), rank
+        self._plans: dict[Any, Plan] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all sources."""
+        return " ".join(source.fingerprint for source in self.sources)
+
+    def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
+        """Return the rank's plan by the first source that serves; it is compiled once."""
+        source = source_for(self.sources, collective, size, root)
+        key = id(source), collective, inplace, root if collective.has_root else 0
+        if key not in self._plans:
+            program = source.program(collective, inplace, root)
+            mode = inplace if inplace in program.modes else not inplace
+            self._plans[key] = compile_plan(program, mode, self._rank)
+        return self._plans[key]
+
+
+def source_for(sources: Sequence[Source], collective: Collective, size: int, root: int) -> Source:
+    """Return the first source that serves a collective of ``size`` bytes in all."""
+    for source in sources:
+        if source.serves(collective, size, root):
+            return source
+    of = f" from root {root}" if collective.has_root else ""
+    raise LinkstepError(f"nothing here serves {collective}{of} of {size} bytes: give a schedule or a topology for it")
+
+
+def sources_of(what: Any, num_ranks: int | None = None) -> list[Source]:
+    """Return the sources of what was given, all for so many ranks, or for as many as the first.
 
     A schedule's own topology serves what nothing else does.
     """
     several = list(what) if isinstance(what, Sequence) and not isinstance(what, str) else [what]
-    found = [_source(one) for one in several]
+    found = [source for one in several for source in _sources(one)]
     if not found:
         raise LinkstepError("nothing was given to run")
+    num_ranks = found[0].num_ranks if num_ranks is None else num_ranks
     for source in found:
         if source.num_ranks != num_ranks:
             raise LinkstepError(f"it is for {source.num_ranks} ranks, and there are {num_ranks}")

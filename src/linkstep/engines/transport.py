@@ -69,6 +69,9 @@ class Transport(Protocol):
     def wait(self, handles: Sequence[Any]) -> None:
         """Return when all are complete, or raise Silent if none of them was for as long as the timeout."""
 
+    def dead(self) -> tuple[int, ...]:
+        """Return the ranks that are known to be gone."""
+
     def release(self, handles: Sequence[Any]) -> None:
         """Give back handles, none of which is under way."""
 

@@ -22,6 +22,7 @@ from types import FrameType
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
+from linkstep.engines.counters import device_bytes
 from linkstep.engines.testbed import namespaces, network, relaying, state
 from linkstep.engines.testbed.network import Delay, Tools
 from linkstep.engines.testbed.testbed import Testbed
@@ -361,7 +362,7 @@ def status(testbed: Testbed) -> list[TrunkStatus]:
     """Return the state of every trunk of a testbed that is whole."""
     check_whole(testbed)
     counted = {
-        host: namespaces.inside(testbed.namespace(host), namespaces.device_bytes)
+        host: namespaces.inside(testbed.namespace(host), device_bytes)
         for host in sorted({trunk.first for trunk in testbed.trunks})
     }
     rows = []

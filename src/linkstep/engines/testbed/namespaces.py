@@ -89,14 +89,3 @@ def write_settings(settings: dict[str, str]) -> None:
             path.write_text(value)
         except OSError as error:
             raise LinkstepError(f"{path} cannot be set to {value}: {(error.strerror or str(error)).lower()}") from None
-
-
-def device_bytes() -> dict[str, tuple[int, int]]:
-    """Return bytes (sent, received) of each device in the namespace that the calling thread is in."""
-    counts = {}
-    for line in Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]:
-        device, _, fields = line.partition(":")
-        numbers = fields.split()
-        received, sent = int(numbers[0]), int(numbers[8])
-        counts[device.strip()] = (sent, received)
-    return counts

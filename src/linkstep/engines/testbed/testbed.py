@@ -14,6 +14,7 @@ from ipaddress import IPv4Address
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Fabric
+from linkstep.engines.counters import device_bytes
 from linkstep.engines.testbed import namespaces
 from linkstep.engines.testbed.routes import Route, routes
 from linkstep.engines.testbed.trunks import Trunk, trunks_left, trunks_of
@@ -122,7 +123,7 @@ class Testbed:
         acknowledgements. Parallel cables to a neighbour count together.
         """
         host = self.host_here()
-        counted = namespaces.device_bytes()
+        counted = device_bytes()
         return {trunk.other(host): counted[trunk.device] for trunk in self.trunks_at(host)}
 
     def pair(self, hosts: Sequence[str]) -> tuple[int, int]:

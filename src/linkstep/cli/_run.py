@@ -1,0 +1,244 @@
+"""``linkstep run``: run a collective for real, by MPI or torch, check its results and measure it."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import pickle
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from linkstep.cli._common import (
+    DEFAULT,
+    Command,
+    add_fabric,
+    add_faults,
+    add_json,
+    busy,
+    fabric_of,
+    host_names,
+    print_json,
+    print_table,
+    read,
+)
+from linkstep.cli._progress import progress_bar
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.units import format_time, parse_sizes, parse_time
+from linkstep.costs import Fabric
+from linkstep.engines.arrays import OPERATIONS
+from linkstep.engines.communicator import ENGINES
+from linkstep.engines.job import Job, run_job
+from linkstep.engines.launch import Place, is_rank, launch, run_folder
+from linkstep.engines.measure import TYPES, Row, check_type
+from linkstep.engines.preparation import Result, check_wires, devices_of, prepare, wiring_of
+from linkstep.engines.rank import JOB, ROWS
+from linkstep.engines.source import first_collective, is_runtime_file, is_selector, sources_of
+from linkstep.engines.testbed import Testbed
+from linkstep.engines.testbed import load as load_testbed
+from linkstep.engines.transport import TIMEOUT
+
+_SIZE = "1MiB"
+_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "topology", nargs="?", metavar="RECIPE|FILE",
+        help="a recipe, a topology, schedule or selector file, or a runtime's file; default: the testbed's cables",
+    )  # fmt: skip
+    parser.add_argument("--collective", choices=tuple(Collective), help="default: the file's own, else allreduce")
+    parser.add_argument("--root", default="0", metavar="HOST", help="of a broadcast or a reduce; default: the first")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--size", metavar="BYTES", help=f"the data in all; default: {_SIZE}")
+    sizes.add_argument("--sizes", metavar="A:B", help="a sweep in powers of two, such as 1KiB:64MiB, or a list")
+    parser.add_argument("--engine", choices=ENGINES, default="mpi", help="default: mpi")
+    parser.add_argument("--ranks", type=int, metavar="N", help="how many ranks; default: as many as there are hosts")
+    parser.add_argument("--type", choices=TYPES, default="float32", help="of the elements; default: float32")
+    parser.add_argument("--op", choices=OPERATIONS, default="sum", help="of a reduction; default: sum")
+    parser.add_argument("--repetitions", type=int, metavar="R", help="of each size; default: what three seconds allow")
+    parser.add_argument(
+        "--timeout", default=f"{TIMEOUT:g}s", metavar="TIME", help="silence that is a failure; default: 6s"
+    )
+    parser.add_argument(
+        "--hosts", metavar="FILE|A,B,...", help="the host of each node: ranks are found by where they run"
+    )
+    parser.add_argument("--no-own", action="store_false", dest="own", help="do not measure the engine's own collective")
+    parser.add_argument("--testbed", metavar="NAME", help="run on the hosts of a testbed, over its cables")
+    add_fabric(parser)
+    add_faults(parser)
+    parser.add_argument("--csv", action="store_true", help="print CSV instead of text")
+    add_json(parser)
+    parser.add_argument("--plot", metavar="FILE", help="draw time over size to a .svg or .png file")
+
+
+def _what(args: argparse.Namespace, bed: Testbed | None) -> tuple[Any, str, Sequence[str] | None]:
+    """Return what to run, as a ``Communicator`` takes it, its name, and the names of hosts."""
+    if args.topology is None:
+        if bed is None:
+            raise LinkstepError("name a recipe or a file to run, or a testbed with --testbed")
+        wiring = wiring_of(bed)
+        return wiring, wiring.name or bed.name, wiring.labels
+    if is_runtime_file(args.topology) or is_selector(args.topology):
+        if args.faults:
+            raise LinkstepError(f"{args.topology} runs as it is: faults are those of a recipe or a topology")
+        return args.topology, args.topology, None
+    given = read(args.topology, args)
+    what = given.schedule or (given.topology if given.recipe is None else given.recipe)
+    return what, given.topology.name or args.topology, given.topology.labels
+
+
+def _collective(args: argparse.Namespace, what: Any) -> Collective:
+    """Return what is asked for, else what the file is for."""
+    if args.collective is not None:
+        return Collective(args.collective)
+    return first_collective(what) or DEFAULT
+
+
+def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
+    """Return the sizes, once it is known that nothing else is wrong with the options."""
+    sizes = parse_sizes(args.sizes or args.size or _SIZE)
+    if not all(sizes):
+        raise LinkstepError("sizes must be more than 0 bytes")
+    check_type(args.type, args.engine)
+    if args.repetitions is not None and args.repetitions < 1:
+        raise LinkstepError(f"--repetitions must be at least 1, not {args.repetitions}")
+    if args.plot:
+        from linkstep.pictures import check_drawable
+
+        check_drawable(args.plot)
+    return sizes
+
+
+def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
+    if labels is not None and text in labels:
+        return list(labels).index(text)
+    if text.isdecimal() and text.isascii() and len(text) <= 10 and int(text) < num_ranks:
+        return int(text)
+    raise LinkstepError(f"--root must be one of the {num_ranks} hosts, not {text!r}")
+
+
+def _fabric(args: argparse.Namespace, bed: Testbed | None) -> Fabric | None:
+    """Return what predicts times: what the options say, else the testbed's rates; None if nothing is known."""
+    if args.fabric is not None or args.alpha is not None or args.bandwidth is not None:
+        return fabric_of(args, 1 if bed is None else bed.topology.degree)
+    return None if bed is None else bed.fabric()
+
+
+def _run(args: argparse.Namespace) -> int:
+    sizes = _check_options(args)
+    timeout = float(parse_time(args.timeout))
+    bed = None if args.testbed is None else load_testbed(args.testbed)
+    what, name, labels = _what(args, bed)
+    collective = _collective(args, what)
+    num_ranks = sources_of(what)[0].num_ranks
+    if args.ranks not in (None, num_ranks):
+        raise LinkstepError(f"{name} is for {num_ranks} ranks, not the {args.ranks} of --ranks")
+    root = _root(labels, num_ranks, args.root)
+    with busy("compiling plans"):
+        prepared = prepare(what, collective, sizes, root)
+    if bed is not None:
+        check_wires(prepared, bed)
+    job = Job(
+        compiled=prepared.compiled, collective=collective, sizes=sizes, engine=args.engine, type_name=args.type,
+        operation=args.op, root=root, repetitions=args.repetitions, timeout=timeout, own=args.own, labels=labels,
+        hosts=None if args.hosts is None else host_names(args.hosts, num_ranks, "--hosts"),
+        devices=None if bed is None else devices_of(bed),
+    )  # fmt: skip
+    if is_rank(args.engine):
+        with progress_bar("run", " sizes") as bar:
+            rank, rows = run_job(job, bar)
+        code = 1 if any(row.wrong for row in rows) else 0
+    else:
+        rank, (code, rows) = 0, _launched(job, num_ranks, timeout, bed)
+    if rank == 0 and rows:
+        result = Result(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
+        _report(result.predicted(_fabric(args, bed)), args)
+    return code
+
+
+def _launched(job: Job, num_ranks: int, timeout: float, bed: Testbed | None) -> tuple[int, list[Row]]:
+    """Run a job in ranks started here; return the exit code and what was measured, nothing if it failed."""
+    place = None
+    if bed is not None:
+        place = Place([bed.prefix(host) for host in range(num_ranks)], bed.environment(), bed.address(0))
+    with run_folder() as folder, busy(f"running {num_ranks} ranks"):
+        (folder / JOB).write_bytes(pickle.dumps(job))
+        command = [sys.executable, "-m", "linkstep.engines.rank", str(folder)]
+        code = launch(job.engine, num_ranks, command, folder, timeout, place)
+        rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
+    return code, rows
+
+
+def _report(result: Result, args: argparse.Namespace) -> None:
+    if args.plot:
+        from linkstep.pictures.runs import plot_runs
+
+        plot_runs([result.to_json()], args.plot)
+    if args.json:
+        print_json(result.to_json())
+    elif args.csv:
+        rows = [row.to_json() for row in result.rows]
+        for row in rows:
+            row["cables"] = None if row["cables"] is None else "{:.4f}-{:.4f}".format(*row["cables"])
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        _print(result)
+        if args.plot:
+            print(f"drawn to {args.plot}")
+
+
+def _size(size: int) -> str:
+    for unit, scale in _UNITS:
+        if size % scale == 0:
+            return f"{size // scale}{unit}"
+    return f"{size}B"
+
+
+def _rate(rate: float) -> str:
+    for unit, scale in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if rate >= scale:
+            return f"{rate / scale:.3g}{unit}"
+    return f"{rate:.3g}B/s"
+
+
+def _print(result: Result) -> None:
+    rows, prepared = result.rows, result.prepared
+    op = f", {result.operation}" if prepared.collective.reduces else ""
+    cost = "" if prepared.cost is None else f", {prepared.cost}"
+    what = f"{prepared.collective} by {result.engine}, {prepared.num_ranks} ranks, {result.type_name}"
+    print(f"{result.name}: {what}{op}{cost}")
+    head = ["size", "count", "min", "median", "p99", "algbw", "busbw", "wrong"]
+    table = [
+        [_size(row.size), str(row.count), format_time(row.minimum), format_time(row.median), format_time(row.p99),
+         _rate(row.algbw), _rate(row.busbw), str(row.wrong)]
+        for row in rows
+    ]  # fmt: skip
+    if rows[0].own_median is not None:
+        head += [f"{result.engine}'s own", "over ours"]
+        for cells, row in zip(table, rows, strict=True):
+            assert row.own_median is not None
+            cells += [format_time(row.own_median), f"{row.own_median / row.median:.2f}x"]
+    if rows[0].predicted is not None:
+        head += ["predicted", "of it"]
+        for cells, row in zip(table, rows, strict=True):
+            assert row.predicted is not None
+            cells += [format_time(row.predicted), f"{row.predicted / row.median:.0%}"]
+    if rows[0].cables is not None:
+        head.append("cables carried")
+        for cells, row in zip(table, rows, strict=True):
+            assert row.cables is not None
+            cells.append("{:.3f} to {:.3f} of the schedule's bytes".format(*row.cables))
+    print_table(head, table, right=range(len(head)))
+
+
+COMMAND = Command(
+    name="run",
+    help="run a collective by MPI or torch, here or under mpiexec, torchrun or Slurm; check and measure it",
+    example="linkstep run 'K_{4,4}' --collective allreduce --sizes 1KiB:16MiB --engine mpi",
+    add_arguments=_add_arguments,
+    run=_run,
+)
