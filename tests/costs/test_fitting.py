@@ -152,7 +152,7 @@ def test_times_that_do_not_grow(tmp_path):
     for run in made:
         for row, time in zip(run["rows"], (3e-3, 2e-3, 1e-3), strict=True):
             row["median"] = time
-    with pytest.raises(LinkstepError, match="^times do not grow with the size, so that no bandwidth can be told"):
+    with pytest.raises(LinkstepError, match=r"^times do not grow with the size, so that no bandwidth can be told"):
         fit(runs(made, tmp_path))
 
 

@@ -66,7 +66,7 @@ def _print(found: Fit, runs: list[Run]) -> None:
     lines = [
         (
             point.what, point.collective, str(point.cost.steps), f"{float(point.cost.bandwidth):.4f}", str(point.size),
-            format_time(point.seconds), format_time(found.seconds(point)), f"{found.error(point):+.2%}",
+            format_time(point.seconds), format_time(found.seconds(point)), f"{found.error(point):+z.2%}",
         )
         for point in found.points
     ]  # fmt: skip

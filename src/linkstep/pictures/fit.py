@@ -1,9 +1,9 @@
 """Two plots of a fit: times over steps at the smallest size, and over bytes at the largest.
 
-They are fig:latencyfit and fig:betafit for any runs. What the fitted fabric says is a line; it takes the part of the
-cost that is not on the axis, and differs a little from point to point, at its average. Points are numbered, and a list
-below says which topology is which, so that names of any length never cover the plots. Not here: the fit itself
-(``linkstep.costs.fitting``).
+They are fig:latencyfit and fig:betafit for any runs. What the fitted fabric says is a line. The part of the
+cost that is not on the axis is taken off each time, as fitted, so that a point's distance from the line is its error.
+Points are numbered, and a list below says which topology is which, so that names of any length never cover the plots.
+Not here: the fit itself (``linkstep.costs.fitting``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from linkstep.core.units import write_bandwidth, write_time
 from linkstep.costs.fitting import Fit, Point
 from linkstep.files import AnyPath
 from linkstep.pictures.strokes import POINTS, Placer, text_size
-from linkstep.pictures.style import BLUE, INK, SOFT, VERMILLION, save_picture, shortened
+from linkstep.pictures.style import BLUE, INK, LINE, SOFT, VERMILLION, save_picture, shortened
 
 _TEXT = 9.0
 _WIDTH, _LEFT, _RIGHT, _BETWEEN = 11.0, 0.85, 0.3, 0.95
@@ -27,6 +27,8 @@ _WIDTH, _LEFT, _RIGHT, _BETWEEN = 11.0, 0.85, 0.3, 0.95
 _TOP, _PLOT, _AXIS, _ROW, _FOOT = 1.15, 3.5, 0.75, 0.24, 0.25
 """Inches from the top: to the plots, of the plots, of their axis, of a row of the list, below it."""
 _LONGEST = 44
+_AWAY, _FAR = (11, 17, 24, 32, 42, 54, 68, 84), 20
+"""Points from a mark to its number, as near as is free; and from where on a line joins them."""
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
 
@@ -59,13 +61,14 @@ def _title(found: Fit, points: Sequence[Point], which: str) -> str:
 
 def _latency(found: Fit, points: tuple[Point, ...]) -> _Panel:
     fabric = found.fabric
-    name, scale = _unit(max(point.seconds for point in points), _UNITS)
-    rest = np.mean([found.seconds(p) - float(fabric.overhead + fabric.alpha * p.cost.steps) for p in points])
+    line = [float(fabric.overhead + fabric.alpha * point.cost.steps) for point in points]
+    seconds = [p.seconds - found.seconds(p) + at for p, at in zip(points, line, strict=True)]
+    name, scale = _unit(max(seconds), _UNITS)
     return _Panel(
-        _title(found, points, "smallest"), "T_L, steps", f"time, {name}",
+        _title(found, points, "smallest"), "T_L, steps", f"time without T_B M/B, {name}",
         f"fitted: {write_time(fabric.overhead)} a call + {write_time(fabric.alpha)} a step",
-        points, tuple(float(point.cost.steps) for point in points), tuple(point.seconds / scale for point in points),
-        float(float(fabric.overhead) + rest) / scale, float(fabric.alpha) / scale,
+        points, tuple(float(point.cost.steps) for point in points), tuple(s / scale for s in seconds),
+        float(fabric.overhead) / scale, float(fabric.alpha) / scale,
     )  # fmt: skip
 
 
@@ -76,23 +79,25 @@ def _load(found: Fit, point: Point) -> float:
 
 def _bandwidth(found: Fit, points: tuple[Point, ...]) -> _Panel:
     fabric, loads = found.fabric, [_load(found, point) for point in points]
-    name, scale = _unit(max(point.seconds for point in points), _UNITS)
+    seconds = [p.seconds - float(fabric.overhead + fabric.alpha * p.cost.steps) for p in points]
+    name, scale = _unit(max(seconds), _UNITS)
     size_name, size_scale = _unit(max(loads), _SIZES)
-    rest = np.mean([float(fabric.overhead + fabric.alpha * point.cost.steps) for point in points])
     ports = f" of {fabric.degree} ports" if len({point.degree for point in found.points}) > 1 else ""
     return _Panel(
-        _title(found, points, "largest"), f"T_B times M, {size_name}", f"time, {name}",
+        _title(found, points, "largest"), f"T_B times M, {size_name}", f"time without latency, {name}",
         f"fitted: B = {write_bandwidth(fabric.node_bandwidth)} a node{ports}",
-        points, tuple(load / size_scale for load in loads), tuple(point.seconds / scale for point in points),
-        float(rest) / scale, 8 * size_scale / float(fabric.node_bandwidth) / scale,
+        points, tuple(load / size_scale for load in loads), tuple(s / scale for s in seconds),
+        0.0, 8 * size_scale / float(fabric.node_bandwidth) / scale,
     )  # fmt: skip
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an axis: from 0, or around values that lie too close together to be told apart so."""
     least, most = min(values), max(values)
-    edge = (most - least) * 0.15
-    return (least - edge, most + edge) if 0 < most - least < 0.5 * most else (0.0, 1.1 * most)
+    edge = 0.15 * (most - least)
+    if 0 < edge < 0.075 * most:
+        return least - edge, most + edge
+    return min(0.0, 1.1 * least), 1.1 * most
 
 
 def _draw_panel(axes: Any, panel: _Panel, numbers: dict[str, int]) -> None:
@@ -103,6 +108,8 @@ def _draw_panel(axes: Any, panel: _Panel, numbers: dict[str, int]) -> None:
     ends = np.array(_range(panel.x))
     line = panel.start + panel.slope * ends
     axes.set(xlim=ends, ylim=_range((*line, *panel.y)))
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        axis.set_ticks([tick for tick in axis.get_ticklocs() if low <= tick <= high])
     axes.plot(ends, line, color=VERMILLION, linewidth=1.3, label=panel.line_label, zorder=2)
     axes.plot(panel.x, panel.y, "o", color=BLUE, markersize=6, label="measured", zorder=3)
     axes.legend(frameon=False, fontsize=_TEXT, ncols=2, loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderpad=0.1)
@@ -110,7 +117,7 @@ def _draw_panel(axes: Any, panel: _Panel, numbers: dict[str, int]) -> None:
 
 
 def _draw_numbers(axes: Any, panel: _Panel, numbers: dict[str, int]) -> None:
-    """Write each point's number beside it, where nothing else is; points of one spot share a place."""
+    """Write each point's number beside it, where nothing else is, with a thin line where that is far."""
     scale = POINTS / axes.figure.dpi
     spots = [axes.transData.transform(place) * scale for place in zip(panel.x, panel.y, strict=True)]
     placer = Placer()
@@ -120,8 +127,11 @@ def _draw_numbers(axes: Any, panel: _Panel, numbers: dict[str, int]) -> None:
     for point, place, (x, y) in zip(panel.points, zip(panel.x, panel.y, strict=True), spots, strict=True):
         text = str(numbers[point.what])
         width, height = text_size(text, _TEXT)
-        around = [(x + float(np.cos(a)) * far, y + float(np.sin(a)) * far) for far in (11, 17, 24, 32) for a in angles]
+        around = [(x + float(np.cos(a)) * far, y + float(np.sin(a)) * far) for far in _AWAY for a in angles]
         at = placer.place(around, width + 2, height + 2)
+        if np.hypot(at[0] - x, at[1] - y) > _FAR:
+            end = axes.transData.inverted().transform((at[0] / scale, at[1] / scale))
+            axes.plot(*zip(place, end, strict=True), color=LINE, linewidth=0.5, zorder=1)
         axes.annotate(
             text, place, xytext=(at[0] - x, at[1] - y), textcoords="offset points", ha="center", va="center",
             fontsize=_TEXT, color=INK, zorder=4,
