@@ -81,7 +81,7 @@ def test_routes_are_shortest_ways_and_neighbours_never_take_a_detour(recipe, num
     whole = beds.trunks_of(topology, RATE)
     cut = [trunk.ends for trunk in whole[:: max(len(whole) // 3, 1)]][:num_cut]
     left = beds.trunks_left(whole, cut)
-    tables = beds.routes(topology.num_nodes, left)
+    tables = beds.find_routes(topology.num_nodes, left)
     alive = {t.ends for t in left if t.there or t.back}
     neighbours = {h: {sum(e) - h for e in alive if h in e} for h in range(topology.num_nodes)}
     for host, target in itertools.permutations(range(topology.num_nodes), 2):
@@ -108,12 +108,12 @@ def distance(neighbours, host, target, barred):
 
 def test_reroute_lets_a_cut_pair_go_round():
     left = beds.trunks_left(beds.trunks_of(K44, RATE), [(0, 4)])
-    assert way(beds.routes(8, left), 0, 4) is None
-    assert len(way(beds.routes(8, left, [(0, 4)]), 0, 4)) == 4
+    assert way(beds.find_routes(8, left), 0, 4) is None
+    assert len(way(beds.find_routes(8, left, [(0, 4)]), 0, 4)) == 4
 
 
 def test_set_up_traffic_is_spread_over_neighbours():
-    hops = [route.hop for route in beds.routes(8, beds.trunks_of(K44, RATE))[0] if route.target < 4]
+    hops = [route.hop for route in beds.find_routes(8, beds.trunks_of(K44, RATE))[0] if route.target < 4]
     assert len(set(hops)) == 3
 
 

@@ -186,9 +186,10 @@ def _exec_on_all(bed: Testbed, words: list[str]) -> int:
     printing = threading.Lock()
 
     def copy(host: int, lines: IO[str]) -> None:
-        for line in lines:
-            with printing:
-                print(f"{bed.topology.host(host)}: {line.rstrip()}", flush=True)
+        with lines:
+            for line in lines:
+                with printing:
+                    print(f"{bed.topology.host(host)}: {line.rstrip()}", flush=True)
 
     readers = [
         threading.Thread(target=copy, args=(host, process.stdout), daemon=True) for host, process in enumerate(running)
@@ -203,6 +204,7 @@ def _exec_on_all(bed: Testbed, words: list[str]) -> int:
     finally:
         for process in running:
             process.kill()  # does nothing to those that have ended
+            process.wait()
         signal.signal(signal.SIGTERM, before)
     return max(code if code >= 0 else 128 - code for code in codes)
 
