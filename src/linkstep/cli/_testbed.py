@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import threading
 from dataclasses import asdict
+from types import FrameType
 from typing import IO, NoReturn
 
 from linkstep.cli._common import Command, add_faults, add_json, print_json, print_table, read
@@ -184,24 +186,31 @@ def _exec_on_all(bed: Testbed, words: list[str]) -> int:
     printing = threading.Lock()
 
     def copy(host: int, lines: IO[str]) -> None:
-        for line in lines:
-            with printing:
-                print(f"{bed.topology.host(host)}: {line.rstrip()}", flush=True)
+        with lines:
+            for line in lines:
+                with printing:
+                    print(f"{bed.topology.host(host)}: {line.rstrip()}", flush=True)
 
     readers = [
         threading.Thread(target=copy, args=(host, process.stdout), daemon=True) for host, process in enumerate(running)
     ]
+    before = signal.signal(signal.SIGTERM, _leave)
     try:
         for reader in readers:
             reader.start()
         for reader in readers:
             reader.join()
         codes = [process.wait() for process in running]
-    except BaseException:
+    finally:
         for process in running:
-            process.kill()
-        raise
+            process.kill()  # does nothing to those that have ended
+            process.wait()
+        signal.signal(signal.SIGTERM, before)
     return max(code if code >= 0 else 128 - code for code in codes)
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 # --- cut, mend, down ---

@@ -18,7 +18,7 @@ from linkstep.engines.testbed.lifecycle import (
     up,
 )
 from linkstep.engines.testbed.network import check_possible
-from linkstep.engines.testbed.routes import Route, routes
+from linkstep.engines.testbed.routes import Route, find_routes
 from linkstep.engines.testbed.state import names
 from linkstep.engines.testbed.testbed import Testbed
 from linkstep.engines.testbed.trunks import Trunk, trunks_left, trunks_of
@@ -34,11 +34,11 @@ __all__ = [
     "check_whole",
     "cut",
     "down",
+    "find_routes",
     "health",
     "load",
     "mend",
     "names",
-    "routes",
     "scale",
     "status",
     "trunks_left",

@@ -22,13 +22,15 @@ class Route:
     hop: int
 
 
-def routes(num_hosts: int, trunks: Sequence[Trunk], rerouted: Collection[tuple[int, int]] = ()) -> list[list[Route]]:
+def find_routes(
+    num_hosts: int, trunks: Sequence[Trunk], rerouted: Collection[tuple[int, int]] = ()
+) -> list[list[Route]]:
     """Return the routes of each host, in order of targets; shortest ways, spread evenly where there are several.
 
     ``rerouted`` are the pairs of hosts whose trunk is cut and which may reach each other over other hosts.
 
     >>> chain = [Trunk(0, 0, 1, (1,), (1,)), Trunk(1, 1, 2, (1,), (1,))]
-    >>> [(route.target, route.hop) for route in routes(3, chain)[0]]
+    >>> [(route.target, route.hop) for route in find_routes(3, chain)[0]]
     [(1, 1), (2, 1)]
     """
     over: list[dict[int, Trunk]] = [{} for _ in range(num_hosts)]

@@ -16,7 +16,7 @@ from linkstep.core.topology import Topology
 from linkstep.costs import Fabric
 from linkstep.engines.counters import device_bytes
 from linkstep.engines.testbed import namespaces
-from linkstep.engines.testbed.routes import Route, routes
+from linkstep.engines.testbed.routes import Route, find_routes
 from linkstep.engines.testbed.trunks import Trunk, trunks_left, trunks_of
 
 HOST_DEVICE = "host"
@@ -61,7 +61,7 @@ class Testbed:
     @cached_property
     def routes(self) -> list[list[Route]]:
         """The routes of each host, as things are now."""
-        return routes(self.topology.num_nodes, self.trunks_left, self.rerouted)
+        return find_routes(self.topology.num_nodes, self.trunks_left, self.rerouted)
 
     @property
     def num_hosts(self) -> int:
