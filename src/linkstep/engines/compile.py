@@ -2,8 +2,9 @@
 
 The events are taken in one order in which the program ends. Whatever the program synchronises by, its results are those
 of that order, so only data dependences have to be kept, and these are found here, chunk by chunk: what was written, by
-what, and who still reads it. Everything else may run as early as it can. The program should be verified first: a race
-is not noticed here.
+what, and who still reads it. Nothing runs in an earlier level than the program has it, though: a schedule keeps links
+equally busy at each step, and a message that is sent before its step holds up others. The program should be verified
+first: a race is not noticed here.
 
 A message is received straight into its place if nothing that came before is still to be done there when it is sent;
 otherwise, and where it is added to something, it is received into a fresh part of the workspace.
@@ -19,7 +20,8 @@ import numpy as np
 from linkstep.core.errors import FileError
 from linkstep.engines.plan import Level, Plan, Transfer, Work
 from linkstep.programs import Findings, Memory, Program
-from linkstep.programs.columns import grouped
+from linkstep.programs.columns import Ints, grouped
+from linkstep.programs.events import Events
 from linkstep.programs.order import find_order
 
 
@@ -36,6 +38,8 @@ class _Message:
     arrived: int = -1
     """Where they lie at the receiver."""
     posted: int = 0
+    needed: int = 2**31
+    """The first level that uses what arrived."""
     number: int = 0
 
 
@@ -49,6 +53,8 @@ class _Rank:
     """The level from which on a cell may be written: all that reads it is done, sends once they are waited for."""
     sent: list[int]
     """One more than the level of the last send that reads a cell and was not waited for."""
+    coming: list[_Message | None]
+    """What a cell was received from, and was not written since."""
     work: list[tuple[int, Work]] = field(default_factory=list)
     """(level, work) in the order of the program."""
     settled: dict[int, int] = field(default_factory=dict)
@@ -60,7 +66,15 @@ class _Rank:
         cell = len(self.ready)
         for column in (self.ready, self.free, self.sent):
             column.extend([0] * count)
+        self.coming.extend([None] * count)
         return cell
+
+    def touch(self, cell: int, count: int, level: int) -> None:
+        """Note that cells are used at a level: what they were received from must have arrived."""
+        last = None
+        for message in self.coming[cell : cell + count]:
+            if message is not None and message is not last:
+                last, message.needed = message, min(message.needed, level)
 
     def writable(self, cell: int, count: int) -> int:
         """Return the level from which on cells may be written."""
@@ -73,13 +87,17 @@ class _Rank:
             self.settled[level] = max(self.settled.get(level, 0), last)
             self.sent[cell : cell + count] = [0] * count
 
-    def do(self, dst: int, src: int, addend: int, count: int) -> None:
-        """Add work at the first level at which it can be done."""
-        level = max(self.writable(dst, count), max(self.ready[src : src + count]))
+    def do(self, dst: int, src: int, addend: int, count: int, floor: int) -> None:
+        """Add work at the first level at which it can be done, ``floor`` at least."""
+        level = max(floor, self.writable(dst, count), max(self.ready[src : src + count]))
         if addend >= 0:
             level = max(level, max(self.ready[addend : addend + count]))
         self.settle(dst, count, level)
+        for cell in (dst, src, addend):
+            if cell >= 0:
+                self.touch(cell, count, level)
         self.ready[dst : dst + count] = [level] * count
+        self.coming[dst : dst + count] = [None] * count
         for cell in (src, addend):
             if cell >= 0:
                 self.free[cell : cell + count] = [max(level, free) for free in self.free[cell : cell + count]]
@@ -92,7 +110,9 @@ class _Compiler:
     def __init__(self, program: Program, inplace: bool) -> None:
         self.program, self.memory = program, program.memory(inplace)
         sizes = np.diff(self.memory.rank_ptr).tolist()
-        self.ranks = [_Rank([0] * size, [0] * size, [0] * size) for size in sizes]
+        self.ranks = [_Rank([0] * size, [0] * size, [0] * size, [None] * size) for size in sizes]
+        self.floor = 0
+        """The level at which the program has the event that is being taken."""
         self.slots: dict[int, _Message] = {}
         self.numbers: dict[tuple[int, int], int] = {}
 
@@ -109,7 +129,9 @@ class _Compiler:
             )
         )  # fmt: skip
         counts, homes, starts = moves.count.tolist(), events.rank.tolist(), ptr.tolist()
+        levels = _program_levels(events, order)
         for event in order.tolist():
+            self.floor = levels[event]
             for k in range(starts[event], starts[event + 1]):
                 self.move(homes[event], dst[k], src[k], addend[k], counts[k])
 
@@ -131,10 +153,10 @@ class _Compiler:
             if src[0] == _SLOT and self.slot(src[1]).sender != at and self.slot(src[1]).receiver < 0:
                 self.receive(at, self.slot(src[1]), cell)
             else:
-                self.ranks[at].do(cell, self.fetch(at, src, count), -1, count)
+                self.ranks[at].do(cell, self.fetch(at, src, count), -1, count, self.floor)
         else:
             a, b = self.fetch(at, src, count), self.fetch(at, addend, count)
-            self.ranks[at].do(cell, a, b, count)
+            self.ranks[at].do(cell, a, b, count, self.floor)
 
     def value(self, at: int, src: tuple[int, int], addend: tuple[int, int], count: int) -> int:
         """Return the cell of a rank that holds src, or a fresh one for the sum."""
@@ -142,7 +164,7 @@ class _Compiler:
         if addend[0] == _NOTHING:
             return cell
         other, fresh = self.fetch(at, addend, count), self.ranks[at].allocate(count)
-        self.ranks[at].do(fresh, cell, other, count)
+        self.ranks[at].do(fresh, cell, other, count, self.floor)
         return fresh
 
     def fetch(self, at: int, place: tuple[int, int], count: int) -> int:
@@ -165,9 +187,10 @@ class _Compiler:
         return self.slots[cell]
 
     def send(self, sender: int, cell: int, count: int) -> _Message:
-        """Send cells as soon as they are ready."""
+        """Send cells as soon as they are ready and the program sends them."""
         rank = self.ranks[sender]
-        level = max(rank.ready[cell : cell + count])
+        level = max(self.floor, max(rank.ready[cell : cell + count]))
+        rank.touch(cell, count, level)
         for column in (rank.free, rank.sent):
             column[cell : cell + count] = [max(level + 1, old) for old in column[cell : cell + count]]
         message = _Message(sender, cell, count, level)
@@ -184,10 +207,12 @@ class _Compiler:
         pair = message.sender, at
         message.number = self.numbers[pair] = self.numbers.get(pair, -1) + 1
         rank.settle(place, count, message.posted)
+        rank.touch(place, count, message.posted)
+        rank.coming[place : place + count] = [message] * count
         rank.ready[place : place + count] = [message.level + 1] * count
         rank.receives.append(message)
         if cell is not None and not straight:
-            rank.do(cell, place, -1, count)
+            rank.do(cell, place, -1, count, 0)
         return place
 
     def plan(self, r: int, inplace: bool) -> Plan:
@@ -199,7 +224,7 @@ class _Compiler:
         data = input_cells if inplace else input_cells + output_cells
         last = max((m.level + 1 for other in self.ranks for m in other.sends), default=0)
         last = max([last, *(level for level, _ in rank.work)])
-        levels = tuple(_level(k, rank, (input_cells, data)) for k in range(last + 1))
+        levels = tuple(_level(k, last, rank, (input_cells, data)) for k in range(last + 1))
         return Plan(
             collective=program.collective, rank=r, num_ranks=program.num_ranks,
             fingerprint=fingerprint_of(program), root=program.root,
@@ -211,6 +236,21 @@ class _Compiler:
 _SLOT, _NOTHING = -1, -2
 
 
+def _program_levels(events: Events, order: Ints) -> list[int]:
+    """Return for each event the number of messages that the program has before it, one after the other."""
+    before, after = events.time_edges.T
+    ptr, heads = grouped(before, after, events.num_events)
+    starts, heads_of, rank = ptr.tolist(), heads.tolist(), events.rank.tolist()
+    levels = [0] * events.num_events
+    for event in order.tolist():
+        here, home = levels[event], rank[event]
+        for then in heads_of[starts[event] : starts[event + 1]]:
+            level = here + (rank[then] != home)
+            if level > levels[then]:
+                levels[then] = level
+    return levels
+
+
 def _places(memory: Memory, buffer: np.ndarray, offset: np.ndarray) -> list[tuple[int, int]]:
     """Return (rank, cell of that rank) of memory, (_SLOT, cell) of a slot, or (_NOTHING, -1)."""
     cells = memory.cells(buffer, offset)
@@ -219,18 +259,19 @@ def _places(memory: Memory, buffer: np.ndarray, offset: np.ndarray) -> list[tupl
     return list(zip(rank.tolist(), local.tolist(), strict=True))
 
 
-def _level(k: int, rank: _Rank, borders: tuple[int, ...]) -> Level:
-    """Return what a rank does at level k."""
+def _level(k: int, last: int, rank: _Rank, borders: tuple[int, ...]) -> Level:
+    """Return what a rank does at level k; at the last, what nobody needed must have arrived as well."""
     posted = [m for m in rank.receives if m.posted == k]
     sends = [m for m in rank.sends if m.level == k]
     work = _joined([work for level, work in rank.work if level == k], borders)
     urgent, lazy = _split(work, sends, posted)
     return Level(
-        awaited=tuple(_arrival(m) for m in rank.receives if m.level + 1 == k),
+        awaited=tuple(_arrival(m) for m in rank.receives if min(m.needed, last) == k),
         settled=rank.settled.get(k, 0),
         urgent=tuple(urgent),
         posted=tuple(map(_arrival, posted)),
         sent=tuple(Transfer(m.receiver, m.number, m.cell, m.count) for m in sends),
+        arriving=tuple(_arrival(m) for m in rank.receives if m.level == k),
         lazy=tuple(lazy),
     )
 

@@ -2,7 +2,7 @@
 
 A plan is compiled once and serves every size and element type, because all in it is counted in chunks. Its levels are
 the rounds of messages that wait for each other: a message of level k carries what arrived before level k. On reaching
-a level a rank waits for what was sent to it in the level before, adds up, and sends on. Between levels nobody waits,
+a level a rank waits for what it needs there, adds up, and sends on. Between levels nobody waits,
 and a receive is posted as soon as its place is free, at the start unless something else was there. Not here: how a
 program becomes plans (``linkstep.engines.compile``), and whatever moves bytes.
 """
@@ -39,7 +39,7 @@ class Level:
     """What happens at a level, in this order."""
 
     awaited: tuple[Transfer, ...]
-    """Receives that must be complete."""
+    """Receives that must be complete: what they bring is used here."""
     settled: int
     """Sends of levels below this one must be complete: their chunks are about to be overwritten."""
     urgent: tuple[Work, ...]
@@ -47,6 +47,8 @@ class Level:
     posted: tuple[Transfer, ...]
     """Receives whose place is free from here on."""
     sent: tuple[Transfer, ...]
+    arriving: tuple[Transfer, ...]
+    """What others send to this rank in the same level: receives that were posted here or before."""
     lazy: tuple[Work, ...]
     """The rest of the work, while messages are under way."""
 

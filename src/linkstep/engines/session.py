@@ -77,8 +77,8 @@ class Session:
 
     def _step(self, k: int, level: Level) -> _Step:
         posted = level.posted
-        if self.transport.posts_late:  # those of this level's messages, which the next one waits for
-            posted = self.plan.levels[k + 1].awaited if k + 1 < len(self.plan.levels) else ()
+        if self.transport.posts_late:
+            posted = level.arriving
         return _Step(
             awaited=[self._handle(False, t) for t in level.awaited],
             settled=[handle for sends in self._sends[: level.settled] for handle in sends],
