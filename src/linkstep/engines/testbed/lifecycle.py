@@ -164,8 +164,10 @@ def _making(testbed: Testbed, tools: Tools) -> Iterator[None]:
         tools.ip(network.host_lines(testbed, host) + network.wiring_lines(testbed, host), namespace)
         tools.tc(network.rate_lines(testbed, host, by), namespace)
         yield
-    inodes = [namespaces.inode_of(namespace) for namespace in testbed.namespaces]
-    state.save(replace(testbed, inodes=tuple(inode for inode in inodes if inode is not None)))
+    inodes = [inode for namespace in testbed.namespaces if (inode := namespaces.inode_of(namespace)) is not None]
+    if len(inodes) != testbed.num_hosts:
+        raise LinkstepError(f"somebody removed namespaces of testbed {testbed.name} while it was made")
+    state.save(replace(testbed, inodes=tuple(inodes)))
 
 
 def _choose_delay(testbed: Testbed, tools: Tools) -> Delay:
