@@ -117,7 +117,7 @@ def up(topology: Topology, name: str, rate: int, delay: Fraction = Fraction(0)) 
     check_name(name)
     check_sizes(topology, Fraction(rate), delay)
     network.check_possible()
-    with _held_signals() as check_signals, state.lock() as descriptor:
+    with state.lock() as descriptor, _held_signals() as check_signals:
         testbed = Testbed(name, topology, rate, delay, secrets.token_hex(16), state.boot_id())
         _check_free(testbed)
         tools = Tools(descriptor)
@@ -195,7 +195,7 @@ def down(name: str) -> int:
     """Take a testbed down: its relay, what runs on its hosts, its namespaces; return how many processes it ended."""
     check_name(name)
     network.check_possible()
-    with _held_signals(), state.lock() as descriptor:
+    with state.lock() as descriptor, _held_signals():
         return _remove(state.load(name), Tools(descriptor))
 
 
@@ -291,7 +291,7 @@ def _change(name: str, change: Callable[[Testbed], Testbed]) -> Testbed:
     """Write down what is to change, then bring every host whose lines differ to it."""
     check_name(name)
     network.check_possible()
-    with _held_signals(), state.lock() as descriptor:
+    with state.lock() as descriptor, _held_signals():
         before = state.load(name)
         check_whole(before)
         after = change(before)
