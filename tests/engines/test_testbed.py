@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -280,11 +281,11 @@ def test_relay_delays_and_ends_with_its_testbed(tmp_path, monkeypatch):
     file = tmp_path / "demo.json"
     file.write_text("token")
     (near, left), (right, far) = (socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2))
-    with near, left, right, far:
+    with near, left, right, far, select.epoll() as ready:
         for end in (left, right):
             end.setblocking(False)
         partner = {left.fileno(): right.fileno(), right.fileno(): left.fileno()}
-        thread = threading.Thread(target=relay.relay, args=(partner, 0.03, file, "token"))
+        thread = threading.Thread(target=relay.relay, args=(ready, partner, 0.03, file, "token"))
         thread.start()
         begin = time.monotonic()
         for word in (b"a", b"b"):

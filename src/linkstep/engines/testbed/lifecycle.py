@@ -118,7 +118,7 @@ def up(topology: Topology, name: str, rate: int, delay: Fraction = Fraction(0)) 
     check_name(name)
     check_sizes(topology, Fraction(rate), delay)
     network.check_possible()
-    with _held_signals() as check_signals, state.lock() as descriptor:
+    with state.lock() as descriptor, _held_signals() as check_signals:
         testbed = Testbed(name, topology, rate, delay, secrets.token_hex(16), state.boot_id())
         _check_free(testbed)
         tools = Tools(descriptor)
@@ -165,8 +165,10 @@ def _making(testbed: Testbed, tools: Tools) -> Iterator[None]:
         tools.ip(network.host_lines(testbed, host) + network.wiring_lines(testbed, host), namespace)
         tools.tc(network.rate_lines(testbed, host, by), namespace)
         yield
-    inodes = [namespaces.inode_of(namespace) for namespace in testbed.namespaces]
-    state.save(replace(testbed, inodes=tuple(inode for inode in inodes if inode is not None)))
+    inodes = [inode for namespace in testbed.namespaces if (inode := namespaces.inode_of(namespace)) is not None]
+    if len(inodes) != testbed.num_hosts:
+        raise LinkstepError(f"somebody removed namespaces of testbed {testbed.name} while it was made")
+    state.save(replace(testbed, inodes=tuple(inodes)))
 
 
 def _choose_delay(testbed: Testbed, tools: Tools) -> Delay:
@@ -194,7 +196,7 @@ def down(name: str) -> int:
     """Take a testbed down: its relay, what runs on its hosts, its namespaces; return how many processes it ended."""
     check_name(name)
     network.check_possible()
-    with _held_signals(), state.lock() as descriptor:
+    with state.lock() as descriptor, _held_signals():
         return _remove(state.load(name), Tools(descriptor))
 
 
@@ -290,7 +292,7 @@ def _change(name: str, change: Callable[[Testbed], Testbed]) -> Testbed:
     """Write down what is to change, then bring every host whose lines differ to it."""
     check_name(name)
     network.check_possible()
-    with _held_signals(), state.lock() as descriptor:
+    with state.lock() as descriptor, _held_signals():
         before = state.load(name)
         check_whole(before)
         after = change(before)

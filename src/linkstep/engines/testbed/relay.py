@@ -16,6 +16,7 @@ import fcntl
 import gc
 import json
 import os
+import resource
 import select
 import struct
 import sys
@@ -58,9 +59,8 @@ def is_wanted(state: Path, token: str) -> bool:
         return False
 
 
-def relay(partner: dict[int, int], delay: float, state: Path, token: str) -> None:
+def relay(ready: select.epoll, partner: dict[int, int], delay: float, state: Path, token: str) -> None:
     """Carry packets between partners until the testbed is gone. All have the same delay: first in, first out."""
-    ready = select.epoll()
     for descriptor in partner:
         ready.register(descriptor, select.EPOLLIN)
     clock, read, write, poll = time.monotonic, os.read, os.write, ready.poll
@@ -90,6 +90,9 @@ def main() -> None:
     """Make the devices, say so, and relay."""
     token, state = sys.argv[1], Path(sys.argv[2])
     plan = json.load(sys.stdin)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    ready = select.epoll()  # before all others: select takes only low descriptors
     partner: dict[int, int] = {}
     for first_namespace, first_device, second_namespace, second_device in plan["cables"]:
         first = open_device(first_namespace, first_device)
@@ -99,7 +102,7 @@ def main() -> None:
     with contextlib.suppress(OSError):  # a cable waits for no process: without this, busy hosts would slow it down
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     gc.disable()  # nothing here forms cycles
-    relay(partner, plan["delay"], state, token)
+    relay(ready, partner, plan["delay"], state, token)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ that taking it down is always possible and touches nothing else.
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import time
@@ -50,6 +49,8 @@ def lock() -> Iterator[int]:
 
     A command killed with -9 may leave an ``ip`` at work: nobody else begins before that has ended too.
     """
+    import fcntl  # which only Unix has; this module is imported everywhere
+
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / ".lock").open("w") as file:
         deadline = time.monotonic() + _PATIENCE
