@@ -1,7 +1,7 @@
 """What people use today: rings, tori, hypercubes and double binary trees, with the schedules in common use.
 
 ``BASELINES`` is the table; ``baselines`` lists those of its rows that exist for some N and d. Their costs and times are
-formulas: the schedules themselves are not built here.
+formulas; of the schedules only that of shifted rings is built here, to be run beside ours.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
+import numpy as np
+
 from linkstep.core.collective import Collective
+from linkstep.core.schedule import Schedule
 from linkstep.core.units import Number, parse_size
 from linkstep.costs import Cost, Fabric, bandwidth_bound, distance_flow_bound, measure_distances
 from linkstep.families import family_written
+from linkstep.families.rings import shifted_ring_jumps
+from linkstep.methods.transform import derive
 from linkstep.recipe import Member
 
 Time = Callable[[Fabric, int, Number], Fraction]
@@ -61,6 +66,30 @@ class Baseline:
             return fabric.time(self.cost + self.cost, Collective.ALLREDUCE, size)
         assert self.row.time is not None
         return self.row.time(fabric, self.num_nodes, size)
+
+
+def shifted_ring_schedule(degree: int, num_nodes: int, collective: Collective | str) -> Schedule:
+    """Return the usual schedule on ShiftedRing(d,n): round d one-way rings, each with one d-th of every shard.
+
+    A ring allgather takes N - 1 steps: at each, every node passes on what it received at the step before.
+
+    >>> from linkstep.costs import cost_of
+    >>> print(cost_of(shifted_ring_schedule(4, 12, "allreduce")))
+    22 alpha + 11/6 M/B
+    """
+    wiring = Member(family_written("ShiftedRing(d,n)"), (degree, num_nodes)).topology()
+    unused: dict[tuple[int, int], list[int]] = {}
+    for link, ends in enumerate(zip(wiring.tail.tolist(), wiring.head.tolist(), strict=True)):
+        unused.setdefault(ends, []).append(link)
+    rows = []
+    ways = [way for jump in shifted_ring_jumps(degree, num_nodes) for way in (jump, -jump)]
+    for piece, way in enumerate(ways):
+        for node in range(num_nodes):
+            link = unused[node, (node + way) % num_nodes].pop()
+            rows += [((node - step * way) % num_nodes, piece, link, step + 1) for step in range(num_nodes - 1)]
+    source, lo, links, step = np.array(rows).T
+    rings = Schedule.from_columns(wiring, degree, source, lo, lo + 1, links, step)
+    return derive(wiring, Collective(collective), lambda topology: rings)
 
 
 def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
