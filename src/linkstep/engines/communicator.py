@@ -27,7 +27,7 @@ from linkstep.engines.layout import Layout
 from linkstep.engines.plan import Plan
 from linkstep.engines.session import Stuck
 from linkstep.engines.source import Source, sources_of
-from linkstep.engines.transport import TIMEOUT, Silence, Transport
+from linkstep.engines.transport import TIMEOUT, Silence, Silent, Transport
 from linkstep.programs import Program
 from linkstep.recipe import Recipe
 
@@ -90,8 +90,11 @@ class Communicator:
         timeout: float = TIMEOUT,
         names: Sequence[str] | None = None,
     ) -> None:
-        self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
         self._names, self._broken = names, ""
+        try:
+            self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
+        except Silent as silent:
+            raise EngineError(f"the ranks cannot begin: {self._words(silent.silence)}") from None
         self._plans: dict[Any, Plan] = {}
         self._bounds: OrderedDict[Any, Bound] = OrderedDict()
         self._calls = 0
@@ -116,7 +119,11 @@ class Communicator:
         prints = [mistake] if mistake else [source.fingerprint for source in self._sources]
         digest = hashlib.sha256(repr(prints).encode()).digest()
         state = b"!" + mistake.encode() if mistake else digest
-        told = self.transport.gather(state)
+        try:
+            told = self.transport.gather(state)
+        except Silent as silent:
+            self.transport.mark_failed()
+            raise EngineError(f"rank {self.rank} cannot begin: {self._words(silent.silence)}") from None
         if mistake:
             raise LinkstepError(mistake)
         wrong = [rank for rank, text in enumerate(told) if text[:1] == b"!" and len(text) != len(digest)]
