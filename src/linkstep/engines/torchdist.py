@@ -88,27 +88,37 @@ class TorchTransport:
 
     tag_limit = _PROBE_TAG
 
-    def __init__(self, group: Any = None, timeout: float = TIMEOUT, *, store: Any = None, name: str = "") -> None:
-        """Take a process group, or a backend with the store and the name that tell it from others."""
+    def __init__(
+        self, group: Any = None, timeout: float = TIMEOUT, *, store: Any = None, ranks: Sequence[int] | None = None
+    ) -> None:  # fmt: skip
+        """Take a process group, or a backend with its store and the numbers of its ranks in the default group."""
         self._torch = load_torch()
         self._group = open_group(timeout) if group is None else group
         self.rank, self.size, self.timeout = self._group.rank(), self._group.size(), timeout
         self._limit = timedelta(seconds=timeout)
         self.posts_late = "nccl" in str(self._group.name())
-        self._store = self._own_store(store, name)
+        self._store, self._host = self._own_store(store), self._host_of_store(ranks)
         self._gathers, self._watch = 0, Watch(self.rank, [])
         told = [text.decode() for text in self.gather(Watch.card().encode())]
         self._watch = Watch(self.rank, told)
         self.shares_clock = self._watch.shares_clock
 
-    def _own_store(self, store: Any, name: str) -> Any:
+    def _own_store(self, store: Any) -> Any:
         """Return a part of the group's store that no other transport uses: all ranks make theirs in the same order."""
         dist = self._torch.distributed
-        if store is None:
-            name = str(getattr(self._group, "group_name", name))
-            store = dist.distributed_c10d._get_default_store()
+        if store is not None:
+            return dist.PrefixStore("linkstep", store)
+        name = str(self._group.group_name)
         _opened[name] += 1
-        return dist.PrefixStore(f"linkstep/{name}/{_opened[name]}", store)
+        return dist.PrefixStore(f"linkstep/{name}/{_opened[name]}", dist.distributed_c10d._get_default_store())
+
+    def _host_of_store(self, ranks: Sequence[int] | None) -> int | None:
+        """Return the rank whose process has the store, unless it is with the launcher or outside the group."""
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            return None
+        if ranks is None:
+            ranks = self._torch.distributed.get_process_group_ranks(self._group)
+        return list(ranks).index(0) if 0 in ranks else None
 
     def prepare(self, wires: Sequence[Wire]) -> list[_Message]:
         """Return messages with their tensors, which share the memory of the data."""
@@ -135,12 +145,12 @@ class TorchTransport:
             raise Silent(self._give_up(message, handles, 0.0, error)) from None
 
     def _start_together(self, handles: Sequence[_Message]) -> None:
-        """Start messages as one group call, those of a pair of ranks in the same order at both, as nccl has no tags."""
+        """Start messages as one group call, those of a pair of ranks in the same order at both, as nccl ignores tags."""
         dist = self._torch.distributed
         ordered = sorted(handles, key=lambda message: message.tag)
         works = dist.batch_isend_irecv([
             dist.P2POp(
-                dist.isend if message.is_send else dist.irecv, message.tensor, group=self._group,
+                dist.isend if message.is_send else dist.irecv, message.tensor, group=self._group, tag=message.tag,
                 group_peer=message.peer,
             )
             for message in ordered
@@ -178,35 +188,21 @@ class TorchTransport:
 
     def _cause_of_closing(self, peer: int, error: Exception) -> tuple[str, tuple[int, ...]]:
         """Return why a peer closed its connection, and who is dead: the peer itself unless it left a note."""
-        host = self._host_of_store()
-        if host == peer:
+        if self._host == peer:
             time.sleep(_LAST_BREATH)
         try:
-            if not self._is_gone(host):
+            if not self._is_gone(self._host):
                 if self._store.check([f"failed/{peer}"]):
                     note = json.loads(self._store.get(f"failed/{peer}"))
                     return note["reason"], tuple(note["dead"])
                 return _first_line(error), (peer,)
         except RuntimeError:
             pass
-        return _first_line(error), (peer if host is None else host,)  # the store went with the process that had it
+        return _first_line(error), (peer if self._host is None else self._host,)  # the store went with its process
 
     def _is_gone(self, rank: int | None) -> bool:
         """Whether a rank is known to be gone: torch prints a page for every use of a store that went with it."""
         return rank is not None and rank in self._watch.dead()
-
-    def _host_of_store(self) -> int | None:
-        """Return the rank whose process has the store, if it is one of ours."""
-        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-            return None
-        group = self._group
-        dist = self._torch.distributed
-        if not dist.is_initialized():
-            return 0
-        if isinstance(group, dist.ProcessGroup):
-            ranks = dist.get_process_group_ranks(group)
-            return ranks.index(0) if 0 in ranks else None
-        return 0 if dist.get_world_size() == self.size else None
 
     def _note(self, silence: Silence) -> None:
         """Leave the cause of a failure for those who find the connection closed."""
@@ -215,7 +211,7 @@ class TorchTransport:
             whom = f"nothing came from rank {silence.from_ranks[0]}" if silence.from_ranks else ""
             whom = whom or f"rank {silence.to_ranks[0]} took nothing"
             cause = f"rank {self.rank} gave up: {whom} for {silence.seconds:.0f} s"
-        if self._is_gone(self._host_of_store()):
+        if self._is_gone(self._host):
             return
         with contextlib.suppress(RuntimeError):
             self._store.set(f"failed/{self.rank}", json.dumps({"reason": cause, "dead": silence.dead}))
@@ -258,11 +254,10 @@ class TorchTransport:
             told = [bytes.fromhex(store.get(one).decode()) for one in keys]
             if store.add(f"{key}/read", 1) == self.size:
                 store.set(f"{key}/done", "")
-            elif self.rank == self._host_of_store():  # the store must stay until all have read it
+            elif self.rank == self._host:  # the store must stay until all have read it
                 self._await([f"{key}/done"], begin)
         except RuntimeError as error:
-            host = self._host_of_store()
-            lost = () if host is None else (host,)
+            lost = () if self._host is None else (self._host,)
             raise Silent(Silence(time.monotonic() - begin, lost, (), lost, _first_line(error))) from None
         return told
 
@@ -270,10 +265,9 @@ class TorchTransport:
         """Return when the store has all keys; Silent once a rank is known to be gone, or after long enough."""
         nap, longest = _NAPS
         patience = max(self.timeout, SETUP)
-        host = self._host_of_store()
         while not self._store.check(keys):
             time.sleep(nap)
-            if self._is_gone(host):
+            if self._is_gone(self._host):
                 raise RuntimeError("the process that has the store is gone")
             nap = min(2 * nap, longest)
             seconds = time.monotonic() - begin
