@@ -61,19 +61,8 @@ def measure(name: str, schedule: linkstep.Schedule, collective: str, folder: Pat
     command("testbed", "up", str(file), "--name", BED, "--rate", RATE, "--delay", DELAY)
     try:
         own = [] if collective == "allreduce" else ["--no-own"]
-        words = (
-            "run",
-            str(file),
-            "--testbed",
-            BED,
-            "--sizes",
-            SIZES,
-            "--repetitions",
-            str(REPETITIONS),
-            "--json",
-            *own,
-        )
-        result: dict[str, Any] = json.loads(command(*words))
+        sizes = ["--sizes", SIZES, "--repetitions", str(REPETITIONS)]
+        result: dict[str, Any] = json.loads(command("run", str(file), "--testbed", BED, *sizes, "--json", *own))
     finally:
         command("testbed", "down", BED)
     return result | {"what": f"{name}, N={schedule.topology.num_nodes}", "name": name}
@@ -95,7 +84,7 @@ def run(path: Path, collectives: list[str]) -> None:
                     part.rename(path)
                     row = results[-1]["rows"][-1]
                     print(
-                        f"{results[-1]['what']} {collective}: {row['median']:.3f} s, predicted {row['predicted']:.3f} s",
+                        f"{results[-1]['what']} {collective}: {row['median']:.3f} of {row['predicted']:.3f} s",
                         f"(load {os.getloadavg()[0]:.1f})", flush=True,
                     )  # fmt: skip
 
@@ -158,7 +147,7 @@ def picture(results: list[dict[str, Any]], collective: str, path: Path) -> None:
         figure.suptitle(f"{collective} on emulated wires: points measured, lines predicted", fontsize=10)
         figure.subplots_adjust(bottom=0.24, top=0.86, left=0.07, right=0.99, wspace=0.3)
 
-    save_picture(path, fill, (11, 3.6))
+    save_picture(fill, path, (11, 3.6))
 
 
 def report(path: Path) -> None:

@@ -97,10 +97,13 @@ class Communicator:
         timeout: float = TIMEOUT,
         names: Sequence[str] | None = None,
     ) -> None:
-        self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
         self._names, self._broken = names, ""
         self.silence: Silence | None = None
         """Why it failed, if it did."""
+        try:
+            self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
+        except Silent as silent:
+            raise EngineError(f"the ranks cannot begin: {self._words(silent.silence)}") from None
         self._bounds: OrderedDict[Any, Bound] = OrderedDict()
         self._calls = 0
         self._plans: Plans = Compiled("", 0, ())

@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
 from linkstep.engines.arrays import kind_of
+from linkstep.engines.processes import Watch
 from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
 
 _YIELDS = 200
@@ -44,15 +44,6 @@ def load_mpi() -> Any:
     return MPI
 
 
-def _host() -> str:
-    """Return what processes share that can see each other's numbers."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return f"pid {os.getpid()}"  # alone
-
-
 class MpiTransport:
     """The ranks of an MPI communicator, COMM_WORLD unless another is given."""
 
@@ -62,19 +53,16 @@ class MpiTransport:
         self._mpi = load_mpi()
         world = self._mpi.COMM_WORLD if communicator is None else communicator
         self.rank, self.size, self.timeout = world.Get_rank(), world.Get_size(), timeout
-        self._watched: dict[int, int] = {}
+        self._watch: Watch | None = None
         self._peers: dict[int, tuple[bool, int]] = {}
         self._bytes: dict[int, int] = {}
         self._comm, request = world.Idup()
         self._wait_for([request], range(self.size))
         self.tag_limit = int(self._comm.Get_attr(self._mpi.TAG_UB) or 32767) + 1
         self._comm.Set_errhandler(self._mpi.ERRORS_RETURN)
-        told = [text.decode() for text in self.gather(f"{os.getpid()} {_host()}".encode())]
-        self.shares_clock = len({text.partition(" ")[2].partition(" ")[0] for text in told}) == 1
-        for rank, text in enumerate(told):
-            pid, _, host = text.partition(" ")
-            if host == _host() and rank != self.rank:
-                self._watched[rank] = int(pid)
+        told = [text.decode() for text in self.gather(Watch.card().encode())]
+        self._watch = Watch(self.rank, told)
+        self.shares_clock = self._watch.shares_clock
 
     def prepare(self, wires: Sequence[Wire]) -> list[Any]:
         """Return a persistent request for each message."""
@@ -122,7 +110,7 @@ class MpiTransport:
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks of this host whose process is gone."""
-        return tuple(rank for rank, pid in self._watched.items() if not _is_alive(pid))
+        return self._watch.dead() if self._watch else ()
 
     def _silence(
         self, handles: Sequence[Any], seconds: float, ranks: Sequence[int] = (), dead: tuple[int, ...] = (),
@@ -199,17 +187,3 @@ def _abort_at_exit() -> None:
     sys.stderr.flush()
     time.sleep(_GRACE)
     load_mpi().COMM_WORLD.Abort(2)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    try:  # a process that ended and was not waited for yet is gone as well
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return True
-    return state not in "ZX"

@@ -1,0 +1,108 @@
+"""PyTorch training over our schedules: a communication hook for DDP, and a process-group backend, "linkstep".
+
+``allreduce_hook`` averages DDP's buckets with a ``Communicator``. Importing this module registers the backend, after
+which ``init_process_group("linkstep")`` serves DDP, FSDP2 and whatever else calls torch.distributed: allreduce,
+reduce-scatter, allgather and all-to-all run the schedules named by ``use``; everything else is gloo's. Both run their
+collectives on a thread of their own, in the order of the calls, so that computing goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+import weakref
+from typing import Any
+
+try:
+    import torch.distributed as dist
+except ImportError:
+    raise ImportError("linkstep.torch needs PyTorch, which is not installed: pip install torch") from None
+
+from linkstep.core.errors import EngineError, LinkstepError
+from linkstep.engines.communicator import Communicator
+from linkstep.engines.source import sources_of
+from linkstep.engines.torchdist import TorchTransport
+from linkstep.engines.torchgroup import ScheduledGroup, make_gloo
+from linkstep.engines.torchwork import Worker, checked
+from linkstep.engines.transport import Silent
+
+__all__ = ["VARIABLE", "allreduce_hook", "use"]
+
+VARIABLE = "LINKSTEP_SCHEDULE"
+"""The environment variable that says what ``use`` was not told: recipes or files, separated by semicolons."""
+_chosen: list[Any] = []
+_workers: weakref.WeakKeyDictionary[Communicator, Worker] = weakref.WeakKeyDictionary()
+
+
+def allreduce_hook(state: Communicator, bucket: Any) -> Any:
+    """Average a bucket of gradients over all ranks, as DDP does without a hook.
+
+    For ``model.register_comm_hook(communicator, linkstep.torch.allreduce_hook)``; while the model trains, the
+    communicator belongs to it.
+    """
+    if state not in _workers:
+        _workers[state] = Worker("linkstep hook")
+    gradients = bucket.buffer()
+
+    def average() -> Any:
+        gradients.div_(state.size)
+        return state.allreduce(gradients, out=gradients)
+
+    return checked(_workers[state].submit(average))
+
+
+def use(*what: Any) -> None:
+    """Set what the backend's groups run, before ``init_process_group("linkstep")``: what ``Communicator`` takes.
+
+    Of several, a group takes those for its number of ranks. Groups that none is for leave everything to gloo, except
+    the default group, which refuses.
+    """
+    _chosen[:] = what
+
+
+def _wanted() -> list[Any]:
+    named = [part.strip() for part in os.environ.get(VARIABLE, "").split(";")]
+    found = list(_chosen) or [part for part in named if part]
+    if not found:
+        raise EngineError(
+            f'the backend "linkstep" was not told what to run: call linkstep.torch.use(...) before, or set {VARIABLE}'
+        )
+    return found
+
+
+def _fitting(what: list[Any], size: int) -> tuple[list[Any], str]:
+    """Return what can be run by so many ranks, or why nothing can."""
+    fitting, mistake = [], ""
+    for one in what:
+        try:
+            sources_of(one, size)
+            fitting.append(one)
+        except LinkstepError as error:
+            mistake = mistake or str(error)
+    return fitting, "" if fitting else mistake
+
+
+def _make_group(options: Any, _: Any = None) -> ScheduledGroup:
+    """Make a group for torch: all of its ranks decide alike whether schedules serve it."""
+    rank, size, timeout = options.group_rank, options.group_size, options.timeout
+    ranks = list(options.global_ranks_in_group)
+    gloo, inner = make_gloo(options.store, rank, size, timeout)
+    try:
+        transport = TorchTransport(gloo, timeout.total_seconds(), store=options.store, ranks=ranks or list(range(size)))
+        fitting, mistake = _fitting(_wanted(), size)
+        told = [json.loads(text) for text in transport.gather(json.dumps([len(fitting), mistake]).encode())]
+    except Silent as silent:
+        raise EngineError(f"the ranks of a group cannot begin: {silent.silence.reason or silent}") from None
+    communicator = None
+    if any(count for count, _ in told) or not ranks:
+        first = next((mistake for count, mistake in told if not count), "")
+        if first:
+            raise EngineError(f"the group of {size} ranks cannot begin: {first}")
+        communicator = Communicator(fitting, transport)
+    elif rank == 0:
+        warnings.warn(f"a group of {size} ranks is left to gloo: {mistake}", stacklevel=2)
+    return ScheduledGroup(gloo, inner, communicator)
+
+
+dist.Backend.register_backend("linkstep", _make_group, extended_api=True, devices=["cpu"])
