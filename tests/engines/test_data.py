@@ -78,7 +78,7 @@ def test_sums_are_exact():
         got = numbers(np.arange(64), 3, 0, 64, operation, type_name)
         assert abs(got).max() * (64 if operation == "sum" else 1) <= EXACT[type_name]
     assert set(numbers(0, np.arange(99), 0, 8, "prod", "int32").tolist()) == {-1, 1}
-    with pytest.raises(LinkstepError, match="the element type must be one of .*, not 'float8'"):
+    with pytest.raises(LinkstepError, match=r"the element type must be one of .*, not 'float8'"):
         numbers(0, 0, 0, 8, "sum", "float8")
 
 
@@ -97,7 +97,7 @@ def test_layouts_cover_the_data(collective):
 
 
 def test_a_divided_collective_needs_a_part_for_each_rank():
-    with pytest.raises(LinkstepError, match="reduce-scatter needs a multiple of 4 elements, .*, not 10"):
+    with pytest.raises(LinkstepError, match=r"reduce-scatter needs a multiple of 4 elements, .*, not 10"):
         Layout.of(Collective.REDUCE_SCATTER, 4, 4, 10)
 
 
