@@ -41,14 +41,14 @@ def _points(run: Mapping[str, Any], member: str) -> tuple[list[float], list[floa
     return [row["size"] for row in rows], [row[member] for row in rows]
 
 
-def _power(exponent: int) -> str:
-    """Return a power of two as bytes.
+def _bytes(size: int) -> str:
+    """Return a size with the largest unit that it is a multiple of.
 
-    >>> _power(13)
-    '8KiB'
+    >>> _bytes(8192), _bytes(1000003)
+    ('8KiB', '1000003B')
     """
-    unit, base = next((unit, base) for unit, base in _UNITS if exponent >= base)
-    return f"{2 ** (exponent - base)}{unit}"
+    unit, scale = next((unit, 2**power) for unit, power in _UNITS if size % 2**power == 0)
+    return f"{size // scale}{unit}"
 
 
 def _spread(first: int, last: int) -> range:
@@ -61,10 +61,10 @@ def _set_axes(axes: Any, sizes: Sequence[int], times: Sequence[float]) -> None:
     axes.set(xlim=(min(sizes) / _EDGE, max(sizes) * _EDGE), ylim=(min(times) / _EDGE, max(times) * _EDGE))
     low, high = axes.get_xlim()
     powers = _spread(max(ceil(log2(low)), 0), floor(log2(high)))
-    if powers:
-        axes.set_xticks([2.0**k for k in powers], [_power(k) for k in powers])
-    else:  # sizes that lie between two powers of two
-        axes.set_xticks([max(sizes)], [f"{max(sizes)}B"])
+    marked = [2**k for k in powers]
+    if len(marked) < 2:  # too close together for powers of two to say where they are
+        marked = [min(sizes), max(sizes)] if max(sizes) > 1.2 * min(sizes) else [max(sizes)]
+    axes.set_xticks(marked, [_bytes(size) for size in marked])
     low, high = axes.get_ylim()
     tens = _spread(ceil(log10(low)), floor(log10(high)))
     ticks = [Fraction(10) ** k for k in tens]
