@@ -1,0 +1,155 @@
+"""What a run is made from: recipes, topologies, schedules, programs, files and selectors; no processes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import linkstep
+from linkstep.core.collective import Collective
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.topology import Topology
+from linkstep.engines.preparation import prepare
+from linkstep.engines.renumbered import order_of
+from linkstep.engines.source import (
+    Library,
+    ProgramSource,
+    RuleSource,
+    ScheduleSource,
+    TopologySource,
+    first_collective,
+    is_runtime_file,
+    is_selector,
+    source_for,
+    sources_of,
+)
+from linkstep.selector import Rule, Selector
+
+PROGRAMS = Path(__file__).parents[1] / "support" / "programs"
+RING = PROGRAMS / "ring-allreduce.cpu.xml"
+ALLREDUCE, REDUCE, BROADCAST = Collective.ALLREDUCE, Collective.REDUCE, Collective.BROADCAST
+
+
+def kinds(what):
+    return [type(source) for source in sources_of(what)]
+
+
+def test_everything_that_can_be_given(tmp_path):
+    recipe = linkstep.parse("K_4")
+    schedule = recipe.build("allreduce")
+    linkstep.save(schedule, tmp_path / "s.json")
+    linkstep.save(recipe.topology(), tmp_path / "t.json")
+    for what in ("K_4", recipe, recipe.topology(), str(tmp_path / "t.json")):
+        assert kinds(what) == [TopologySource]
+        assert first_collective(what) is None
+    for what in (schedule, tmp_path / "s.json", str(tmp_path / "s.json")):
+        assert kinds(what) == [ScheduleSource, TopologySource]  # its topology serves what it does not
+        assert first_collective(what) is ALLREDUCE
+    text = linkstep.lower(schedule, "msccl").text
+    (tmp_path / "r.xml").write_text(text)
+    for what in (text, tmp_path / "r.xml", linkstep.read_program(text)):
+        assert kinds(what) == [ProgramSource]
+        assert first_collective(what) is ALLREDUCE
+    assert kinds([schedule, "K_4"]) == [ScheduleSource, TopologySource]
+    with pytest.raises(LinkstepError, match="give a recipe, a topology, a schedule, a program or a file, not int"):
+        sources_of(4)
+    with pytest.raises(LinkstepError, match="nothing was given to run"):
+        sources_of([])
+
+
+def test_names_of_files_and_recipes():
+    assert is_runtime_file(str(RING))
+    assert is_runtime_file(str(PROGRAMS / "ports-allgather.mscclpp.json"))
+    assert not is_runtime_file("K_4")
+    assert not is_runtime_file("L(" * 5000)
+    assert not is_selector("missing.json")
+
+
+def test_ranks_must_agree():
+    with pytest.raises(LinkstepError, match="it is for 5 ranks, and there are 4"):
+        sources_of(["K_4", "K_5"])
+    with pytest.raises(LinkstepError, match="it is for 4 ranks, and there are 3"):
+        Library("K_4", 0, 3)
+
+
+def test_a_program_serves_its_own_collective_and_root():
+    source = ProgramSource(linkstep.read_program(RING.read_text()))
+    assert source.serves(ALLREDUCE, 10**9, 3)
+    assert not source.serves(REDUCE, 1, 0)
+    text = linkstep.lower(linkstep.schedule("K_4", "broadcast", root=2).schedule, "cpu").text
+    rooted = ProgramSource(linkstep.read_program(text))
+    assert [rooted.serves(BROADCAST, 1, root) for root in range(4)] == [False, False, True, False]
+    with pytest.raises(LinkstepError, match="nothing here serves broadcast from root 1 of 64 bytes: give a schedule"):
+        source_for([source, rooted], BROADCAST, 64, 1)
+
+
+def test_a_schedule_serves_its_root_and_its_topology_the_others():
+    given = linkstep.schedule("K_4", "broadcast", root=2).schedule
+    sources = sources_of(given)
+    assert source_for(sources, BROADCAST, 1, 2) is sources[0]
+    assert source_for(sources, BROADCAST, 1, 1) is sources[1]
+    assert sources[1].program(BROADCAST, False, 1).root == 1
+    assert sources[1].schedule(BROADCAST, 1) is not given
+    with pytest.raises(LinkstepError, match="nothing here serves all-to-all of 8 bytes"):
+        source_for(sources, Collective.ALL_TO_ALL, 8, 0)
+
+
+def test_a_selector_chooses_by_size(tmp_path):
+    (tmp_path / "ring.xml").write_bytes((PROGRAMS / "ring-allreduce.cpu.xml").read_bytes())
+    n = linkstep.read_program(RING.read_text()).num_ranks
+    rules = (Rule("allreduce", None, 1000, f"K_{n}"), Rule("allreduce", 1001, 5000, "ring.xml", dialect="cpu"))
+    Selector(rules).save(tmp_path / "s.json")
+    assert is_selector(str(tmp_path / "s.json"))
+    small, large = sources_of(str(tmp_path / "s.json"))
+    assert (type(small), type(small.inner), type(large.inner)) == (RuleSource, TopologySource, ProgramSource)
+    assert first_collective(tmp_path / "s.json") is ALLREDUCE
+    library = Library(tmp_path / "s.json", 1, n)
+    steps = [library.plan_for(ALLREDUCE, size, False, 0).num_steps for size in (0, 1000, 1001, 5000)]
+    assert steps == [2, 2, 2 * (n - 1), 2 * (n - 1)]
+    assert library.plan_for(ALLREDUCE, 7, False, 0) is library.plan_for(ALLREDUCE, 9, False, 0)
+    for collective, size in ((ALLREDUCE, 5001), (REDUCE, 10)):
+        with pytest.raises(LinkstepError, match=f"nothing here serves {collective}.* of {size} bytes"):
+            library.plan_for(collective, size, False, 0)
+    prepared = prepare(str(tmp_path / "s.json"), ALLREDUCE, (8, 2000, 900, 4000), 0)
+    assert prepared.cost is None  # it differs between sizes
+    chosen = prepared.compiled[2]
+    assert [chosen.plan_for(ALLREDUCE, size, False, 0).num_steps for size in (900, 2000)] == [2, 2 * (n - 1)]
+
+
+def test_fingerprints_tell_what_was_given():
+    topology = linkstep.parse("K_4").topology()
+    other = Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])
+    given = ("K_4", "K_4*2", topology, other, linkstep.parse("K_4").build("allreduce"), RING)
+    prints = [" ".join(source.fingerprint for source in sources_of(what)) for what in given]
+    assert len(set(prints)) == len(prints)
+    assert Library("K_4", 0, 4).fingerprint == Library("K_4", 3, 4).fingerprint
+
+
+def test_a_program_runs_in_the_mode_it_has():
+    library = Library(str(RING), 0, linkstep.read_program(RING.read_text()).num_ranks)
+    assert not library.plan_for(ALLREDUCE, 100, True, 0).is_inplace
+    assert Library("K_4", 0, 4).plan_for(ALLREDUCE, 100, True, 0).is_inplace
+
+
+def test_wrong_programs_are_not_run(tmp_path):
+    text = RING.read_text()
+    wrong = tmp_path / "wrong.xml"
+    wrong.write_text(text.replace('reduce n="', 'copy n="', 1))
+    with pytest.raises(FileError, match=r"wrong\.xml: not run, it is wrong: "):
+        sources_of(wrong)
+    wrong.write_text(text[: len(text) // 2])
+    with pytest.raises(FileError, match=r"wrong\.xml: "):
+        sources_of(wrong)
+    (tmp_path / "s.json").write_text(json.dumps({"format": "linkstep-selector", "version": 1, "rules": 3}))
+    with pytest.raises(FileError, match=r"s\.json: rules must be a list, not 3"):
+        sources_of(str(tmp_path / "s.json"))
+
+
+def test_hosts_are_found_by_full_or_short_names():
+    assert order_of(["b", "a", "c.x"], ["a.cluster", "c.x", "b"]) == [2, 0, 1]
+    with pytest.raises(LinkstepError, match="rank 1 runs on d, which is none of the hosts that were named"):
+        order_of(["a", "b"], ["a", "d"])
+    with pytest.raises(LinkstepError, match="ranks 0 and 1 both run on a: start one rank on each host"):
+        order_of(["a", "b"], ["a", "a"])
+    with pytest.raises(LinkstepError, match="no rank runs on b"):
+        order_of(["a", "b"], ["a"])
