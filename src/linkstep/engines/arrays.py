@@ -24,7 +24,7 @@ class Kind:
     """How to handle arrays of one library."""
 
     combine: Callable[[str], Callable[..., Any]]
-    """Return f(a, b, out=...) of an operation."""
+    """Return f(a, b, out) of an operation."""
     copy: Callable[[Any, Any], Any]
     """Set the first array to the second."""
     make: Callable[[int, Any], Any]
@@ -63,8 +63,12 @@ NUMPY = Kind(
 def _torch() -> Kind:
     import torch
 
+    def combine(name: str) -> Callable[..., Any]:
+        function = getattr(torch, _TORCH[name])
+        return lambda a, b, out: function(a, b, out=out)
+
     return Kind(
-        combine=lambda name: getattr(torch, _TORCH[name]),
+        combine=combine,
         copy=lambda to, source: to.copy_(source),
         make=lambda size, like: torch.zeros(size, dtype=like.dtype, device=like.device),
         to_bytes=lambda tensor: tensor.view(torch.uint8).numpy(),

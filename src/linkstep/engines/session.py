@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from linkstep.engines.arrays import Kind
@@ -90,10 +91,8 @@ class Session:
     def _bound(self, work: Work) -> Callable[[], Any]:
         dst, src = self._view(work.dst, work.chunks), self._view(work.src, work.chunks)
         if work.addend < 0:
-            copy = self._kind.copy
-            return lambda: copy(dst, src)
-        combine, addend = self._combine, self._view(work.addend, work.chunks)
-        return lambda: combine(src, addend, out=dst)
+            return partial(self._kind.copy, dst, src)
+        return partial(self._combine, src, self._view(work.addend, work.chunks), dst)
 
     def run(self) -> None:
         """Execute the plan once; raises Stuck if messages stop coming."""

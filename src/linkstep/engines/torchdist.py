@@ -253,6 +253,10 @@ class TorchTransport:
         names = {"sum": "SUM", "min": "MIN", "max": "MAX", "prod": "PRODUCT"}
         op = getattr(dist.ReduceOp, names[operation])
 
+        # renamed in torch 2.13
+        scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+        gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+
         def allreduce() -> None:
             target.copy_(source)
             dist.all_reduce(target, op, group)
@@ -263,8 +267,8 @@ class TorchTransport:
 
         calls: dict[Collective, Callable[[], Any]] = {
             Collective.ALLREDUCE: allreduce,
-            Collective.REDUCE_SCATTER: lambda: dist.reduce_scatter_tensor(target, source, op, group),
-            Collective.ALLGATHER: lambda: dist.all_gather_into_tensor(target, source, group),
+            Collective.REDUCE_SCATTER: lambda: scatter(target, source, op, group),
+            Collective.ALLGATHER: lambda: gather(target, source, group),
             Collective.BROADCAST: lambda: dist.broadcast(target, group=group, group_src=root),
             Collective.REDUCE: reduce,
             Collective.ALL_TO_ALL: lambda: dist.all_to_all_single(target, source, group=group),
