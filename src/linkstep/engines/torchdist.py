@@ -145,7 +145,7 @@ class TorchTransport:
             raise Silent(self._give_up(message, handles, 0.0, error)) from None
 
     def _start_together(self, handles: Sequence[_Message]) -> None:
-        """Start messages as one group call, those of a pair of ranks in the same order at both, as nccl ignores tags."""
+        """Start messages as one call, those of a pair of ranks in the same order at both, as nccl ignores tags."""
         dist = self._torch.distributed
         ordered = sorted(handles, key=lambda message: message.tag)
         works = dist.batch_isend_irecv([

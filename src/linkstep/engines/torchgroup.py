@@ -111,7 +111,7 @@ class ScheduledGroup(_BASE):  # type: ignore[misc, unused-ignore]
         self._worker = Worker("linkstep backend") if communicator else None
         self._told: set[Collective] = set()
 
-    def getBackendName(self) -> str:  # noqa: N802
+    def getBackendName(self) -> str:
         """Return what torch calls this backend."""
         return "linkstep"
 
