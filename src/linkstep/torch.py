@@ -17,6 +17,7 @@ from typing import Any
 try:
     import torch
     import torch.distributed as dist
+    from torch._C._distributed_c10d import GradBucket
 except ImportError:
     raise ImportError("linkstep.torch needs PyTorch, which is not installed: pip install torch") from None
 
@@ -36,7 +37,7 @@ _chosen: list[Any] = []
 _workers: weakref.WeakKeyDictionary[Communicator, Worker] = weakref.WeakKeyDictionary()
 
 
-def allreduce_hook(state: Communicator, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def allreduce_hook(state: Communicator, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Average a bucket of gradients over all ranks, as DDP does without a hook.
 
     For ``model.register_comm_hook(communicator, linkstep.torch.allreduce_hook)``; while the model trains, the

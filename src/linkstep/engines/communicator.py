@@ -206,7 +206,10 @@ class Communicator:
         if not length:
             return out
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
+        known = len(self._plans)
         plan = self.plan_for(collective, shape.total * kind.item_size(array), inplace, root)
+        if len(self._plans) > known:
+            self._meet(collective)
         what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
         session = self._bound(what, plan, kind, array, out, inplace)
         self._calls += 1
@@ -215,6 +218,15 @@ class Communicator:
         except Stuck as stuck:
             raise self._failure(what, plan, stuck) from None
         return out
+
+    def _meet(self, collective: Collective) -> None:
+        """Wait until all have made their plan: that may take longer than messages may, as kernels are compiled first."""
+        try:
+            self.transport.gather(b"")
+        except Silent as silent:
+            self._broken = f"rank {self.rank}: {collective} (call {self._calls}): {self._words(silent.silence)}"
+            self.transport.mark_failed()
+            raise EngineError(self._broken) from None
 
     def _bound(self, what: _Call, plan: Plan, kind: Kind, array: Any, out: Any, inplace: bool) -> Bound:
         """Return the call with its arrays bound: those that were used of late still are."""

@@ -98,7 +98,7 @@ def _spread(flat: Any, tensors: _Tensors, rows: int) -> None:
         start += width
 
 
-class ScheduledGroup(_BASE):  # type: ignore[misc, unused-ignore]
+class ScheduledGroup(_BASE):  # type: ignore[misc, valid-type, unused-ignore]
     """The group; ``communicator`` is None where no schedule is for it."""
 
     def __init__(self, gloo: Any, inner: Any, communicator: Communicator | None) -> None:
