@@ -220,7 +220,7 @@ class Communicator:
         return out
 
     def _meet(self, collective: Collective) -> None:
-        """Wait until all have made their plan: that may take longer than messages may, as kernels are compiled first."""
+        """Wait until all have made their plan, which may take longer than messages may: kernels are compiled first."""
         try:
             self.transport.gather(b"")
         except Silent as silent:
