@@ -13,14 +13,17 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from support.torch_topologies import TOPOLOGIES
 
-pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch: pip install torch"),
+]
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests/support/torch_ranks.py"

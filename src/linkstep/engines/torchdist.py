@@ -252,10 +252,9 @@ class TorchTransport:
             store.set(keys[self.rank], value.hex())
             self._await(keys, begin)
             told = [bytes.fromhex(store.get(one).decode()) for one in keys]
-            if store.add(f"{key}/read", 1) == self.size:
-                store.set(f"{key}/done", "")
-            elif self.rank == self._host:  # the store must stay until all have read it
-                self._await([f"{key}/done"], begin)
+            store.delete_key(f"gather/{self._gathers - 1}/{self.rank}")  # all have read it before they came here
+            if store.add(f"{key}/read", 1) < self.size and self.rank == self._host:
+                self._stay(f"{key}/read")
         except RuntimeError as error:
             lost = () if self._host is None else (self._host,)
             raise Silent(Silence(time.monotonic() - begin, lost, (), lost, _first_line(error))) from None
@@ -280,6 +279,12 @@ class TorchTransport:
                 silence = Silence(seconds, tuple(late), (), gone, reason)
                 self._note(silence)
                 raise Silent(silence)
+
+    def _stay(self, counter: str) -> None:
+        """Keep the store for a while, until all have read it: this process may end next."""
+        end = time.monotonic() + _GRACE
+        while self._store.add(counter, 0) < self.size and time.monotonic() < end:
+            time.sleep(_NAPS[0])
 
     def _reason_of(self, ranks: Sequence[int]) -> str:
         """Return what one of these ranks noted when it failed, or nothing."""
