@@ -23,7 +23,7 @@ from linkstep.engines.binding import Bound, bind_direct, bind_staged
 from linkstep.engines.layout import Layout
 from linkstep.engines.plan import Compiled, Plan, Plans
 from linkstep.engines.session import Stuck
-from linkstep.engines.transport import TIMEOUT, Silence, Silent, Transport
+from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Transport
 
 if TYPE_CHECKING:
     from linkstep.core.schedule import Schedule
@@ -129,7 +129,7 @@ class Communicator:
         digest = hashlib.sha256(self._plans.fingerprint.encode()).digest()
         state = b"!" + mistake.encode() if mistake else digest
         try:
-            told = self.transport.gather(state)
+            told = self.transport.gather(state, SETUP)
         except Silent as silent:
             raise self.failure("while the ranks looked for each other", silent.silence) from None
         if mistake:
@@ -198,7 +198,10 @@ class Communicator:
         if not length:
             return out
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
+        known = self._plans.num_made
         plan = self._plans.plan_for(collective, shape.total * kind.item_size(array), inplace, root)
+        if self._plans.num_made > known:
+            self._meet(collective)
         what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
         session = self._bound(what, plan, kind, array, out, inplace)
         self._calls += 1
@@ -208,6 +211,13 @@ class Communicator:
             where = f"{what} (call {self._calls}) at step {min(stuck.level, plan.num_steps)} of {plan.num_steps}"
             raise self.failure(where, stuck.silence) from None
         return out
+
+    def _meet(self, collective: Collective) -> None:
+        """Wait until all have made their plan, which may take longer than messages may: kernels are compiled first."""
+        try:
+            self.transport.gather(b"", SETUP)
+        except Silent as silent:
+            raise self.failure(f"{collective} (call {self._calls})", silent.silence) from None
 
     def _bound(self, what: _Call, plan: Plan, kind: Kind, array: Any, out: Any, inplace: bool) -> Bound:
         """Return the call with its arrays bound: those that were used of late still are."""

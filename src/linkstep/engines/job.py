@@ -20,7 +20,7 @@ from linkstep.engines.launch import register_rank, report_silence
 from linkstep.engines.measure import Bench, Row
 from linkstep.engines.plan import Compiled
 from linkstep.engines.renumbered import Renumbered, order_of
-from linkstep.engines.transport import Silent, Transport
+from linkstep.engines.transport import SETUP, Silent, Transport
 
 Progress = Callable[[int, int | None], None]
 
@@ -75,7 +75,7 @@ def _placed(transport: Transport, job: Job) -> Transport:
     if job.hosts is None:
         return transport
     here = os.environ.get("SLURMD_NODENAME") or platform.node()
-    found = [text.decode() for text in transport.gather(here.encode())]
+    found = [text.decode() for text in transport.gather(here.encode(), SETUP)]
     return Renumbered(transport, order_of(job.hosts, found))
 
 

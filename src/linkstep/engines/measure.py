@@ -22,7 +22,7 @@ from linkstep.core.errors import EngineError, LinkstepError
 from linkstep.engines.communicator import Communicator
 from linkstep.engines.data import count_wrong, fill
 from linkstep.engines.layout import Layout
-from linkstep.engines.transport import Silent
+from linkstep.engines.transport import SETUP, Silent
 from linkstep.engines.watch import watched
 
 TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
@@ -148,9 +148,9 @@ class Bench:
             own_median=None if own_times is None else float(np.median(own_times)), cables=cables,
         )  # fmt: skip
 
-    def _gather(self, value: Any) -> list[Any]:
+    def _gather(self, value: Any, patience: float | None = None) -> list[Any]:
         try:
-            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode())]
+            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode(), patience)]
         except Silent as silent:
             raise self.communicator.failure("between two measurements", silent.silence) from None
 
@@ -165,7 +165,7 @@ class Bench:
         wrong = count_wrong(
             target, self.collective, layout, rank, repetition, n, self.operation, self.type_name, self.root
         )
-        return sum(self._gather(wrong))
+        return sum(self._gather(wrong, SETUP))  # checking much data takes ranks that share cores differently long
 
     def _time(self, run: Callable[[], None], repetitions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return the seconds that each repetition took, the same on all ranks."""

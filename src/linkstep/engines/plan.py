@@ -104,6 +104,10 @@ class Plans(Protocol):
     def fingerprint(self) -> str:
         """Equal on all ranks that were given the same."""
 
+    @property
+    def num_made(self) -> int:
+        """How many plans were made when they were asked for: each may have taken a while."""
+
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return this rank's plan for a collective of ``size`` bytes in all, in place if it can be."""
 
@@ -115,6 +119,7 @@ class Compiled:
     fingerprint: str
     root: int
     plans: tuple[tuple[int, Plan], ...]
+    num_made: int = 0
 
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return the first plan that reaches as far as the size."""

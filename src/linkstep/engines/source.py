@@ -277,6 +277,11 @@ class Library:
         """Of all sources."""
         return " ".join(source.fingerprint for source in self.sources)
 
+    @property
+    def num_made(self) -> int:
+        """How many plans were made so far."""
+        return len(self._plans)
+
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return the rank's plan by the first source that serves; it is compiled once."""
         source = source_for(self.sources, collective, size, root)
