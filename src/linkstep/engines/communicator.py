@@ -87,6 +87,9 @@ class Communicator:
     ``what`` is a recipe, a topology, a schedule, a program, the text or path of a runtime's file, a ``Selector``, or
     several of these. A schedule or a program serves its own collective; a topology or recipe serves those it is not
     given a schedule for. ``engine`` is "mpi", "torch" or a transport. ``names`` are what hosts are called in messages.
+
+    Arrays may have any shape; they are taken row by row. Without ``out``, a result that is as long as the array has its
+    shape, and the others one dimension.
     """
 
     def __init__(
@@ -194,7 +197,10 @@ class Communicator:
         check_operation(op)
         length, type_name = kind.length(array), kind.type_name(array)
         shape = Layout.of(collective, self.size, self.size, length)
-        out = _check_out(kind, array, out, shape.section * shape.output_sections)
+        if out is None:
+            out = kind.make(shape.section * shape.output_sections, array)
+            out = out if collective.is_divided else out.reshape(array.shape)
+        _check_out(kind, array, out, shape.section * shape.output_sections)
         if not length:
             return out
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
@@ -269,14 +275,11 @@ class Communicator:
             self._bounds.popitem()[1].close()
 
 
-def _check_out(kind: Kind, array: Any, out: Any, length: int) -> Any:
-    if out is None:
-        return kind.make(length, array)
+def _check_out(kind: Kind, array: Any, out: Any, length: int) -> None:
     if type(out) is not type(array) or kind.type_name(out) != kind.type_name(array):
         raise LinkstepError(f"out must be like the array, of {kind.type_name(array)}")
     if kind.length(out) != length:
         raise LinkstepError(f"out must have {length} elements, not {kind.length(out)}")
-    return out
 
 
 def _is_inplace(collective: Collective, kind: Kind, array: Any, out: Any, own: int) -> bool:
