@@ -23,10 +23,11 @@ from linkstep.engines.arrays import kind_of
 from linkstep.engines.processes import Watch
 from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Wire
 
-_YIELDS = 200
-"""How often a rank gives way before it sleeps: about as long as a message within a host takes."""
-_NAPS = (50e-6, 1e-3)
-"""The first sleep and the longest."""
+_AWAKE = 2e-3
+"""Seconds for which a rank that waits gives way to others but does not sleep: messages within a host, which both ends
+carry on whenever they look, take no longer."""
+_PART, _LONGEST = 1 / 16, 1e-3
+"""Then it sleeps for a part of the time that it has waited, but no longer than this."""
 _SLOWEST = 2e6
 """Bytes in a second that messages are allowed besides the timeout: MPI does not tell how far one has got."""
 _LOOK = 0.3
@@ -83,27 +84,26 @@ class MpiTransport:
         """Wait for requests of ``prepare``."""
         done = self._mpi.Request.Testall
         try:
-            if done(handles):
-                return
-            for _ in range(_YIELDS):
-                os.sched_yield()
-                if done(handles):
-                    return
-            self._wait_patiently(handles)
+            if not done(handles):
+                self._wait_patiently(handles)
         except self._mpi.Exception as error:
             raise Silent(self._silence(handles, 0.0, reason=str(error).splitlines()[0])) from None
 
     def _wait_patiently(
         self, handles: Sequence[Any], ranks: Sequence[int] = (), patience: float | None = None
     ) -> None:  # fmt: skip
-        """Sleep between tests, a little longer each time, and look after the others now and then."""
-        done, (nap, longest) = self._mpi.Request.Testall, _NAPS
+        """Give way, then sleep between tests, and look after the others now and then."""
+        done, give_way, clock = self._mpi.Request.Testall, os.sched_yield, time.monotonic
+        begin = clock()
+        while clock() - begin < _AWAKE:
+            give_way()
+            if done(handles):
+                return
         allowed = (patience or self.timeout) + sum(self._bytes.get(id(handle), 0) for handle in handles) / _SLOWEST
-        begin = last = time.monotonic()
+        last = begin
         while not done(handles):
-            time.sleep(nap)
-            nap = min(2 * nap, longest)
-            now = time.monotonic()
+            now = clock()
+            time.sleep(min((now - begin) * _PART, _LONGEST))
             if now - last > _LOOK:
                 last = now
                 dead = self.dead()
