@@ -40,7 +40,9 @@ from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transport import TIMEOUT
 
 _SIZE = "1MiB"
-_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+_UNITS = (
+    ("B", 1), ("KB", 10**3), ("MB", 10**6), ("GB", 10**9), ("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30),
+)  # fmt: skip
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -192,10 +194,12 @@ def _report(result: Result, args: argparse.Namespace) -> None:
 
 
 def _size(size: int) -> str:
-    for unit, scale in _UNITS:
-        if size % scale == 0:
-            return f"{size // scale}{unit}"
-    return f"{size}B"
+    """Return a size exactly, in the shortest way.
+
+    >>> _size(16 * 10**6), _size(16 * 2**20), _size(1000003)
+    ('16MB', '16MiB', '1000003B')
+    """
+    return min((f"{size // scale}{unit}" for unit, scale in _UNITS if size % scale == 0), key=len)
 
 
 def _rate(rate: float) -> str:
