@@ -34,6 +34,8 @@ _PR_SET_PDEATHSIG = 1
 _POLL = 0.05
 GRACE = 3.0
 """Seconds that other ranks have, after the timeout, to end by themselves when one has failed."""
+_PASS_ON = 1.0
+"""Seconds that a launcher has, after its ranks, to pass on what they have said."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,16 @@ def end_with_parent() -> None:
 
 
 def register_rank(rank: int) -> None:
-    """Leave this process's number with the launcher; a launcher's Ctrl-C is not for ranks to act on."""
+    """Leave this process's number with the launcher.
+
+    Signals by which MPI's launchers end ranks as soon as one is lost are ignored: ranks say first what they miss.
+    """
     folder = os.environ.get(FOLDER)
     if folder is None:
         return
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
     (Path(folder) / f"{rank}.pid").write_text(f"{os.getpid()} {_started(os.getpid())}")
 
 
@@ -180,7 +186,7 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_rank
             return max(ended)
         failed = any(process.returncode for process in processes) or len(alive) + len(ended) < seen
         if failed:
-            deadline = min(deadline, time.monotonic() + (timeout + GRACE if alive else 0))
+            deadline = min(deadline, time.monotonic() + (timeout + GRACE if alive else _PASS_ON))
         if time.monotonic() > deadline:
             return 2
         time.sleep(_POLL)
@@ -246,7 +252,7 @@ def _start_mpi(
         prefixes.write_text(json.dumps([list(prefix) for prefix in place.prefixes]))
         command = [sys.executable, "-m", "linkstep.engines.enter", str(prefixes), *command]
     words = [*launcher, "-n", str(num_ranks), *command]
-    return [subprocess.Popen(words, env=environment | more, preexec_fn=end_with_parent)]
+    return [_started_process(words, environment | more)]
 
 
 def _start_torch(
@@ -260,8 +266,15 @@ def _start_torch(
     for rank in range(num_ranks):
         words = [*(place.prefixes[rank] if place else ()), *command]
         own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        started.append(subprocess.Popen(words, env=environment | common | own, preexec_fn=end_with_parent))
+        started.append(_started_process(words, environment | common | own))
     return started
+
+
+def _started_process(words: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process that ends with this one; a terminal's Ctrl-C is for this one alone, which then ends all."""
+    return subprocess.Popen(
+        words, env=environment, stdin=subprocess.DEVNULL, process_group=0, preexec_fn=end_with_parent
+    )
 
 
 def _free_port() -> int:
