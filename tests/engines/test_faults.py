@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,9 +98,9 @@ def linkstep_run(tmp_path, *words):
 
 
 def spoken(errors):
-    """Return the lines of ours; no line of Python's may be among the rest."""
+    """Return the lines of ours, though MPI's launchers may join them; none of Python's may be among the rest."""
     assert "Traceback" not in errors, errors
-    return [line for line in errors.splitlines() if line.startswith("linkstep: ")]
+    return re.findall(r"linkstep: .*?(?=linkstep: |$)", errors, re.M)
 
 
 def by_rank(errors):
@@ -294,14 +295,14 @@ communicator.allreduce(array)
 """
 MISTAKES = {
     "length": "communicator.allreduce(array[:999] if odd else array)",
-    "large length": "communicator.allreduce(np.ones(10**6 + odd))",
+    "large length": "communicator.allreduce(np.ones(20_000 + odd))",
     "type": "communicator.allreduce(array.astype(np.int32) if odd else array)",
     "operation": "communicator.allreduce(array, op='max' if odd else 'sum')",
     "collective": "communicator.reduce_scatter(array) if odd else communicator.allreduce(array)",
     "root": "communicator.broadcast(array, root=1 if odd else 0)",
     "one call more": "communicator.allreduce(np.ones(7)) if odd else None",
     "exception": "1 // 0 if odd else None",
-    "exit": "raise SystemExit(3) if odd else SystemExit",
+    "exit": "if odd: raise SystemExit(3)",
     "refusal": "communicator.reduce_scatter(array[:7] if odd else array[:8])",
 }
 
@@ -309,11 +310,8 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_ranks_at_odds_in_a_script(tmp_path, mistake):
     """A plain script that catches nothing: Python prints the error, and the job ends on all ranks."""
-    wrong = MISTAKES[mistake]
-    if mistake == "exit":
-        wrong = "if odd: raise SystemExit(3)"
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.replace("{TMP}", str(tmp_path)).replace("WRONG", wrong))
+    script.write_text(SCRIPT.replace("{TMP}", str(tmp_path)).replace("WRONG", MISTAKES[mistake]))
     run = external(tmp_path, [sys.executable, script], ranks=(4,))
     end = time.monotonic() + 60
     while len(list(tmp_path.glob("ready-*"))) < 4 and time.monotonic() < end:
@@ -322,4 +320,4 @@ def test_ranks_at_odds_in_a_script(tmp_path, mistake):
     assert code != 0, errors
     innocent = {0, 1, 3} if mistake in ("exception", "exit", "refusal") else {0, 1, 2, 3}
     for rank in innocent:
-        assert f"EngineError: rank {rank}: allreduce of" in errors or f"EngineError: rank {rank}: " in errors, errors
+        assert f"EngineError: rank {rank}: " in errors, errors

@@ -34,8 +34,6 @@ _PR_SET_PDEATHSIG = 1
 _POLL = 0.05
 GRACE = 3.0
 """Seconds that other ranks have, after the timeout, to end by themselves when one has failed."""
-_PASS_ON = 1.0
-"""Seconds that a launcher has, after its ranks, to pass on what they have said."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,16 @@ def register_end(rank: int, code: int) -> None:
         (Path(folder) / f"{rank}.end").write_text(str(code))
 
 
+def say(line: str) -> None:
+    """Print a rank's line, or leave it for the launcher to print: MPI's lose what is said while ranks end."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        print(f"linkstep: {line}", file=sys.stderr, flush=True)
+    else:
+        with contextlib.suppress(OSError):
+            (Path(folder) / f"{os.getpid()}.said").write_text(line)
+
+
 def report_silence(rank: int, peers: Sequence[int]) -> None:
     """Leave word of the ranks that this one waited for."""
     folder = os.environ.get(FOLDER)
@@ -128,6 +136,11 @@ class _Ranks:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(_POLL)
 
+    def said(self) -> list[str]:
+        """Return what ranks left to be printed, in the order they were started."""
+        found = sorted(self.folder.glob("*.said"), key=lambda path: int(path.stem))
+        return [line for path in found if (line := path.read_text())]
+
     def verdict(self) -> str:
         """Return which ranks wait for each other, if any do: the cable between them is the first suspect."""
         waits = {}
@@ -167,9 +180,9 @@ def launch(
             code = _supervise(processes, ranks, num_ranks, timeout)
     finally:
         _end(processes, ranks)
-    verdict = ranks.verdict() if code else ""
-    if verdict:
-        print(f"linkstep: {verdict}", file=sys.stderr)
+    for line in [*ranks.said(), ranks.verdict()] if code else []:
+        if line:
+            print(f"linkstep: {line}", file=sys.stderr)
     return code
 
 
@@ -186,7 +199,7 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_rank
             return max(ended)
         failed = any(process.returncode for process in processes) or len(alive) + len(ended) < seen
         if failed:
-            deadline = min(deadline, time.monotonic() + (timeout + GRACE if alive else _PASS_ON))
+            deadline = min(deadline, time.monotonic() + (timeout + GRACE if alive else 0))
         if time.monotonic() > deadline:
             return 2
         time.sleep(_POLL)
