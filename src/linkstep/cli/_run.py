@@ -31,7 +31,7 @@ from linkstep.engines.arrays import OPERATIONS
 from linkstep.engines.communicator import ENGINES
 from linkstep.engines.job import Job, run_job, tell_mistake
 from linkstep.engines.launch import Place, is_rank, launch, run_folder
-from linkstep.engines.measure import TYPES, Row, check_type
+from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
 from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
 from linkstep.engines.rank import JOB, ROWS
 from linkstep.engines.source import first_collective, is_runtime_file, is_selector, sources_of
@@ -99,8 +99,6 @@ def _collective(args: argparse.Namespace, what: Any) -> Collective:
 def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
     """Return the sizes, once it is known that nothing else is wrong with the options."""
     sizes = parse_sizes(args.sizes or args.size or _SIZE)
-    if not all(sizes):
-        raise LinkstepError("sizes must be more than 0 bytes")
     check_type(args.type, args.engine)
     if args.repetitions is not None and args.repetitions < 1:
         raise LinkstepError(f"--repetitions must be at least 1, not {args.repetitions}")
@@ -137,6 +135,7 @@ def _prepared(
         raise LinkstepError(f"{name} is for {num_ranks} ranks, not the {args.ranks} of --ranks")
     root = _root(labels, num_ranks, args.root)
     hosts = None if args.hosts is None else host_names(args.hosts, num_ranks, "--hosts")
+    sizes = actual_sizes(sizes, collective, num_ranks, args.type)
     with busy("compiling plans"):
         prepared = prepare(what, collective, sizes, root)
     if bed is not None:
