@@ -61,12 +61,16 @@ def end_with_parent() -> None:
 
 
 def register_rank(rank: int) -> None:
-    """Leave this process's number with the launcher; a launcher's Ctrl-C is not for ranks to act on."""
+    """Leave this process's number with the launcher.
+
+    Signals by which MPI's launchers end ranks as soon as one is lost are ignored: ranks say first what they miss.
+    """
     folder = os.environ.get(FOLDER)
     if folder is None:
         return
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
     (Path(folder) / f"{rank}.pid").write_text(f"{os.getpid()} {_started(os.getpid())}")
 
 
@@ -75,6 +79,16 @@ def register_end(rank: int, code: int) -> None:
     folder = os.environ.get(FOLDER)
     if folder is not None:
         (Path(folder) / f"{rank}.end").write_text(str(code))
+
+
+def say(line: str) -> None:
+    """Print a rank's line, or leave it for the launcher to print: MPI's lose what is said while ranks end."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        print(f"linkstep: {line}", file=sys.stderr, flush=True)
+    else:
+        with contextlib.suppress(OSError):
+            (Path(folder) / f"{os.getpid()}.said").write_text(line)
 
 
 def report_silence(rank: int, peers: Sequence[int]) -> None:
@@ -122,6 +136,11 @@ class _Ranks:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(_POLL)
 
+    def said(self) -> list[str]:
+        """Return what ranks left to be printed, in the order they were started."""
+        found = sorted(self.folder.glob("*.said"), key=lambda path: int(path.stem))
+        return [line for path in found if (line := path.read_text())]
+
     def verdict(self) -> str:
         """Return which ranks wait for each other, if any do: the cable between them is the first suspect."""
         waits = {}
@@ -161,9 +180,9 @@ def launch(
             code = _supervise(processes, ranks, num_ranks, timeout)
     finally:
         _end(processes, ranks)
-    verdict = ranks.verdict() if code else ""
-    if verdict:
-        print(f"linkstep: {verdict}", file=sys.stderr)
+    for line in [*ranks.said(), ranks.verdict()] if code else []:
+        if line:
+            print(f"linkstep: {line}", file=sys.stderr)
     return code
 
 
@@ -246,7 +265,7 @@ def _start_mpi(
         prefixes.write_text(json.dumps([list(prefix) for prefix in place.prefixes]))
         command = [sys.executable, "-m", "linkstep.engines.enter", str(prefixes), *command]
     words = [*launcher, "-n", str(num_ranks), *command]
-    return [subprocess.Popen(words, env=environment | more, preexec_fn=end_with_parent)]
+    return [_started_process(words, environment | more)]
 
 
 def _start_torch(
@@ -260,8 +279,15 @@ def _start_torch(
     for rank in range(num_ranks):
         words = [*(place.prefixes[rank] if place else ()), *command]
         own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        started.append(subprocess.Popen(words, env=environment | common | own, preexec_fn=end_with_parent))
+        started.append(_started_process(words, environment | common | own))
     return started
+
+
+def _started_process(words: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process that ends with this one; a terminal's Ctrl-C is for this one alone, which then ends all."""
+    return subprocess.Popen(
+        words, env=environment, stdin=subprocess.DEVNULL, process_group=0, preexec_fn=end_with_parent
+    )
 
 
 def _free_port() -> int:

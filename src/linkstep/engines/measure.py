@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,7 +25,9 @@ from linkstep.engines.layout import Layout
 from linkstep.engines.transport import SETUP, Silent
 from linkstep.engines.watch import watched
 
-TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
+_SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
+"""Numpy's type of the same size; it has no bfloat16."""
+TYPES = tuple(_SIZES)
 _BUDGET = 3.0
 """Seconds that the repetitions of a size may take, unless their number is given."""
 _FEWEST, _MOST = 5, 50
@@ -96,6 +98,21 @@ def count_for(collective: Collective, num_ranks: int, size: int, item_size: int)
     parts = num_ranks if collective.is_divided else 1
     section = max(size // item_size // parts, 1)
     return section if collective.starts_with_shard else section * parts
+
+
+def actual_sizes(
+    sizes: Sequence[int], collective: Collective, num_ranks: int, type_name: str
+) -> tuple[int, ...]:  # fmt: skip
+    """Return the bytes that are really moved for each of some sizes, ascending, each once.
+
+    >>> actual_sizes((1, 5, 1000003), Collective.ALLGATHER, 8, "float32")
+    (32, 1000000)
+    """
+    item, found = np.dtype(_SIZES[type_name]).itemsize, set()
+    for size in sizes:
+        layout = Layout.of(collective, num_ranks, num_ranks, count_for(collective, num_ranks, size, item))
+        found.add(layout.total * item)
+    return tuple(sorted(found))
 
 
 @dataclass
@@ -205,9 +222,6 @@ class Bench:
             found.append((after.get(peer, 0) - before.get(peer, 0)) / said)
         ratios = [ratio for told in self._gather(found) for ratio in told]
         return min(ratios), max(ratios)
-
-
-_SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
 
 
 def _sleep_until(instant: float) -> None:

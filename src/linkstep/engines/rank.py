@@ -11,7 +11,7 @@ from pathlib import Path
 
 from linkstep.core.errors import LinkstepError
 from linkstep.engines.job import Job, run_job
-from linkstep.engines.launch import register_end
+from linkstep.engines.launch import register_end, say
 
 JOB, ROWS = "job", "rows"
 """The files: pickled by this machine's linkstep for itself."""
@@ -23,7 +23,7 @@ def main(folder: Path) -> int:
     try:
         rank, rows = run_job(job, lambda done, total: None)
     except LinkstepError as error:
-        print(f"linkstep: {error}", file=sys.stderr, flush=True)
+        say(str(error))
         return 2
     if rank == 0:
         part = folder / f"{ROWS}.part"
