@@ -31,6 +31,8 @@ TYPES = tuple(_SIZES)
 _BUDGET = 3.0
 """Seconds that the repetitions of a size may take, unless their number is given."""
 _FEWEST, _MOST = 5, 50
+_FEWEST_OWN = 2
+"""Repetitions of the engine's own collective, however slow it is."""
 _MUCH_SLOWER = 100
 """By what factor the engine's own collective may be slower than ours before it is given up."""
 _MARGIN = 2e-3
@@ -156,8 +158,8 @@ class Bench:
             longest = self._transport.timeout + _MUCH_SLOWER * (repetitions + 1) * float(np.median(times))
             words = f"rank {self.communicator.rank}: the engine's own {self.collective} of {size} bytes"
             with watched(longest, self._transport.dead, words):
-                self._time(theirs, 1)
-                own_times = self._time(theirs, repetitions)
+                once = self._time(theirs, 1)[0]
+                own_times = self._time(theirs, min(repetitions, max(int(_BUDGET / max(once, 1e-9)), _FEWEST_OWN)))
         return Row(
             size=layout.total * item, count=count, repetitions=repetitions, minimum=float(times.min()),
             median=float(np.median(times)), p99=float(np.quantile(times, 0.99)),
