@@ -21,11 +21,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from linkstep.core.errors import EngineError
 
 FOLDER = "LINKSTEP_RUN"
 """The variable that names the folder where ranks leave their process numbers, and what they waited for."""
+_OWN_RANK = "LINKSTEP_RANK"
+"""The variable in which a rank keeps its own number, once it is registered."""
 _RANK_VARIABLES = {
     "mpi": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"),
     "torch": ("RANK",),
@@ -71,7 +74,19 @@ def register_rank(rank: int) -> None:
     end_with_parent()
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
+    os.environ[_OWN_RANK] = str(rank)
     (Path(folder) / f"{rank}.pid").write_text(f"{os.getpid()} {_started(os.getpid())}")
+
+
+def fail(grace: float) -> NoReturn:
+    """End this rank as failed, after a while, without waiting for messages that never come."""
+    rank = os.environ.get(_OWN_RANK)
+    if rank is not None:
+        register_end(int(rank), 2)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    time.sleep(grace)
+    os._exit(2)
 
 
 def register_end(rank: int, code: int) -> None:
@@ -114,24 +129,28 @@ class _Ranks:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def alive(self) -> list[int]:
+    def registered(self) -> int:
+        """Return how many ranks have left their numbers."""
+        return len(list(self.folder.glob("*.pid")))
+
+    def alive(self) -> dict[int, int]:
         """Return the process numbers of ranks that are still there."""
-        found = []
+        found = {}
         for path in self.folder.glob("*.pid"):
             pid, _, started = path.read_text().partition(" ")
             if started and _started(int(pid)) == started:
-                found.append(int(pid))
+                found[int(path.stem)] = int(pid)
         return found
 
-    def ended(self) -> list[int]:
-        """Return the exit codes of ranks that got to their end."""
-        return [int(path.read_text() or 2) for path in self.folder.glob("*.end")]
+    def ended(self) -> dict[int, int]:
+        """Return the exit codes of ranks that got to their end, or said why not."""
+        return {int(path.stem): int(path.read_text() or 2) for path in self.folder.glob("*.end")}
 
     def kill(self) -> None:
         """Kill them, and wait until they are gone."""
         end = time.monotonic() + 5
         while (pids := self.alive()) and time.monotonic() < end:
-            for pid in pids:
+            for pid in pids.values():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(_POLL)
@@ -191,17 +210,17 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_rank
 
     Nor is a launcher that lingers after its ranks.
     """
-    deadline, seen = float("inf"), 0
+    deadline = float("inf")
     while any(process.poll() is None for process in processes):
-        ended, alive = ranks.ended(), ranks.alive()
-        seen = max(seen, len(alive) + len(ended))
-        if len(ended) == num_ranks and not alive:
-            return max(ended)
-        failed = any(process.returncode for process in processes) or len(alive) + len(ended) < seen
-        if failed:
-            deadline = min(deadline, time.monotonic() + (timeout + GRACE if alive else 0))
+        registered, ended, alive = ranks.registered(), ranks.ended(), ranks.alive()
+        if len(ended) == num_ranks and not alive and not any(ended.values()):
+            return 0
+        lost = registered - len(alive.keys() | ended.keys())
+        if lost or any(ended.values()) or any(process.returncode for process in processes):
+            silent = alive.keys() - ended.keys() or (registered < num_ranks and not registered)
+            deadline = min(deadline, time.monotonic() + (timeout + GRACE if silent else 0))
         if time.monotonic() > deadline:
-            return 2
+            return max([*ended.values(), 2 if lost or len(ended) < num_ranks else 0])
         time.sleep(_POLL)
     codes = [process.returncode for process in processes]
     return max(code if code >= 0 else 2 for code in codes)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from linkstep.core.collective import Collective
 
-TIMEOUT = 6.0
+TIMEOUT = 5.0
 """Seconds without a message, by default, after which a run has failed; with what follows it ends within ten."""
 
 
