@@ -74,7 +74,7 @@ def test_a_cut_cable_is_named_and_the_rest_goes_on(bed):
     assert "ranks 1 and 6 wait for each other: is the cable between them cut?" in said
     refused = linkstep("run", "K_{4,4}", "--testbed", bed)
     assert refused.returncode == 2
-    assert "the cable is cut from 1 to 6" in refused.stderr
+    assert "the cable is cut from node 1 to node 6" in refused.stderr
     assert linkstep("testbed", "cut", bed, "1,6", "--reroute").returncode == 0
     done = linkstep("run", "--testbed", bed, "--size", "1MB", "--repetitions", "2", "--json")
     assert done.returncode == 0, done.stderr

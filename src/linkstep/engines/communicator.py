@@ -204,10 +204,7 @@ class Communicator:
         if not length:
             return out
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
-        known = self._plans.num_made
-        plan = self._plans.plan_for(collective, shape.total * kind.item_size(array), inplace, root)
-        if self._plans.num_made > known:
-            self._meet(collective)
+        plan = self._plan(collective, shape.total * kind.item_size(array), inplace, root, f"{length} {type_name}")
         what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
         session = self._bound(what, plan, kind, array, out, inplace)
         self._calls += 1
@@ -218,12 +215,29 @@ class Communicator:
             raise self.failure(where, stuck.silence) from None
         return out
 
-    def _meet(self, collective: Collective) -> None:
-        """Wait until all have made their plan, which may take longer than messages may: kernels are compiled first."""
+    def _plan(self, collective: Collective, size: int, inplace: bool, root: int, data: str) -> Plan:
+        """Return a plan; one that must be made first is made by all ranks together.
+
+        Before, they tell each other what they are about to run, so that none waits for a plan that nobody makes;
+        afterwards they wait for each other longer than messages may take: kernels are compiled at different speeds.
+        """
+        wanted = collective, size, inplace, root
+        if self._plans.has_plan(*wanted):
+            return self._plans.plan_for(*wanted)
+        told = self._gathered(f"{collective} of {data}", None)
+        odd = [rank for rank, text in enumerate(told) if text != told[self.rank]]
+        if odd:
+            names = f"{self._ranks(odd[:1])} calls {told[odd[0]]}, rank {self.rank} {told[self.rank]}"
+            raise EngineError(f"{names}: all ranks must make the same calls in the same order")
+        plan = self._plans.plan_for(*wanted)
+        self._gathered(f"{collective} of {data}", SETUP)
+        return plan
+
+    def _gathered(self, what: str, patience: float | None) -> list[str]:
         try:
-            self.transport.gather(b"", SETUP)
+            return [text.decode() for text in self.transport.gather(what.encode(), patience)]
         except Silent as silent:
-            raise self.failure(f"{collective} (call {self._calls})", silent.silence) from None
+            raise self.failure(f"{what} (call {self._calls + 1})", silent.silence) from None
 
     def _bound(self, what: _Call, plan: Plan, kind: Kind, array: Any, out: Any, inplace: bool) -> Bound:
         """Return the call with its arrays bound: those that were used of late still are."""

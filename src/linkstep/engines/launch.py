@@ -36,7 +36,7 @@ _RANK_VARIABLES = {
 _PR_SET_PDEATHSIG = 1
 _POLL = 0.05
 GRACE = 3.0
-"""Seconds that other ranks have, after the timeout, to end by themselves when one has failed."""
+"""Seconds that other ranks have to say what they wait for when one has given up."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,9 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_rank
             return 0
         lost = registered - len(alive.keys() | ended.keys())
         if lost or any(ended.values()) or any(process.returncode for process in processes):
-            silent = alive.keys() - ended.keys() or (registered < num_ranks and not registered)
-            deadline = min(deadline, time.monotonic() + (timeout + GRACE if silent else 0))
+            grace = GRACE if any(ended.values()) else timeout + GRACE  # those who gave up have waited that long
+            silent = alive.keys() - ended.keys() or not registered
+            deadline = min(deadline, time.monotonic() + (grace if silent else 0))
         if time.monotonic() > deadline:
             return max([*ended.values(), 2 if lost or len(ended) < num_ranks else 0])
         time.sleep(_POLL)

@@ -104,9 +104,8 @@ class Plans(Protocol):
     def fingerprint(self) -> str:
         """Equal on all ranks that were given the same."""
 
-    @property
-    def num_made(self) -> int:
-        """How many plans were made when they were asked for: each may have taken a while."""
+    def has_plan(self, collective: Collective, size: int, inplace: bool, root: int) -> bool:
+        """Whether a plan is there already; to make one may take a while."""
 
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return this rank's plan for a collective of ``size`` bytes in all, in place if it can be."""
@@ -119,7 +118,10 @@ class Compiled:
     fingerprint: str
     root: int
     plans: tuple[tuple[int, Plan], ...]
-    num_made: int = 0
+
+    def has_plan(self, collective: Collective, size: int, inplace: bool, root: int) -> bool:
+        """Return True: all there are."""
+        return True
 
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return the first plan that reaches as far as the size."""
