@@ -294,6 +294,7 @@ def _start_torch(
     common = {
         "WORLD_SIZE": str(num_ranks), "LOCAL_WORLD_SIZE": str(num_ranks), "MASTER_PORT": str(_free_port()),
         "MASTER_ADDR": "127.0.0.1" if place is None else place.address,
+        "TORCH_CPP_LOG_LEVEL": environment.get("TORCH_CPP_LOG_LEVEL", "ERROR"),  # a page for every lost connection
     }  # fmt: skip
     started = []
     for rank in range(num_ranks):
