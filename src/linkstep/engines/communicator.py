@@ -224,13 +224,14 @@ class Communicator:
         wanted = collective, size, inplace, root
         if self._plans.has_plan(*wanted):
             return self._plans.plan_for(*wanted)
-        told = self._gathered(f"{collective} of {data}", None)
+        what = f"{collective} of {data}{f' with root {root}' * collective.has_root}{' in place' * inplace}"
+        told = self._gathered(what, None)
         odd = [rank for rank, text in enumerate(told) if text != told[self.rank]]
         if odd:
             names = f"{self._ranks(odd[:1])} calls {told[odd[0]]}, rank {self.rank} {told[self.rank]}"
             raise EngineError(f"{names}: all ranks must make the same calls in the same order")
         plan = self._plans.plan_for(*wanted)
-        self._gathered(f"{collective} of {data}", SETUP)
+        self._gathered(what, SETUP)
         return plan
 
     def _gathered(self, what: str, patience: float | None) -> list[str]:
