@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class Kind:
     address: Callable[[Any], int]
     """Where its first element is."""
     type_name: Callable[[Any], str]
+    key: Callable[[Any], Any]
+    """Something hashable that is equal for arrays in the same place, of the same shape and type; quick to have."""
     length: Callable[[Any], int]
     item_size: Callable[[Any], int]
     """Bytes of an element."""
@@ -54,12 +57,14 @@ NUMPY = Kind(
     to_bytes=lambda array: array.view(np.uint8),
     address=lambda array: int(array.__array_interface__["data"][0]),
     type_name=_numpy_name,
+    key=lambda array: (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype),
     length=lambda array: int(array.size),
     item_size=lambda array: int(array.itemsize),
     is_flat=lambda array: bool(array.flags.c_contiguous and array.flags.aligned),
 )
 
 
+@cache
 def _torch() -> Kind:
     import torch
 
@@ -74,6 +79,7 @@ def _torch() -> Kind:
         to_bytes=lambda tensor: tensor.view(torch.uint8).numpy(),
         address=lambda tensor: int(tensor.data_ptr()),
         type_name=lambda tensor: str(tensor.dtype).removeprefix("torch."),
+        key=lambda tensor: (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype),
         length=lambda tensor: int(tensor.numel()),
         item_size=lambda tensor: int(tensor.element_size()),
         is_flat=lambda tensor: bool(tensor.is_contiguous()),

@@ -17,7 +17,7 @@ from linkstep.engines.session import Session
 from linkstep.engines.transport import Transport
 
 
-@dataclass
+@dataclass(frozen=True)
 class Bound:
     """What a call runs."""
 
@@ -26,19 +26,12 @@ class Bound:
     """Bring the call's input to where the session reads it."""
     store: Callable[[Any], None]
     """Bring the result to the call's output."""
-    array: Any = None
-    out: Any = None
 
-    def take(self, array: Any, out: Any) -> None:
-        """Set the arrays of the next run."""
-        self.array, self.out = array, out
-
-    def run(self) -> None:
+    def run(self, array: Any, out: Any) -> None:
         """Run once."""
-        self.load(self.array)
+        self.load(array)
         self.session.run()
-        self.store(self.out)
-        self.array = self.out = None
+        self.store(out)
 
     def close(self) -> None:
         """Give back what the session holds."""

@@ -26,8 +26,8 @@ from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Wire
 _AWAKE = 2e-3
 """Seconds for which a rank that waits gives way to others but does not sleep: messages within a host, which both ends
 carry on whenever they look, take no longer."""
-_PART, _LONGEST = 1 / 16, 1e-3
-"""Then it sleeps for a part of the time that it has waited, but no longer than this."""
+_PART, _SHORTEST, _LONGEST = 1 / 16, 1e-4, 1e-3
+"""Then it sleeps for a part of the time that it has slept, and for no less and no more than this."""
 _SLOWEST = 2e6
 """Bytes in a second that messages are allowed besides the timeout: MPI does not tell how far one has got."""
 _LOOK = 0.3
@@ -81,29 +81,30 @@ class MpiTransport:
         self._mpi.Prequest.Startall(handles)
 
     def wait(self, handles: Sequence[Any]) -> None:
-        """Wait for requests of ``prepare``."""
-        done = self._mpi.Request.Testall
+        """Wait for requests of ``prepare``, one after the other: MPI carries on all of them whichever is tested."""
+        give_way, clock = os.sched_yield, time.monotonic
+        begin = 0.0
         try:
-            if not done(handles):
-                self._wait_patiently(handles)
+            for handle in handles:
+                while not handle.Test():
+                    give_way()
+                    begin = begin or clock()
+                    if clock() - begin > _AWAKE:
+                        self._wait_patiently(handles)
+                        return
         except self._mpi.Exception as error:
             raise Silent(self._silence(handles, 0.0, reason=str(error).splitlines()[0])) from None
 
     def _wait_patiently(
         self, handles: Sequence[Any], ranks: Sequence[int] = (), patience: float | None = None
     ) -> None:  # fmt: skip
-        """Give way, then sleep between tests, and look after the others now and then."""
-        done, give_way, clock = self._mpi.Request.Testall, os.sched_yield, time.monotonic
-        begin = clock()
-        while clock() - begin < _AWAKE:
-            give_way()
-            if done(handles):
-                return
+        """Sleep between tests, and look after the others now and then."""
+        done, clock = self._mpi.Request.Testall, time.monotonic
+        begin = last = clock()
         allowed = (patience or self.timeout) + sum(self._bytes.get(id(handle), 0) for handle in handles) / _SLOWEST
-        last = begin
         while not done(handles):
             now = clock()
-            time.sleep(min((now - begin) * _PART, _LONGEST))
+            time.sleep(min(max((now - begin) * _PART, _SHORTEST), _LONGEST))
             if now - last > _LOOK:
                 last = now
                 dead = self.dead()
