@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 ENGINES = ("mpi", "torch")
 _KEPT = 16
 """Calls whose arrays stay bound, so that those of a training loop find everything prepared."""
+_MOST_KNOWN = 256
+"""Calls that are recognised by their arrays."""
 _SMALL = 2**16
 """Bytes up to which data is copied to buffers of our own: cheaper than binding new arrays."""
 
@@ -199,6 +201,8 @@ class Communicator:
             known = self._known.get(key)
             if known is None:
                 known = self._prepared(collective, kind, array, out, op, root)
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
                 self._known[key] = known
         else:
             out = self._check_out(collective, kind, array, out)
