@@ -14,7 +14,7 @@ from functools import cached_property
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.costs import Cost, bandwidth_bound, cost_of, distance_flow_bound, measure_distances, moore_steps
-from linkstep.make import schedule
+from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
 
@@ -99,7 +99,8 @@ class Choice:
         >>> Choice(parse("K_3"), "bfb", half, half).build("allreduce")
         <Schedule allreduce on K_3: 12 rows, 2 steps, unit 1>
         """
-        return schedule(self.recipe, collective, method=self.method, root=root).schedule
+        method = BEST if Collective(collective).exchanges else self.method
+        return schedule(self.recipe, collective, method=method, root=root).schedule
 
     def by_bfb(self) -> Choice:
         """Return BFB on the finished topology instead, its costs computed."""
