@@ -26,7 +26,7 @@ from linkstep.core.topology import Topology, check_connected, diameter
 from linkstep.core.units import check_count
 from linkstep.costs import cost_of, distance_flow_bound
 
-Progress = Callable[[int, int | None], None]
+Progress = Callable[[int, int], None]
 
 MAX_CHUNKS = 16
 """Chunks of a piece that are tried, unless their number is given."""
