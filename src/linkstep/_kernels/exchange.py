@@ -1,8 +1,10 @@
 """Route an all-to-all step by step: paths in a graph unrolled in time, rerouted until links are equally busy.
 
-At (u, t) is what node u holds after step t. From (u, t - 1) it can wait, which is free, or cross a link at step t. A
-path leads from (s, 0) to (w, T). It is stored backwards from w: for every step the in-link by which it came to where it
-is then, by its position among that node's in-links, or 255 if it waited. Path (number, w) is of source number // P.
+At (u, t) is what node u holds after step t. From (u, t - 1) it can wait, which is free, or cross a link at step t.
+Links that are always equally busy are a class, and loads and prices are kept for classes. A path leads from (s, 0) to
+(w, T). It is stored backwards from w: for every step the in-link by which it came to where it is then, by its position
+among that node's in-links, or -1 if it waited. Path (number, w) is of source number // P. In-links are given by
+position: ``tail`` and ``kind`` are the tail and the class of the link there.
 """
 
 import numpy as np
@@ -10,40 +12,17 @@ from numba import njit
 
 
 @njit(cache=True)
-def _set_prices(load, weight, sharpness, price):
-    """Set the price of every link at every step: what its load adds to the busiest one's, smoothly; 1 in all a step.
-
-    ``weight`` is how much slower a link is than the fastest.
-    """
-    steps, links = load.shape
-    for t in range(steps):
-        most = 0.0
-        for e in range(links):
-            most = max(most, load[t, e] * weight[e])
-        scale = max(most, 1e-9)
-        total = 0.0
-        for e in range(links):
-            if weight[e] > 0:
-                price[t, e] = weight[e] * np.exp(sharpness * (load[t, e] * weight[e] - most) / scale)
-                total += price[t, e] / weight[e]
-        for e in range(links):
-            price[t, e] = price[t, e] / total if weight[e] > 0 else np.inf
-
-
-@njit(cache=True)
-def _grow(source, in_ptr, in_link, tail, price, hop, cost, tree):
+def _grow(source, in_ptr, tail, kind, price, hop, cost, tree):
     """Fill ``tree`` with the cheapest way from a source to every node at every step; ``hop`` breaks ties."""
-    steps = price.shape[0]
     num_nodes = in_ptr.size - 1
     for u in range(num_nodes):
         cost[0, u] = np.inf
     cost[0, source] = 0
-    for t in range(steps):
+    for t in range(price.shape[0]):
         for u in range(num_nodes):
-            best, way = cost[t, u], 255
+            best, way = cost[t, u], -1
             for k in range(in_ptr[u], in_ptr[u + 1]):
-                e = in_link[k]
-                there = cost[t, tail[e]] + price[t, e] + hop
+                there = cost[t, tail[k]] + price[t, kind[k]] + hop
                 if there < best:
                     best, way = there, k - in_ptr[u]
             cost[t + 1, u] = best
@@ -51,93 +30,93 @@ def _grow(source, in_ptr, in_link, tail, price, hop, cost, tree):
 
 
 @njit(cache=True)
-def _put(w, path, in_ptr, in_link, tail, amount, load):
-    """Add ``amount`` to the load of every link on a path."""
-    u = w
-    for t in range(path.size - 1, -1, -1):
-        if path[t] != 255:
-            e = in_link[in_ptr[u] + path[t]]
-            load[t, e] += amount
-            u = tail[e]
+def _route(order, group, num_groups, first, sources, in_ptr, tail, kind, weight, sharpness, top, paths, load):
+    """Reroute the paths of ``order`` (numbers i * P + p), some destinations at a time, at the prices others leave.
 
-
-@njit(cache=True)
-def _trace(w, tree, in_ptr, in_link, tail, path):
-    """Set a path to the way that a tree has to w."""
-    u = w
-    for t in range(path.size - 1, -1, -1):
-        path[t] = tree[t, u]
-        if path[t] != 255:
-            u = tail[in_link[in_ptr[u] + path[t]]]
-
-
-@njit(cache=True)
-def _busiest(load, weight):
-    """Return the sum over steps of the busiest link's load."""
-    total = 0.0
-    for t in range(load.shape[0]):
-        most = 0.0
-        for e in range(load.shape[1]):
-            most = max(most, load[t, e] * weight[e])
-        total += most
-    return total
-
-
-@njit(cache=True)
-def _route(order, group, num_groups, first, in_ptr, in_link, tail, weight, sharpness, paths, load, price, cost, tree):
-    """Reroute the paths of ``order`` (numbers s * P + p), some destinations at a time, at the prices others leave.
-
-    Destinations whose ``group`` is the same go together; ``first`` if they are not in the loads yet.
+    Destinations whose ``group`` is the same go together; ``first`` if they are not in the loads yet. The price of a
+    class at a step is what one more there adds to the busiest load of the step, ``top`` or so, smoothly: the more the
+    closer its load is to that. ``weight`` is how much slower a class is than the fastest.
     """
-    num_nodes = in_ptr.size - 1
-    per_source = paths.shape[0] // num_nodes
-    for k in range(order.size):
-        number = order[k]
-        source = number // per_source
+    num_nodes, steps, classes = in_ptr.size - 1, load.shape[0], load.shape[1]
+    per_source = paths.shape[0] // sources.size
+    cost, tree = np.empty((steps + 1, num_nodes)), np.empty((steps, num_nodes), np.int16)
+    raw, price = np.empty((steps, classes)), np.empty((steps, classes))
+    for t in range(steps):
+        for c in range(classes):
+            raw[t, c] = np.exp(min(sharpness * (load[t, c] * weight[c] - top[t]) / top[t], 600.0))
+    for number in order:
+        source = sources[number // per_source]
         for g in range(num_groups):
-            if not first:
+            for back in range(1 if first else 0, 2):
+                if back:
+                    for t in range(steps):
+                        total = raw[t].sum()
+                        for c in range(classes):
+                            price[t, c] = raw[t, c] * weight[c] / total
+                    _grow(source, in_ptr, tail, kind, price, 1e-7, cost, tree)
                 for w in range(num_nodes):
-                    if group[(w + k) % num_nodes] == g and w != source:
-                        _put(w, paths[number, w], in_ptr, in_link, tail, -1, load)
-            _set_prices(load, weight, sharpness, price)
-            _grow(source, in_ptr, in_link, tail, price, 1e-7, cost, tree)
-            for w in range(num_nodes):
-                if group[(w + k) % num_nodes] == g and w != source:
-                    _trace(w, tree, in_ptr, in_link, tail, paths[number, w])
-                    _put(w, paths[number, w], in_ptr, in_link, tail, 1, load)
+                    if group[(w + number) % num_nodes] != g or w == source:
+                        continue
+                    u = w
+                    for t in range(steps - 1, -1, -1):
+                        if back:
+                            paths[number, w, t] = tree[t, u]
+                        if paths[number, w, t] >= 0:
+                            k = in_ptr[u] + paths[number, w, t]
+                            c = kind[k]
+                            load[t, c] += 2 * back - 1
+                            raw[t, c] = np.exp(min(sharpness * (load[t, c] * weight[c] - top[t]) / top[t], 600.0))
+                            u = tail[k]
 
 
 @njit(cache=True)
-def _total_distance(in_ptr, in_link, tail, price, cost, tree):
-    """Return the sum over all pairs of the cheapest way at given prices: no routing is below it.
+def _tree_loads(sources, in_ptr, tail, kind, price, load):
+    """Return the sum over sources and nodes of the cheapest way, and add what these ways carry to ``load``.
 
-    Prices are whole numbers, small enough that sums along a path are exact as floats.
+    No routing is below it (LP duality). It is exact if prices are whole numbers whose sums along paths are, as floats.
     """
+    steps, num_nodes = price.shape[0], in_ptr.size - 1
+    cost, tree = np.empty((steps + 1, num_nodes)), np.empty((steps, num_nodes), np.int16)
+    size = np.empty((steps + 1, num_nodes))
     total = np.int64(0)
-    steps = price.shape[0]
-    for source in range(in_ptr.size - 1):
-        _grow(source, in_ptr, in_link, tail, price, 0.0, cost, tree)
-        for u in range(in_ptr.size - 1):
+    for source in sources:
+        _grow(source, in_ptr, tail, kind, price, 0.0, cost, tree)
+        size[:] = 0
+        for u in range(num_nodes):
             total += np.int64(cost[steps, u])
+            size[steps, u] = 1
+        for t in range(steps - 1, -1, -1):
+            for u in range(num_nodes):
+                if tree[t, u] < 0:
+                    size[t, u] += size[t + 1, u]
+                else:
+                    k = in_ptr[u] + tree[t, u]
+                    load[t, kind[k]] += size[t + 1, u]
+                    size[t, tail[k]] += size[t + 1, u]
     return total
 
 
 @njit(cache=True)
-def _fill_rows(paths, in_ptr, in_link, tail, source_of, chunk_of, link_of, step_of):
-    """Write a row for every link on every path: the chunk is destination * P + p."""
-    num_nodes = in_ptr.size - 1
-    per_source = paths.shape[0] // num_nodes
+def _fill_rows(paths, sources, in_ptr, tail, link_at, node_image, link_image, columns):
+    """Write a row for every link on every path and each of its images: the chunk is destination * P + p.
+
+    ``columns`` are source, chunk, link, step.
+    """
+    num_nodes, per_source = in_ptr.size - 1, paths.shape[0] // sources.size
     at = 0
     for number in range(paths.shape[0]):
-        source, part = number // per_source, number % per_source
+        part = number % per_source
         for w in range(num_nodes):
             u = w
-            if w == source:
+            if w == sources[number // per_source]:
                 continue
             for t in range(paths.shape[2] - 1, -1, -1):
-                if paths[number, w, t] != 255:
-                    e = in_link[in_ptr[u] + paths[number, w, t]]
-                    source_of[at], chunk_of[at] = source, w * per_source + part
-                    link_of[at], step_of[at] = e, t + 1
-                    at += 1
-                    u = tail[e]
+                if paths[number, w, t] >= 0:
+                    k = in_ptr[u] + paths[number, w, t]
+                    for j in range(node_image.shape[0]):
+                        columns[0, at] = node_image[j, sources[number // per_source]]
+                        columns[1, at] = np.int64(node_image[j, w]) * per_source + part
+                        columns[2, at] = link_image[j, link_at[k]]
+                        columns[3, at] = t + 1
+                        at += 1
+                    u = tail[k]

@@ -19,7 +19,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 
 
-def _link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
+def link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
     """Return the number that each of these links, given in the order of ``topology``, has once they are sorted.
 
     Parallel links sort by their columns and then as given, just as ``Topology.from_links`` does.
@@ -47,7 +47,7 @@ def reverse(schedule: Schedule) -> Schedule:
     receives it.
     """
     topology = schedule.topology
-    link = _link_numbers(topology, topology.head, topology.tail)[schedule.link]
+    link = link_numbers(topology, topology.head, topology.tail)[schedule.link]
     step = schedule.num_steps + 1 - schedule.step.astype(np.int64)
     source, lo, hi = schedule.source, schedule.lo, schedule.hi
     if schedule.collective.exchanges:
@@ -62,7 +62,7 @@ def reverse(schedule: Schedule) -> Schedule:
 def relabel(schedule: Schedule, new: Ids) -> Schedule:
     """Return f(A) (def:scheduleisomorphism): node u renamed ``new[u]`` in the topology and in every row."""
     topology = schedule.topology
-    link = _link_numbers(topology, new[topology.tail], new[topology.head])[schedule.link]
+    link = link_numbers(topology, new[topology.tail], new[topology.head])[schedule.link]
     source, lo, hi, step = new[schedule.source], schedule.lo, schedule.hi, schedule.step
     if schedule.collective.exchanges:  # pieces are named by their destinations
         row, to, start, stop = _by_destination(schedule)
