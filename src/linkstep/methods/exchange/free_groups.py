@@ -24,7 +24,7 @@ _MANY_NODES = 2**12
 def free_group(topology: Topology, seed: int = 0) -> Ids:
     """Return the elements of a group of automorphisms that acts freely, the identity first; that alone if none is met.
 
-    >>> from linkstep.families import torus
+    >>> from linkstep.families.torus import torus
     >>> free_group(torus(3, 4)).shape
     (12, 12)
     """

@@ -51,7 +51,7 @@ def all_to_all_schedule(
     Without ``chunks`` their number grows until the bandwidth is within 1% of the bound, or hardly falls any more.
     Where more steps than the diameter bring nothing, the schedule has as few as that.
 
-    >>> from linkstep.families import complete_bipartite
+    >>> from linkstep.families.complete import complete_bipartite
     >>> from linkstep.costs import cost_of
     >>> made = all_to_all_schedule(complete_bipartite(4))
     >>> print(cost_of(made.schedule), made.bound)
