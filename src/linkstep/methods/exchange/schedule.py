@@ -53,7 +53,7 @@ def all_to_all_schedule(
 
     >>> from linkstep.families.complete import complete_bipartite
     >>> from linkstep.costs import cost_of
-    >>> made = all_to_all_schedule(complete_bipartite(4))
+    >>> made = all_to_all_schedule(complete_bipartite(4, 4))
     >>> print(cost_of(made.schedule), made.bound)
     2 alpha + 5/4 M/B 5/4
     """
