@@ -27,7 +27,7 @@ PAPER = {
     12: "C(12,{2,3})",
 }  # fmt: skip
 RATE, DELAY = "20Mbps", "10ms"
-SIZES = "1KB,100KB,1MB,4MB"
+SIZES = "1KB,100KB,2MB"
 REPETITIONS = 5
 BED = "measured"
 SHIFTED, SHIFTED_BFB, RING = "ShiftedRing", "ShiftedRing, our schedule", "ring"

@@ -4,9 +4,9 @@
 which ``init_process_group("linkstep")`` serves DDP, FSDP2 and whatever else calls torch.distributed: allreduce,
 reduce-scatter, allgather and all-to-all run the schedules named by ``use``; everything else is gloo's. Both run their
 collectives on a thread of their own, in the order of the calls, so that computing goes on meanwhile.
-"""
 
-from __future__ import annotations
+Annotations here are values, not texts: ``register_comm_hook`` compares them.
+"""
 
 import json
 import os
@@ -15,7 +15,9 @@ import weakref
 from typing import Any
 
 try:
+    import torch
     import torch.distributed as dist
+    from torch._C._distributed_c10d import GradBucket
 except ImportError:
     raise ImportError("linkstep.torch needs PyTorch, which is not installed: pip install torch") from None
 
@@ -35,7 +37,7 @@ _chosen: list[Any] = []
 _workers: weakref.WeakKeyDictionary[Communicator, Worker] = weakref.WeakKeyDictionary()
 
 
-def allreduce_hook(state: Communicator, bucket: Any) -> Any:
+def allreduce_hook(state: Communicator, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Average a bucket of gradients over all ranks, as DDP does without a hook.
 
     For ``model.register_comm_hook(communicator, linkstep.torch.allreduce_hook)``; while the model trains, the
@@ -45,11 +47,13 @@ def allreduce_hook(state: Communicator, bucket: Any) -> Any:
         _workers[state] = Worker("linkstep hook")
     gradients = bucket.buffer()
 
-    def average() -> Any:
+    def average() -> torch.Tensor:
         gradients.div_(state.size)
-        return state.allreduce(gradients, out=gradients)
+        state.allreduce(gradients, out=gradients)
+        return gradients
 
-    return checked(_workers[state].submit(average))
+    future: torch.futures.Future[torch.Tensor] = checked(_workers[state].submit(average))
+    return future
 
 
 def use(*what: Any) -> None:

@@ -22,12 +22,13 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
 from linkstep.core.topology import Topology
 from linkstep.engines import testbed as beds
+from linkstep.engines.preparation import wiring_of
 from linkstep.engines.testbed import lifecycle, namespaces, network, relay, relaying, state
 from linkstep.engines.testbed.network import Delay, Tools
 from linkstep.engines.testbed.testbed import Testbed as Bed
 
 RATE = 20_000_000
-K44 = linkstep.parse("K_{4,4}").topology()
+K4, K44 = linkstep.parse("K_4").topology(), linkstep.parse("K_{4,4}").topology()
 MIXED = Topology.from_links(4, [0, 1, 0, 1, 1, 2, 3, 3], [1, 0, 1, 0, 2, 3, 0, 3], bandwidth=[4, 3, 2, 1, 8, 7, 6, 5])
 """Two parallel cables 0-1 of different rates, links one way, and a self-loop."""
 
@@ -620,3 +621,12 @@ def test_after_a_restart_of_the_machine_only_the_file_is_left(name):
     beds.down(name)
     assert len(leftovers(name)) == 8
     state.save(bed)
+
+
+def test_cables_that_are_left_are_a_topology():
+    """What ``linkstep run --testbed`` runs on after a cut, whether hosts have names or numbers."""
+    named = Topology.from_links(4, K4.tail, K4.head, labels=["a", "b", "c", "d"])
+    for topology in (K4, named):
+        left = wiring_of(Bed("demo", topology, RATE, Fraction(0), "token", "boot", cut=((0, 2),)))
+        links = set(zip(left.tail.tolist(), left.head.tolist(), strict=True))
+        assert links == {(a, b) for a in range(4) for b in range(4) if a != b and {a, b} != {0, 2}}

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     with printable_streams():
         try:
-            code = _dispatch(sys.argv[1:] if argv is None else list(argv))
+            code = _obey(sys.argv[1:] if argv is None else list(argv))
             sys.stdout.flush()
         except LinkstepError as error:
             return _fail(str(error))
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _dispatch(words: list[str]) -> int:
+def _obey(words: list[str]) -> int:
     from linkstep.cli._parser import parse_arguments
 
     if sys.stdout is None:

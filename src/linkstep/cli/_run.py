@@ -29,10 +29,10 @@ from linkstep.core.units import format_time, parse_sizes, parse_time
 from linkstep.costs import Fabric
 from linkstep.engines.arrays import OPERATIONS
 from linkstep.engines.communicator import ENGINES
-from linkstep.engines.job import Job, run_job
+from linkstep.engines.job import Job, run_job, tell_mistake
 from linkstep.engines.launch import Place, is_rank, launch, run_folder
-from linkstep.engines.measure import TYPES, Row, check_type
-from linkstep.engines.preparation import Result, check_wires, devices_of, prepare, wiring_of
+from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
+from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
 from linkstep.engines.rank import JOB, ROWS
 from linkstep.engines.source import first_collective, is_runtime_file, is_selector, sources_of
 from linkstep.engines.testbed import Testbed
@@ -40,7 +40,9 @@ from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transport import TIMEOUT
 
 _SIZE = "1MiB"
-_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+_UNITS = (
+    ("B", 1), ("KB", 10**3), ("MB", 10**6), ("GB", 10**9), ("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30),
+)  # fmt: skip
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,8 +101,6 @@ def _collective(args: argparse.Namespace, what: Any) -> Collective:
 def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
     """Return the sizes, once it is known that nothing else is wrong with the options."""
     sizes = parse_sizes(args.sizes or args.size or _SIZE)
-    if not all(sizes):
-        raise LinkstepError("sizes must be more than 0 bytes")
     check_type(args.type, args.engine)
     if args.repetitions is not None and args.repetitions < 1:
         raise LinkstepError(f"--repetitions must be at least 1, not {args.repetitions}")
@@ -126,16 +126,18 @@ def _fabric(args: argparse.Namespace, bed: Testbed | None) -> Fabric | None:
     return None if bed is None else bed.fabric()
 
 
-def _run(args: argparse.Namespace) -> int:
-    sizes = _check_options(args)
-    timeout = float(parse_time(args.timeout))
-    bed = None if args.testbed is None else load_testbed(args.testbed)
+def _prepared(
+    args: argparse.Namespace, sizes: tuple[int, ...], bed: Testbed | None, timeout: float
+) -> tuple[Job, Prepared, str]:  # fmt: skip
+    """Return what every rank is to do, what it was made from, and its name."""
     what, name, labels = _what(args, bed)
     collective = _collective(args, what)
     num_ranks = sources_of(what)[0].num_ranks
     if args.ranks not in (None, num_ranks):
         raise LinkstepError(f"{name} is for {num_ranks} ranks, not the {args.ranks} of --ranks")
     root = _root(labels, num_ranks, args.root)
+    hosts = None if args.hosts is None else host_names(args.hosts, num_ranks, "--hosts")
+    sizes = actual_sizes(sizes, collective, num_ranks, args.type)
     with busy("compiling plans"):
         prepared = prepare(what, collective, sizes, root)
     if bed is not None:
@@ -143,15 +145,28 @@ def _run(args: argparse.Namespace) -> int:
     job = Job(
         compiled=prepared.compiled, collective=collective, sizes=sizes, engine=args.engine, type_name=args.type,
         operation=args.op, root=root, repetitions=args.repetitions, timeout=timeout, own=args.own, labels=labels,
-        hosts=None if args.hosts is None else host_names(args.hosts, num_ranks, "--hosts"),
-        devices=None if bed is None else devices_of(bed),
+        hosts=hosts, devices=None if bed is None else devices_of(bed),
     )  # fmt: skip
-    if is_rank(args.engine):
+    return job, prepared, name
+
+
+def _run(args: argparse.Namespace) -> int:
+    sizes = _check_options(args)
+    timeout = float(parse_time(args.timeout))
+    bed = None if args.testbed is None else load_testbed(args.testbed)
+    started = is_rank(args.engine)
+    try:
+        job, prepared, name = _prepared(args, sizes, bed, timeout)
+    except LinkstepError as error:
+        if started:
+            tell_mistake(args.engine, timeout, str(error))
+        raise
+    if started:
         with progress_bar("run", " sizes") as bar:
             rank, rows = run_job(job, bar)
         code = 1 if any(row.wrong for row in rows) else 0
     else:
-        rank, (code, rows) = 0, _launched(job, num_ranks, timeout, bed)
+        rank, (code, rows) = 0, _launched(job, prepared.num_ranks, timeout, bed)
     if rank == 0 and rows:
         result = Result(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
         _report(result.predicted(_fabric(args, bed)), args)
@@ -192,10 +207,12 @@ def _report(result: Result, args: argparse.Namespace) -> None:
 
 
 def _size(size: int) -> str:
-    for unit, scale in _UNITS:
-        if size % scale == 0:
-            return f"{size // scale}{unit}"
-    return f"{size}B"
+    """Return a size exactly, in the shortest way.
+
+    >>> _size(16 * 10**6), _size(16 * 2**20), _size(1000003)
+    ('16MB', '16MiB', '1000003B')
+    """
+    return min((f"{size // scale}{unit}" for unit, scale in _UNITS if size % scale == 0), key=len)
 
 
 def _rate(rate: float) -> str:

@@ -23,7 +23,7 @@ from linkstep.engines.binding import Bound, bind_direct, bind_staged
 from linkstep.engines.layout import Layout
 from linkstep.engines.plan import Compiled, Plan, Plans
 from linkstep.engines.session import Stuck
-from linkstep.engines.transport import TIMEOUT, Silence, Silent, Transport
+from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Transport
 
 if TYPE_CHECKING:
     from linkstep.core.schedule import Schedule
@@ -87,6 +87,9 @@ class Communicator:
     ``what`` is a recipe, a topology, a schedule, a program, the text or path of a runtime's file, a ``Selector``, or
     several of these. A schedule or a program serves its own collective; a topology or recipe serves those it is not
     given a schedule for. ``engine`` is "mpi", "torch" or a transport. ``names`` are what hosts are called in messages.
+
+    Arrays may have any shape; they are taken row by row. Without ``out``, a result that is as long as the array has its
+    shape, and the others one dimension.
     """
 
     def __init__(
@@ -129,7 +132,7 @@ class Communicator:
         digest = hashlib.sha256(self._plans.fingerprint.encode()).digest()
         state = b"!" + mistake.encode() if mistake else digest
         try:
-            told = self.transport.gather(state)
+            told = self.transport.gather(state, SETUP)
         except Silent as silent:
             raise self.failure("while the ranks looked for each other", silent.silence) from None
         if mistake:
@@ -194,11 +197,14 @@ class Communicator:
         check_operation(op)
         length, type_name = kind.length(array), kind.type_name(array)
         shape = Layout.of(collective, self.size, self.size, length)
-        out = _check_out(kind, array, out, shape.section * shape.output_sections)
+        if out is None:
+            out = kind.make(shape.section * shape.output_sections, array)
+            out = out if collective.is_divided else out.reshape(array.shape)
+        _check_out(kind, array, out, shape.section * shape.output_sections)
         if not length:
             return out
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
-        plan = self._plans.plan_for(collective, shape.total * kind.item_size(array), inplace, root)
+        plan = self._plan(collective, shape.total * kind.item_size(array), inplace, root, f"{length} {type_name}")
         what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
         session = self._bound(what, plan, kind, array, out, inplace)
         self._calls += 1
@@ -208,6 +214,30 @@ class Communicator:
             where = f"{what} (call {self._calls}) at step {min(stuck.level, plan.num_steps)} of {plan.num_steps}"
             raise self.failure(where, stuck.silence) from None
         return out
+
+    def _plan(self, collective: Collective, size: int, inplace: bool, root: int, data: str) -> Plan:
+        """Return a plan; one that must be made first is made by all ranks together.
+
+        Before, they tell each other what they are about to run, so that none waits for a plan that nobody makes;
+        afterwards they wait for each other longer than messages may take: kernels are compiled at different speeds.
+        """
+        wanted = collective, size, inplace, root
+        if self._plans.has_plan(*wanted):
+            return self._plans.plan_for(*wanted)
+        told = self._gathered(f"{collective} of {data}", None)
+        odd = [rank for rank, text in enumerate(told) if text != told[self.rank]]
+        if odd:
+            names = f"{self._ranks(odd[:1])} calls {told[odd[0]]}, rank {self.rank} {told[self.rank]}"
+            raise EngineError(f"{names}: all ranks must make the same calls in the same order")
+        plan = self._plans.plan_for(*wanted)
+        self._gathered(f"{collective} of {data}", SETUP)
+        return plan
+
+    def _gathered(self, what: str, patience: float | None) -> list[str]:
+        try:
+            return [text.decode() for text in self.transport.gather(what.encode(), patience)]
+        except Silent as silent:
+            raise self.failure(f"{what} (call {self._calls + 1})", silent.silence) from None
 
     def _bound(self, what: _Call, plan: Plan, kind: Kind, array: Any, out: Any, inplace: bool) -> Bound:
         """Return the call with its arrays bound: those that were used of late still are."""
@@ -259,14 +289,11 @@ class Communicator:
             self._bounds.popitem()[1].close()
 
 
-def _check_out(kind: Kind, array: Any, out: Any, length: int) -> Any:
-    if out is None:
-        return kind.make(length, array)
+def _check_out(kind: Kind, array: Any, out: Any, length: int) -> None:
     if type(out) is not type(array) or kind.type_name(out) != kind.type_name(array):
         raise LinkstepError(f"out must be like the array, of {kind.type_name(array)}")
     if kind.length(out) != length:
         raise LinkstepError(f"out must have {length} elements, not {kind.length(out)}")
-    return out
 
 
 def _is_inplace(collective: Collective, kind: Kind, array: Any, out: Any, own: int) -> bool:

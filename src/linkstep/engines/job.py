@@ -6,6 +6,7 @@ needs little more than numpy and its engine. All ranks run it alike and end with
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from linkstep.engines.launch import register_rank, report_silence
 from linkstep.engines.measure import Bench, Row
 from linkstep.engines.plan import Compiled
 from linkstep.engines.renumbered import Renumbered, order_of
-from linkstep.engines.transport import Silent, Transport
+from linkstep.engines.transport import SETUP, Silent, Transport
 
 Progress = Callable[[int, int | None], None]
 
@@ -49,12 +50,26 @@ class Job:
     """On a testbed: for each rank, the neighbour behind each network device."""
 
 
+def tell_mistake(engine: str, timeout: float, mistake: str) -> None:
+    """Join the other ranks only to say why this one cannot begin: they would wait for it, some engines for ever."""
+    with contextlib.suppress(EngineError, Silent):
+        open_transport(engine, timeout).gather(mistake.encode())
+
+
+def _hear_mistakes(transport: Transport) -> None:
+    told = transport.gather(b"")
+    for rank, mistake in enumerate(told):
+        if mistake:
+            raise EngineError(f"rank {rank} cannot begin: {mistake.decode()}")
+
+
 def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
     """Run a job as one of its ranks; return the rank's number and what was measured."""
     transport = open_transport(job.engine, job.timeout)
     register_rank(transport.rank)
     communicator = None
     try:
+        _hear_mistakes(transport)
         transport = _placed(transport, job)
         if transport.size != len(job.compiled):
             raise EngineError(f"it is for {len(job.compiled)} ranks, and there are {transport.size}")
@@ -75,7 +90,7 @@ def _placed(transport: Transport, job: Job) -> Transport:
     if job.hosts is None:
         return transport
     here = os.environ.get("SLURMD_NODENAME") or platform.node()
-    found = [text.decode() for text in transport.gather(here.encode())]
+    found = [text.decode() for text in transport.gather(here.encode(), SETUP)]
     return Renumbered(transport, order_of(job.hosts, found))
 
 

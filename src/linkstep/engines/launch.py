@@ -21,11 +21,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from linkstep.core.errors import EngineError
 
 FOLDER = "LINKSTEP_RUN"
 """The variable that names the folder where ranks leave their process numbers, and what they waited for."""
+_OWN_RANK = "LINKSTEP_RANK"
+"""The variable in which a rank keeps its own number, once it is registered."""
 _RANK_VARIABLES = {
     "mpi": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"),
     "torch": ("RANK",),
@@ -33,7 +36,7 @@ _RANK_VARIABLES = {
 _PR_SET_PDEATHSIG = 1
 _POLL = 0.05
 GRACE = 3.0
-"""Seconds that other ranks have, after the timeout, to end by themselves when one has failed."""
+"""Seconds that other ranks have to say what they wait for when one has given up."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,29 @@ def end_with_parent() -> None:
 
 
 def register_rank(rank: int) -> None:
-    """Leave this process's number with the launcher; a launcher's Ctrl-C is not for ranks to act on."""
+    """Leave this process's number with the launcher.
+
+    Signals by which MPI's launchers end ranks as soon as one is lost are ignored: ranks say first what they miss.
+    """
     folder = os.environ.get(FOLDER)
     if folder is None:
         return
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    os.environ[_OWN_RANK] = str(rank)
     (Path(folder) / f"{rank}.pid").write_text(f"{os.getpid()} {_started(os.getpid())}")
+
+
+def fail(grace: float) -> NoReturn:
+    """End this rank as failed, after a while, without waiting for messages that never come."""
+    rank = os.environ.get(_OWN_RANK)
+    if rank is not None:
+        register_end(int(rank), 2)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    time.sleep(grace)
+    os._exit(2)
 
 
 def register_end(rank: int, code: int) -> None:
@@ -75,6 +94,16 @@ def register_end(rank: int, code: int) -> None:
     folder = os.environ.get(FOLDER)
     if folder is not None:
         (Path(folder) / f"{rank}.end").write_text(str(code))
+
+
+def say(line: str) -> None:
+    """Print a rank's line, or leave it for the launcher to print: MPI's lose what is said while ranks end."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        print(f"linkstep: {line}", file=sys.stderr, flush=True)
+    else:
+        with contextlib.suppress(OSError):
+            (Path(folder) / f"{os.getpid()}.said").write_text(line)
 
 
 def report_silence(rank: int, peers: Sequence[int]) -> None:
@@ -100,27 +129,36 @@ class _Ranks:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def alive(self) -> list[int]:
+    def registered(self) -> int:
+        """Return how many ranks have left their numbers."""
+        return len(list(self.folder.glob("*.pid")))
+
+    def alive(self) -> dict[int, int]:
         """Return the process numbers of ranks that are still there."""
-        found = []
+        found = {}
         for path in self.folder.glob("*.pid"):
             pid, _, started = path.read_text().partition(" ")
             if started and _started(int(pid)) == started:
-                found.append(int(pid))
+                found[int(path.stem)] = int(pid)
         return found
 
-    def ended(self) -> list[int]:
-        """Return the exit codes of ranks that got to their end."""
-        return [int(path.read_text() or 2) for path in self.folder.glob("*.end")]
+    def ended(self) -> dict[int, int]:
+        """Return the exit codes of ranks that got to their end, or said why not."""
+        return {int(path.stem): int(path.read_text() or 2) for path in self.folder.glob("*.end")}
 
     def kill(self) -> None:
         """Kill them, and wait until they are gone."""
         end = time.monotonic() + 5
         while (pids := self.alive()) and time.monotonic() < end:
-            for pid in pids:
+            for pid in pids.values():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(_POLL)
+
+    def said(self) -> list[str]:
+        """Return what ranks left to be printed, in the order they were started."""
+        found = sorted(self.folder.glob("*.said"), key=lambda path: int(path.stem))
+        return [line for path in found if (line := path.read_text())]
 
     def verdict(self) -> str:
         """Return which ranks wait for each other, if any do: the cable between them is the first suspect."""
@@ -161,9 +199,9 @@ def launch(
             code = _supervise(processes, ranks, num_ranks, timeout)
     finally:
         _end(processes, ranks)
-    verdict = ranks.verdict() if code else ""
-    if verdict:
-        print(f"linkstep: {verdict}", file=sys.stderr)
+    for line in [*ranks.said(), ranks.verdict()] if code else []:
+        if line:
+            print(f"linkstep: {line}", file=sys.stderr)
     return code
 
 
@@ -172,17 +210,18 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_rank
 
     Nor is a launcher that lingers after its ranks.
     """
-    deadline, seen = float("inf"), 0
+    deadline = float("inf")
     while any(process.poll() is None for process in processes):
-        ended, alive = ranks.ended(), ranks.alive()
-        seen = max(seen, len(alive) + len(ended))
-        if len(ended) == num_ranks and not alive:
-            return max(ended)
-        failed = any(process.returncode for process in processes) or len(alive) + len(ended) < seen
-        if failed:
-            deadline = min(deadline, time.monotonic() + (timeout + GRACE if alive else 0))
+        registered, ended, alive = ranks.registered(), ranks.ended(), ranks.alive()
+        if len(ended) == num_ranks and not alive and not any(ended.values()):
+            return 0
+        lost = registered - len(alive.keys() | ended.keys())
+        if lost or any(ended.values()) or any(process.returncode for process in processes):
+            grace = GRACE if any(ended.values()) else timeout + GRACE  # those who gave up have waited that long
+            silent = alive.keys() - ended.keys() or not registered
+            deadline = min(deadline, time.monotonic() + (grace if silent else 0))
         if time.monotonic() > deadline:
-            return 2
+            return max([*ended.values(), 2 if lost or len(ended) < num_ranks else 0])
         time.sleep(_POLL)
     codes = [process.returncode for process in processes]
     return max(code if code >= 0 else 2 for code in codes)
@@ -246,7 +285,7 @@ def _start_mpi(
         prefixes.write_text(json.dumps([list(prefix) for prefix in place.prefixes]))
         command = [sys.executable, "-m", "linkstep.engines.enter", str(prefixes), *command]
     words = [*launcher, "-n", str(num_ranks), *command]
-    return [subprocess.Popen(words, env=environment | more, preexec_fn=end_with_parent)]
+    return [_started_process(words, environment | more)]
 
 
 def _start_torch(
@@ -260,8 +299,15 @@ def _start_torch(
     for rank in range(num_ranks):
         words = [*(place.prefixes[rank] if place else ()), *command]
         own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        started.append(subprocess.Popen(words, env=environment | common | own, preexec_fn=end_with_parent))
+        started.append(_started_process(words, environment | common | own))
     return started
+
+
+def _started_process(words: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process that ends with this one; a terminal's Ctrl-C is for this one alone, which then ends all."""
+    return subprocess.Popen(
+        words, env=environment, stdin=subprocess.DEVNULL, process_group=0, preexec_fn=end_with_parent
+    )
 
 
 def _free_port() -> int:

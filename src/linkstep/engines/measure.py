@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,13 +22,17 @@ from linkstep.core.errors import EngineError, LinkstepError
 from linkstep.engines.communicator import Communicator
 from linkstep.engines.data import count_wrong, fill
 from linkstep.engines.layout import Layout
-from linkstep.engines.transport import Silent
+from linkstep.engines.transport import SETUP, Silent
 from linkstep.engines.watch import watched
 
-TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
+_SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
+"""Numpy's type of the same size; it has no bfloat16."""
+TYPES = tuple(_SIZES)
 _BUDGET = 3.0
 """Seconds that the repetitions of a size may take, unless their number is given."""
 _FEWEST, _MOST = 5, 50
+_FEWEST_OWN = 2
+"""Repetitions of the engine's own collective, however slow it is."""
 _MUCH_SLOWER = 100
 """By what factor the engine's own collective may be slower than ours before it is given up."""
 _MARGIN = 2e-3
@@ -98,6 +102,21 @@ def count_for(collective: Collective, num_ranks: int, size: int, item_size: int)
     return section if collective.starts_with_shard else section * parts
 
 
+def actual_sizes(
+    sizes: Sequence[int], collective: Collective, num_ranks: int, type_name: str
+) -> tuple[int, ...]:  # fmt: skip
+    """Return the bytes that are really moved for each of some sizes, ascending, each once.
+
+    >>> actual_sizes((1, 5, 1000003), Collective.ALLGATHER, 8, "float32")
+    (32, 1000000)
+    """
+    item, found = np.dtype(_SIZES[type_name]).itemsize, set()
+    for size in sizes:
+        layout = Layout.of(collective, num_ranks, num_ranks, count_for(collective, num_ranks, size, item))
+        found.add(layout.total * item)
+    return tuple(sorted(found))
+
+
 @dataclass
 class Bench:
     """What is measured, on this rank: a collective of a communicator on arrays of one type."""
@@ -139,8 +158,8 @@ class Bench:
             longest = self._transport.timeout + _MUCH_SLOWER * (repetitions + 1) * float(np.median(times))
             words = f"rank {self.communicator.rank}: the engine's own {self.collective} of {size} bytes"
             with watched(longest, self._transport.dead, words):
-                self._time(theirs, 1)
-                own_times = self._time(theirs, repetitions)
+                once = self._time(theirs, 1)[0]
+                own_times = self._time(theirs, min(repetitions, max(int(_BUDGET / max(once, 1e-9)), _FEWEST_OWN)))
         return Row(
             size=layout.total * item, count=count, repetitions=repetitions, minimum=float(times.min()),
             median=float(np.median(times)), p99=float(np.quantile(times, 0.99)),
@@ -148,9 +167,9 @@ class Bench:
             own_median=None if own_times is None else float(np.median(own_times)), cables=cables,
         )  # fmt: skip
 
-    def _gather(self, value: Any) -> list[Any]:
+    def _gather(self, value: Any, patience: float | None = None) -> list[Any]:
         try:
-            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode())]
+            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode(), patience)]
         except Silent as silent:
             raise self.communicator.failure("between two measurements", silent.silence) from None
 
@@ -165,7 +184,7 @@ class Bench:
         wrong = count_wrong(
             target, self.collective, layout, rank, repetition, n, self.operation, self.type_name, self.root
         )
-        return sum(self._gather(wrong))
+        return sum(self._gather(wrong, SETUP))  # checking much data takes ranks that share cores differently long
 
     def _time(self, run: Callable[[], None], repetitions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return the seconds that each repetition took, the same on all ranks."""
@@ -205,9 +224,6 @@ class Bench:
             found.append((after.get(peer, 0) - before.get(peer, 0)) / said)
         ratios = [ratio for told in self._gather(found) for ratio in told]
         return min(ratios), max(ratios)
-
-
-_SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
 
 
 def _sleep_until(instant: float) -> None:

@@ -21,12 +21,13 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
 from linkstep.engines.arrays import kind_of
 from linkstep.engines.processes import Watch
-from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
+from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Wire
 
-_YIELDS = 200
-"""How often a rank gives way before it sleeps: about as long as a message within a host takes."""
-_NAPS = (50e-6, 1e-3)
-"""The first sleep and the longest."""
+_AWAKE = 2e-3
+"""Seconds for which a rank that waits gives way to others but does not sleep: messages within a host, which both ends
+carry on whenever they look, take no longer."""
+_PART, _LONGEST = 1 / 16, 1e-3
+"""Then it sleeps for a part of the time that it has waited, but no longer than this."""
 _SLOWEST = 2e6
 """Bytes in a second that messages are allowed besides the timeout: MPI does not tell how far one has got."""
 _LOOK = 0.3
@@ -57,10 +58,10 @@ class MpiTransport:
         self._peers: dict[int, tuple[bool, int]] = {}
         self._bytes: dict[int, int] = {}
         self._comm, request = world.Idup()
-        self._wait_for([request], range(self.size))
+        self._wait_patiently([request], range(self.size), SETUP)
         self.tag_limit = int(self._comm.Get_attr(self._mpi.TAG_UB) or 32767) + 1
         self._comm.Set_errhandler(self._mpi.ERRORS_RETURN)
-        told = [text.decode() for text in self.gather(Watch.card().encode())]
+        told = [text.decode() for text in self.gather(Watch.card().encode(), SETUP)]
         self._watch = Watch(self.rank, told)
         self.shares_clock = self._watch.shares_clock
 
@@ -83,25 +84,26 @@ class MpiTransport:
         """Wait for requests of ``prepare``."""
         done = self._mpi.Request.Testall
         try:
-            if done(handles):
-                return
-            for _ in range(_YIELDS):
-                os.sched_yield()
-                if done(handles):
-                    return
-            self._wait_patiently(handles)
+            if not done(handles):
+                self._wait_patiently(handles)
         except self._mpi.Exception as error:
             raise Silent(self._silence(handles, 0.0, reason=str(error).splitlines()[0])) from None
 
-    def _wait_patiently(self, handles: Sequence[Any], ranks: Sequence[int] = ()) -> None:
-        """Sleep between tests, a little longer each time, and look after the others now and then."""
-        done, (nap, longest) = self._mpi.Request.Testall, _NAPS
-        allowed = self.timeout + sum(self._bytes.get(id(handle), 0) for handle in handles) / _SLOWEST
-        begin = last = time.monotonic()
+    def _wait_patiently(
+        self, handles: Sequence[Any], ranks: Sequence[int] = (), patience: float | None = None
+    ) -> None:  # fmt: skip
+        """Give way, then sleep between tests, and look after the others now and then."""
+        done, give_way, clock = self._mpi.Request.Testall, os.sched_yield, time.monotonic
+        begin = clock()
+        while clock() - begin < _AWAKE:
+            give_way()
+            if done(handles):
+                return
+        allowed = (patience or self.timeout) + sum(self._bytes.get(id(handle), 0) for handle in handles) / _SLOWEST
+        last = begin
         while not done(handles):
-            time.sleep(nap)
-            nap = min(2 * nap, longest)
-            now = time.monotonic()
+            now = clock()
+            time.sleep(min((now - begin) * _PART, _LONGEST))
             if now - last > _LOOK:
                 last = now
                 dead = self.dead()
@@ -153,20 +155,18 @@ class MpiTransport:
         }
         return calls[collective]
 
-    def gather(self, value: bytes) -> list[bytes]:
+    def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return every rank's bytes: first how many they are, then all of them."""
         lengths = np.zeros(self.size, np.int64)
-        self._wait_for([self._comm.Iallgather(np.array([len(value)], np.int64), lengths)], range(self.size))
+        own = np.array([len(value)], np.int64)
+        self._wait_patiently([self._comm.Iallgather(own, lengths)], range(self.size), patience)
         ends = np.cumsum(lengths)
         got = np.zeros(int(ends[-1]), np.uint8)
         spec = [got, (lengths, ends - lengths), self._mpi.BYTE]
         mine = [np.frombuffer(value, np.uint8), self._mpi.BYTE]
-        self._wait_for([self._comm.Iallgatherv(mine, spec)], range(self.size))
+        self._wait_patiently([self._comm.Iallgatherv(mine, spec)], range(self.size), patience)
         data = got.tobytes()
         return [data[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
-
-    def _wait_for(self, requests: list[Any], ranks: Sequence[int]) -> None:
-        self._wait_patiently(requests, ranks)
 
     def mark_failed(self) -> None:
         """Let the process abort when it ends: MPI_Finalize would wait for messages that never come."""

@@ -104,6 +104,9 @@ class Plans(Protocol):
     def fingerprint(self) -> str:
         """Equal on all ranks that were given the same."""
 
+    def has_plan(self, collective: Collective, size: int, inplace: bool, root: int) -> bool:
+        """Whether a plan is there already; to make one may take a while."""
+
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return this rank's plan for a collective of ``size`` bytes in all, in place if it can be."""
 
@@ -115,6 +118,10 @@ class Compiled:
     fingerprint: str
     root: int
     plans: tuple[tuple[int, Plan], ...]
+
+    def has_plan(self, collective: Collective, size: int, inplace: bool, root: int) -> bool:
+        """Return True: all there are."""
+        return True
 
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return the first plan that reaches as far as the size."""

@@ -147,7 +147,7 @@ def wiring_of(bed: Testbed) -> Topology:
     """Return the topology of a testbed's cables that are not cut."""
     if not bed.cut:
         return bed.topology
-    cuts = [Cut(bed.topology.called(a), bed.topology.called(b)) for a, b in bed.cut]
+    cuts = [Cut(bed.topology.host(a), bed.topology.host(b)) for a, b in bed.cut]
     return apply(bed.topology, cuts, Fraction(bed.rate))
 
 

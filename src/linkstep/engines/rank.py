@@ -11,10 +11,14 @@ from pathlib import Path
 
 from linkstep.core.errors import LinkstepError
 from linkstep.engines.job import Job, run_job
-from linkstep.engines.launch import register_end
+from linkstep.engines.launch import fail, register_end, say
 
 JOB, ROWS = "job", "rows"
 """The files: pickled by this machine's linkstep for itself."""
+
+
+_GRACE = 2.5
+"""Seconds that a failed rank stays at most: who sees it gone would name it, and not what it waits for itself."""
 
 
 def main(folder: Path) -> int:
@@ -23,8 +27,8 @@ def main(folder: Path) -> int:
     try:
         rank, rows = run_job(job, lambda done, total: None)
     except LinkstepError as error:
-        print(f"linkstep: {error}", file=sys.stderr, flush=True)
-        return 2
+        say(str(error))
+        fail(_GRACE)
     if rank == 0:
         part = folder / f"{ROWS}.part"
         part.write_bytes(pickle.dumps(rows))

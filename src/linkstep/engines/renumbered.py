@@ -58,10 +58,10 @@ class Renumbered:
         """Return the engine's own collective, whose results are in the order of its own ranks."""
         return self.inner.own(collective, source, target, operation, self._order[root])
 
-    def gather(self, value: bytes) -> list[bytes]:
+    def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return what every rank gave."""
         try:
-            told = self.inner.gather(value)
+            told = self.inner.gather(value, patience)
         except Silent as silent:
             raise Silent(self._translated(silent.silence)) from None
         return [told[rank] for rank in self._order]

@@ -278,10 +278,18 @@ class Library:
         """Of all sources."""
         return " ".join(source.fingerprint for source in self.sources)
 
+    def _key(self, source: Source, collective: Collective, inplace: bool, root: int) -> tuple[Any, ...]:
+        return id(source), collective, inplace, root if collective.has_root else 0
+
+    def has_plan(self, collective: Collective, size: int, inplace: bool, root: int) -> bool:
+        """Whether it was compiled already."""
+        source = source_for(self.sources, collective, size, root)
+        return self._key(source, collective, inplace, root) in self._plans
+
     def plan_for(self, collective: Collective, size: int, inplace: bool, root: int) -> Plan:
         """Return the rank's plan by the first source that serves; it is compiled once."""
         source = source_for(self.sources, collective, size, root)
-        key = id(source), collective, inplace, root if collective.has_root else 0
+        key = self._key(source, collective, inplace, root)
         if key not in self._plans:
             program = source.program(collective, inplace, root)
             mode = inplace if inplace in program.modes else not inplace

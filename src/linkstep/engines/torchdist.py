@@ -25,10 +25,8 @@ import numpy as np
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
 from linkstep.engines.processes import Watch
-from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
+from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Wire
 
-SETUP = 60.0
-"""Seconds that ranks wait for each other to come: importing torch takes seconds, and ranks may share few cores."""
 _NAPS = (1e-3, 20e-3)
 """The first pause between two looks at the store, and the longest."""
 _BRIEFLY = timedelta(milliseconds=1)
@@ -100,7 +98,7 @@ class TorchTransport:
         self.posts_late = "nccl" in str(self._group.name())
         self._store, self._host = self._own_store(store), self._host_of_store(ranks)
         self._gathers, self._watch = 0, Watch(self.rank, [])
-        told = [text.decode() for text in self.gather(Watch.card().encode())]
+        told = [text.decode() for text in self.gather(Watch.card().encode(), SETUP)]
         self._watch = Watch(self.rank, told)
         self.shares_clock = self._watch.shares_clock
 
@@ -280,7 +278,7 @@ class TorchTransport:
         for message in handles:
             message.work = message.tensor = None
 
-    def gather(self, value: bytes) -> list[bytes]:
+    def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return every rank's bytes, by way of the store."""
         self._gathers += 1
         key, store = f"gather/{self._gathers}", self._store
@@ -288,21 +286,19 @@ class TorchTransport:
         begin = time.monotonic()
         try:
             store.set(keys[self.rank], value.hex())
-            self._await(keys, begin)
+            self._await(keys, begin, patience or self.timeout)
             told = [bytes.fromhex(store.get(one).decode()) for one in keys]
-            if store.add(f"{key}/read", 1) == self.size:
-                store.set(f"{key}/done", "")
-            elif self.rank == self._host:  # the store must stay until all have read it
-                self._await([f"{key}/done"], begin)
+            store.delete_key(f"gather/{self._gathers - 1}/{self.rank}")  # all have read it before they came here
+            if store.add(f"{key}/read", 1) < self.size and self.rank == self._host:
+                self._stay(f"{key}/read")
         except RuntimeError as error:
             lost = () if self._host is None else (self._host,)
             raise Silent(Silence(time.monotonic() - begin, lost, (), lost, _first_line(error))) from None
         return told
 
-    def _await(self, keys: list[str], begin: float) -> None:
+    def _await(self, keys: list[str], begin: float, patience: float) -> None:
         """Return when the store has all keys; Silent once a rank is known to be gone, or after long enough."""
         nap, longest = _NAPS
-        patience = max(self.timeout, SETUP)
         while not self._store.check(keys):
             time.sleep(nap)
             if self._is_gone(self._host):
@@ -318,6 +314,12 @@ class TorchTransport:
                 silence = Silence(seconds, tuple(late), (), gone, reason)
                 self._note(silence)
                 raise Silent(silence)
+
+    def _stay(self, counter: str) -> None:
+        """Keep the store for a while, until all have read it: this process may end next."""
+        end = time.monotonic() + _GRACE
+        while self._store.add(counter, 0) < self.size and time.monotonic() < end:
+            time.sleep(_NAPS[0])
 
     def _reason_of(self, ranks: Sequence[int]) -> str:
         """Return what one of these ranks noted when it failed, or nothing."""

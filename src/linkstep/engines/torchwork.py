@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any
 
 import torch
-import torch.distributed as dist
+from torch._C._distributed_c10d import Work
 
 _Queue = SimpleQueue[tuple[Callable[[], Any], Any]]
 
@@ -48,7 +48,7 @@ def checked(future: Any) -> Any:
     return future.then(lambda done: done.value())
 
 
-class FutureWork(dist._Work):  # type: ignore[misc, unused-ignore]
+class FutureWork(Work):  # type: ignore[misc, unused-ignore]
     """A collective under way, as torch.distributed's callers want it."""
 
     def __init__(self, future: Any) -> None:

@@ -11,8 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 from linkstep.core.collective import Collective
 
-TIMEOUT = 6.0
+TIMEOUT = 5.0
 """Seconds without a message, by default, after which a run has failed; with what follows it ends within ten."""
+
+
+SETUP = 60.0
+"""Seconds that ranks wait for each other where one may be making plans, or importing torch, while others are done."""
 
 
 class Wire(NamedTuple):
@@ -81,8 +85,11 @@ class Transport(Protocol):
     def own(self, collective: Collective, source: Any, target: Any, operation: str, root: int) -> Callable[[], Any]:
         """Return a call of the engine's own collective on two flat arrays, to compare with."""
 
-    def gather(self, value: bytes) -> list[bytes]:
-        """Return what every rank gave, in their order; for set-up and results, not for data. All must call it."""
+    def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
+        """Return what every rank gave, in their order; for set-up and results, not for data. All must call it.
+
+        Silent is raised if a rank does not come for so many seconds, the timeout unless they are given.
+        """
 
     def mark_failed(self) -> None:
         """Note that messages may be under way that never arrive: at its end the process must not wait for them."""

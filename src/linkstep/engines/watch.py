@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
+
+from linkstep.engines.launch import say
 
 _LOOK = 0.5
 
@@ -23,7 +24,7 @@ def watched(seconds: float, dead: Callable[[], tuple[int, ...]], words: str) -> 
             gone = dead()
             if gone or left <= 0:
                 why = f"rank {gone[0]} ended before the others" if gone else f"no end after {seconds:.0f} s"
-                print(f"linkstep: {words}: {why}", file=sys.stderr, flush=True)
+                say(f"{words}: {why}")
                 os._exit(2)
 
     thread = threading.Thread(target=watch, daemon=True)

@@ -1,0 +1,323 @@
+"""Faults by really doing them: ranks killed, stopped, lost or at odds. All speak, nothing stays, in ten seconds."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from linkstep.engines.launch import _launcher
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("mpi4py", reason="needs MPI: pip install '.[mpi]'")
+
+ROOT = Path(__file__).parents[2]
+WITHIN = 10.0
+"""Seconds from a fault to the end of everything."""
+FOREVER = ("--size", "1KiB", "--repetitions", "1000000", "--no-own")
+
+
+def state(pid):
+    """Return the state of a process, None if it is gone or only waits to be collected."""
+    try:
+        found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+    return None if found in "ZX" else found
+
+
+@dataclass
+class Run:
+    """A command that runs, with what its ranks leave in a folder."""
+
+    process: subprocess.Popen
+    folder: Path
+    pids: dict[int, int] = field(default_factory=dict)
+
+    def ranks(self, count, seconds=60.0):
+        """Wait until so many ranks have left their numbers."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            for path in self.folder.glob("linkstep-run-*/*.pid"):
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    self.pids[int(path.stem)] = int(path.read_text().split()[0])
+            if len(self.pids) == count:
+                return self.pids
+            time.sleep(0.01)
+        raise AssertionError(f"{len(self.pids)} of {count} ranks: {self.process.communicate()}")
+
+    def end(self, since, within=WITHIN):
+        """Wait for the end and return (exit code, errors); nothing may be left, and not much time have passed."""
+        try:
+            _, errors = self.process.communicate(timeout=60)
+        finally:
+            self.process.kill()
+        passed = time.monotonic() - since
+        while (left := [pid for pid in self.pids.values() if state(pid)]) and time.monotonic() < since + within:
+            time.sleep(0.02)
+        assert not left, errors
+        assert passed < within, errors
+        assert not list(self.folder.glob("linkstep-run-*")) or self.process.returncode == -signal.SIGKILL
+        return self.process.returncode, errors
+
+
+@pytest.fixture(autouse=True)
+def ended():
+    """Leave nothing behind, whatever a test found."""
+    yield
+    while RUNS:
+        run = RUNS.pop()
+        for pid in (*run.pids.values(), run.process.pid):
+            if state(pid):
+                os.kill(pid, signal.SIGKILL)
+        run.process.communicate()
+
+
+RUNS: list[Run] = []
+
+
+def started(tmp_path, *words, **variables):
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"} | variables
+    process = subprocess.Popen(
+        [str(word) for word in words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    RUNS.append(Run(process, tmp_path))
+    return RUNS[-1]
+
+
+def linkstep_run(tmp_path, *words):
+    return started(tmp_path, sys.executable, "-m", "linkstep", "run", *words)
+
+
+def spoken(errors):
+    """Return the lines of ours, though MPI's launchers may join them; none of Python's may be among the rest."""
+    assert "Traceback" not in errors, errors
+    return re.findall(r"linkstep: .*?(?=linkstep: |$)", errors, re.M)
+
+
+def by_rank(errors):
+    """Return what each rank said."""
+    found = {}
+    for line in spoken(errors):
+        who, _, what = line.removeprefix("linkstep: ").partition(": ")
+        if who.startswith("rank ") and who[5:].isdecimal():
+            found[int(who[5:])] = what
+    return found
+
+
+@pytest.mark.parametrize("delay", [0.0, 1.0], ids=["at the start", "in the middle"])
+def test_a_killed_rank(tmp_path, delay):
+    run = linkstep_run(tmp_path, "K_{4,4}", *FOREVER)
+    pids = run.ranks(8)
+    time.sleep(delay)
+    os.kill(pids[3], signal.SIGKILL)
+    code, errors = run.end(time.monotonic())
+    said = by_rank(errors)
+    assert code == 2
+    assert set(said) == set(range(8)) - {3}
+    assert all("rank 3 ended before the others" in line for line in said.values()), errors
+
+
+def test_a_stopped_rank(tmp_path):
+    """Its process is there, but nothing comes from it: its neighbours name it."""
+    run = linkstep_run(tmp_path, "K_4", *FOREVER)
+    pids = run.ranks(4)
+    time.sleep(1)
+    os.kill(pids[2], signal.SIGSTOP)
+    code, errors = run.end(time.monotonic())
+    said = by_rank(errors)
+    assert code == 2
+    assert set(said) == {0, 1, 3}
+    assert all("nothing came from rank" in line and " 2" in line for line in said.values()), errors
+
+
+OWN = """
+import sys, time
+from pathlib import Path
+from linkstep.engines import mpi, rank
+
+def own(self, collective, source, target, operation, root):
+    def call():
+        (Path(sys.argv[1]).parent / f"own-{self.rank}").touch()
+        for _ in range(10**9):
+            self._comm.Allreduce(source, target)
+    return call
+
+mpi.MpiTransport.own = own
+sys.exit(rank.main(Path(sys.argv[1])))
+"""
+LAUNCH = """
+import pickle, sys
+from pathlib import Path
+import linkstep
+from linkstep.core.collective import Collective
+from linkstep.engines.job import Job
+from linkstep.engines.launch import launch, run_folder
+from linkstep.engines.preparation import prepare
+
+prepared = prepare("K_4", Collective.ALLREDUCE, (1024,), 0)
+job = Job(compiled=prepared.compiled, collective=Collective.ALLREDUCE, sizes=(1024,), engine="mpi",
+          type_name="float32", operation="sum", root=0, repetitions=3, timeout=6.0, own=True, labels=None)
+with run_folder() as folder:
+    (folder / "job").write_bytes(pickle.dumps(job))
+    code = launch("mpi", 4, [sys.executable, sys.argv[1], str(folder)], folder, 6.0)
+sys.exit(code)
+"""
+
+
+def test_a_rank_killed_in_the_engines_own_collective(tmp_path):
+    """There nobody looks at requests: a thread watches."""
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "launch.py").write_text(LAUNCH)
+    run = started(tmp_path, sys.executable, tmp_path / "launch.py", tmp_path / "own.py")
+    pids = run.ranks(4)
+    end = time.monotonic() + 60
+    while len(list(tmp_path.glob("own-*"))) < 4 and time.monotonic() < end:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    os.kill(pids[1], signal.SIGKILL)
+    code, errors = run.end(time.monotonic())
+    said = by_rank(errors)
+    assert code == 2
+    assert set(said) == {0, 2, 3}, errors
+    assert all(
+        line == "the engine's own allreduce of 1024 bytes: rank 1 ended before the others" for line in said.values()
+    )
+
+
+@pytest.mark.parametrize("delay", [0.0, 1.0], ids=["at the start", "in the middle"])
+def test_the_launcher_killed(tmp_path, delay):
+    run = linkstep_run(tmp_path, "K_4", *FOREVER)
+    run.ranks(4)
+    time.sleep(delay)
+    run.process.kill()
+    code, _ = run.end(time.monotonic())
+    assert code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["in the middle", "before the ranks"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_the_launcher_told_to_end(tmp_path, number, early):
+    """Ctrl-C reaches the whole group of a terminal, SIGTERM the launcher alone."""
+    run = linkstep_run(tmp_path, "K_4", *FOREVER)
+    end = time.monotonic() + 60
+    while early and not list(tmp_path.glob("linkstep-run-*/job")) and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.25)
+    if not early:
+        run.ranks(4)
+    if number == signal.SIGINT:
+        os.killpg(run.process.pid, number)
+    else:
+        run.process.send_signal(number)
+    code, errors = run.end(time.monotonic())
+    assert code == 130
+    assert "Traceback" not in errors, errors
+    assert session_is_empty(run.process.pid)
+
+
+def session_is_empty(session):
+    """Whether no process of a session is left: ranks that had not left their numbers as well."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        left = []
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                fields = path.read_text().rpartition(")")[2].split()
+                if int(fields[3]) == session and fields[0] not in "ZX":
+                    left.append(path)
+        if not left:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def external(tmp_path, *commands, ranks):
+    """Run commands under mpiexec, each in so many ranks."""
+    launcher, more = _launcher()
+    words = []
+    for command, count in zip(commands, ranks, strict=True):
+        words += [*([":"] if words else launcher), "-n", str(count), *command]
+    return started(tmp_path, *words, **more)
+
+
+def run_words(*words):
+    return [sys.executable, "-m", "linkstep", "run", *words]
+
+
+def test_a_schedule_for_other_ranks(tmp_path):
+    run = external(tmp_path, run_words("K_5", *FOREVER), ranks=(4,))
+    code, errors = run.end(time.monotonic(), within=60)
+    assert code != 0
+    assert spoken(errors) == ["linkstep: it is for 5 ranks, and there are 4"] * 4
+
+
+def test_another_recipe_on_one_rank(tmp_path):
+    run = external(tmp_path, run_words("K_4", *FOREVER), run_words("UniRing(1,4)", *FOREVER), ranks=(3, 1))
+    code, errors = run.end(time.monotonic(), within=60)
+    assert code != 0
+    words = "linkstep: rank 3 was given another schedule than the rest: give all the same file"
+    assert spoken(errors) == [words] * 4
+
+
+@pytest.mark.parametrize("broken", ["missing.xml", "broken.xml"])
+def test_a_wrong_file_on_one_rank(tmp_path, broken):
+    """It fails before it has joined the others, who must not wait for it for ever."""
+    (tmp_path / "broken.xml").write_text("<algo")
+    run = external(tmp_path, run_words("K_4", *FOREVER), run_words(tmp_path / broken, *FOREVER), ranks=(3, 1))
+    code, errors = run.end(time.monotonic(), within=60)
+    assert code != 0
+    lines = spoken(errors)
+    assert any(broken in line for line in lines), errors
+    assert len(lines) == 4, errors
+
+
+SCRIPT = """
+import numpy as np
+import linkstep
+
+communicator = linkstep.Communicator("K_4")
+odd = communicator.rank == 2
+array = np.ones(1000, np.float32)
+for k in range(3):
+    communicator.allreduce(array)
+open(f"{TMP}/ready-{communicator.rank}", "w").close()
+WRONG
+communicator.allreduce(array)
+"""
+MISTAKES = {
+    "length": "communicator.allreduce(array[:999] if odd else array)",
+    "large length": "communicator.allreduce(np.ones(20_000 + odd))",
+    "type": "communicator.allreduce(array.astype(np.int32) if odd else array)",
+    "operation": "communicator.allreduce(array, op='max' if odd else 'sum')",
+    "collective": "communicator.reduce_scatter(array) if odd else communicator.allreduce(array)",
+    "root": "communicator.broadcast(array, root=1 if odd else 0)",
+    "one call more": "communicator.allreduce(np.ones(7)) if odd else None",
+    "exception": "1 // 0 if odd else None",
+    "exit": "if odd: raise SystemExit(3)",
+    "refusal": "communicator.reduce_scatter(array[:7] if odd else array[:8])",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_ranks_at_odds_in_a_script(tmp_path, mistake):
+    """A plain script that catches nothing: Python prints the error, and the job ends on all ranks."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.replace("{TMP}", str(tmp_path)).replace("WRONG", MISTAKES[mistake]))
+    run = external(tmp_path, [sys.executable, script], ranks=(4,))
+    end = time.monotonic() + 60
+    while len(list(tmp_path.glob("ready-*"))) < 4 and time.monotonic() < end:
+        time.sleep(0.02)
+    code, errors = run.end(time.monotonic())
+    assert code != 0, errors
+    innocent = {0, 1, 3} if mistake in ("exception", "exit", "refusal") else {0, 1, 2, 3}
+    for rank in innocent:
+        assert f"EngineError: rank {rank}: " in errors, errors

@@ -1,0 +1,88 @@
+"""Runs on a testbed: the cables carry what the schedule says, a cut is noticed and named, and what is left still works.
+
+How fast they are is measured by ``python -m benchmarks.measured``, on a machine with nothing else to do; here only that
+they are no slower than a busy machine explains.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from linkstep.core.errors import LinkstepError
+from linkstep.engines import testbed
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("mpi4py", reason="needs MPI: pip install '.[mpi]'")
+
+WITHIN = 10.0
+
+
+def linkstep(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "linkstep", *words], capture_output=True, text=True, timeout=180, check=False, **options
+    )  # fmt: skip
+
+
+@pytest.fixture
+def bed(request):
+    """Bring up a testbed, and take it down whatever happens."""
+    try:
+        testbed.check_possible()
+    except LinkstepError as error:
+        pytest.skip(str(error))
+    name = f"t{os.getpid()}"
+    done = linkstep("testbed", "up", *request.param, "--name", name)
+    assert done.returncode == 0, done.stderr
+    yield name
+    assert linkstep("testbed", "down", name).returncode == 0
+
+
+@pytest.mark.parametrize("bed", [("K_{4,4}", "--rate", "50Mbps")], indirect=True)
+def test_cables_carry_what_the_schedule_says(bed):
+    done = linkstep("run", "--testbed", bed, "--size", "4MB", "--repetitions", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads(done.stdout)["rows"]
+    assert row["wrong"] == 0
+    assert 1.0 < row["cables"][0] <= row["cables"][1] < 1.02
+    assert row["predicted"] == pytest.approx(7 / 4 * 32e6 / 200e6)
+    assert 0.5 * row["median"] < row["predicted"] < 1.02 * row["median"]  # rates hold; a busy machine may be slower
+    assert row["own_median"] > 2 * row["median"]
+
+
+@pytest.mark.parametrize("bed", [("K_{4,4}", "--rate", "50Mbps")], indirect=True)
+def test_a_cut_cable_is_named_and_the_rest_goes_on(bed):
+    words = ["run", "--testbed", bed, "--size", "1MB", "--repetitions", "10000", "--no-own"]
+    run = subprocess.Popen([sys.executable, "-m", "linkstep", *words], stderr=subprocess.PIPE, text=True)
+    try:
+        before = testbed.status(testbed.load(bed))
+        while _carried(testbed.status(testbed.load(bed))) - _carried(before) < 3e8 / 8:
+            time.sleep(0.1)
+            assert run.poll() is None, run.stderr.read()
+        assert linkstep("testbed", "cut", bed, "1,6").returncode == 0
+        begin = time.monotonic()
+        _, said = run.communicate(timeout=60)
+        assert time.monotonic() - begin < WITHIN
+    finally:
+        run.kill()
+    assert run.returncode == 2
+    assert {int(rank) for rank in re.findall(r"linkstep: rank (\d):.*nothing came from rank \d", said)} == set(range(8))
+    assert "ranks 1 and 6 wait for each other: is the cable between them cut?" in said
+    refused = linkstep("run", "K_{4,4}", "--testbed", bed)
+    assert refused.returncode == 2
+    assert "the cable is cut from node 1 to node 6" in refused.stderr
+    assert linkstep("testbed", "cut", bed, "1,6", "--reroute").returncode == 0
+    done = linkstep("run", "--testbed", bed, "--size", "1MB", "--repetitions", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["what"] == "K_{4,4}, cut 1,6"
+    assert result["rows"][0]["wrong"] == 0
+    assert result["rows"][0]["cables"][1] < 1.05
+
+
+def _carried(trunks):
+    return sum(trunk.bytes_there + trunk.bytes_back for trunk in trunks)

@@ -1,0 +1,165 @@
+"""The torch engine on real processes: collectives, the DDP hook, the backend, and what happens when something is wrong.
+
+Starting a process with torch costs seconds, so that one set of sixteen does all checks that must succeed, in groups of
+its first ranks, and the tests look at what it found.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from support.torch_topologies import TOPOLOGIES
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch: pip install torch"),
+]
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tests/support/torch_ranks.py"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A rank's end."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+
+def run_ranks(job: str, size: int, limit: float, **extra: str) -> list[Ended]:
+    """Run a job; whatever is left of it after the limit is killed."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    shared = os.environ | {
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(size), "PYTHONPATH": path,
+        "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", **extra,
+    }  # fmt: skip
+    begin = time.monotonic()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, SCRIPT, job], env=shared | {"RANK": str(rank)}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for rank in range(size)
+    ]  # fmt: skip
+    try:
+        ended = []
+        for process in processes:
+            left = max(limit - (time.monotonic() - begin), 0.1)
+            out, err = process.communicate(timeout=left)
+            ended.append(Ended(process.returncode, out, err, time.monotonic() - begin))
+        return ended
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Ended]:
+    return run_ranks("collectives", 16, 500)
+
+
+def all_said(found: list[Ended], name: str, ranks: range) -> None:
+    for rank in ranks:
+        lines = [line for line in found[rank].out.splitlines() if line.partition(" ")[2].partition(": ")[0] == name]
+        assert lines == [f"ok {name}"], (rank, lines, found[rank].err[-2000:])
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_collectives_are_right_on(found: list[Ended], name: str) -> None:
+    all_said(found, name, range(TOPOLOGIES[name]))
+
+
+@pytest.mark.parametrize("name", ["types", "large", "backend", "training"])
+def test_eight_ranks(found: list[Ended], name: str) -> None:
+    all_said(found, name, range(8))
+
+
+def test_a_foreign_all_to_all(found: list[Ended]) -> None:
+    all_said(found, "all-to-all", range(4))
+
+
+def test_groups_take_the_schedule_of_their_size(found: list[Ended]) -> None:
+    all_said(found, "left to gloo", range(2))
+    all_said(found, "subgroup", range(4, 8))
+
+
+def test_all_ranks_end_well(found: list[Ended]) -> None:
+    assert [one.code for one in found] == [0] * 16, [one.err[-500:] for one in found if one.code]
+
+
+@pytest.fixture(scope="module")
+def refused() -> list[Ended]:
+    return run_ranks("refusals", 4, 200)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("begin, other N", "it is for 8 ranks, and there are 4"),
+        ("begin, other file", "rank 0 was given another schedule"),
+        ("length", "nothing came from rank"),
+        ("type", "nothing came from rank"),
+        ("operation", "nothing came from rank"),
+    ],
+)
+def test_a_mistake_is_an_error_on_every_rank(refused: list[Ended], name: str, words: str) -> None:
+    for rank, one in enumerate(refused):
+        spoken = re.search(rf"^refused {name} after ([\d.]+): (.*)$", one.out, re.MULTILINE)
+        assert spoken, (rank, one.out, one.err[-2000:])
+        assert float(spoken[1]) < 10
+        assert words in spoken[2]
+    assert "bad" not in "".join(one.out for one in refused)
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_killed_rank_is_named_by_all_others(victim: int) -> None:
+    ended = run_ranks("killed", 4, 200, VICTIM=str(victim))
+    assert ended[victim].code == -9
+    for rank, one in enumerate(ended):
+        if rank != victim:
+            spoken = re.search(r"^spoke after ([\d.]+): (.*)$", one.out, re.MULTILINE)
+            assert spoken, (rank, one.out, one.err[-2000:])
+            assert float(spoken[1]) < 10
+            assert f"rank {victim} ended before the others" in spoken[2]
+            assert one.code != 0
+
+
+def test_without_torch_one_line_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')\n")
+    code = "import linkstep.torch"
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: linkstep.torch needs PyTorch, which is not installed: pip install torch"
+    )
+
+
+def test_the_example_trains_to_the_same_parameters() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/train_transformer.py", "--steps", "3"],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("largest difference") == 4
+    assert re.search(r"DDP's buckets: \d+, \d+ bytes", done.stdout)
