@@ -1,0 +1,116 @@
+"""Throughput of large topologies, to a gap: flows follow prices until the prices prove them nearly best.
+
+Prices of links rise steeply with their load; source after source moves flow to what are its cheapest routes now
+(``_kernels/pricing.py``), and every few rounds the prices give an upper bound. All of that is in floats and proves
+nothing: at the end the flow becomes whole numbers that arrive exactly and prices become whole numbers, and what counts is
+computed from those.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkstep._kernels.pricing import _cancel_cycles, _follow_prices, _whole_flow
+from linkstep.core.topology import Ints
+from linkstep.throughput.columns import Solution
+from linkstep.throughput.problem import Problem
+from linkstep.throughput.result import Flow
+from linkstep.throughput.watch import Watch
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 4
+"""Rounds of all sources between two bounds."""
+PARTS = 2**40
+"""Whole prices are at most this."""
+NOTHING = 1e-9
+"""What a link carries of a unit, and less, is dropped."""
+SEED = 0
+
+
+def whole_flow(problem: Problem, amounts: Floats) -> Flow:
+    """Return a flow in whole numbers near one in floats, which need not be conserved exactly.
+
+    What goes round in circles is dropped, and of links that carry nearly nothing, that too.
+    """
+    wires, sources = problem.wires, problem.orbits.sources
+    n = wires.num_nodes
+    unit = 2 ** max(1, 62 - 2 * n.bit_length() - wires.num_links.bit_length() // 2)
+    unit = min(unit, 2**30)
+    whole: Ints = np.zeros(amounts.shape, np.int64)
+    for i, source in enumerate(sources.tolist()):
+        row = amounts[i].copy()
+        _cancel_cycles(wires.out_ptr, wires.head, row, NOTHING)
+        settled = _whole_flow(
+            wires.out_ptr, wires.in_ptr, wires.in_link, wires.tail, wires.head, source, unit, row, whole[i]
+        )  # fmt: skip
+        assert settled >= n - 1, f"the flow from node {source} reaches {settled} of {n} nodes"
+    return Flow(problem, unit, whole)
+
+
+def whole_prices(problem: Problem, prices: Floats) -> tuple[int, ...]:
+    """Return whole numbers in proportion to prices of classes, the largest as large as distances allow."""
+    parts = min(PARTS, 2**60 // problem.wires.num_nodes)
+    return tuple(int(p) for p in np.rint(np.maximum(prices, 0.0) * (parts / prices.max())))
+
+
+class _Descent:
+    """Flows of all sources, loads of classes over their capacities, and the best prices so far."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        orbits, wires = problem.orbits, problem.wires
+        self.capacity = np.array(problem.capacities, float)
+        self.amounts: Floats = np.zeros((orbits.sources.size, wires.num_links))
+        self.load: Floats = np.zeros(problem.num_classes)
+        self.prices: tuple[int, ...] = (1,) * problem.num_classes
+        self.bound = problem.bound(self.prices, problem.route(self.prices).total)
+        self.random = np.random.default_rng(SEED)
+        self.eta = 0.0
+
+    def round(self) -> None:
+        """Let every source move flow once."""
+        wires, orbits = self.problem.wires, self.problem.orbits
+        turns = self.random.permutation(orbits.sources.size)
+        _follow_prices(
+            wires.out_ptr, wires.tail, wires.head, orbits.link_class, self.capacity, orbits.sources, orbits.weights,
+            turns, self.eta, self.amounts, self.load,
+        )  # fmt: skip
+        np.maximum(self.load, 0.0, out=self.load)
+
+    @property
+    def value(self) -> float:
+        """The flow that the busiest class allows, nearly."""
+        return float(1 / (self.load.max() * self.problem.fastest))
+
+    def take_bound(self) -> None:
+        """Try the prices of now as a bound."""
+        weight = np.exp(self.eta * (self.load - self.load.max())) / self.capacity
+        prices = whole_prices(self.problem, weight)
+        total = self.problem.route(prices).total
+        if total and (bound := self.problem.bound(prices, total)) < self.bound:
+            self.prices, self.bound = prices, bound
+
+    def sharpen(self, gap: float) -> None:
+        """Make prices so steep that their soft maximum is within a part of the gap of the true one."""
+        self.eta = max(self.eta, 4 * log(self.load.size + 1) / (max(gap, 1e-9) * float(self.load.max())))
+
+
+def solve_by_prices(problem: Problem, watch: Watch) -> Solution:
+    """Return a flow and prices that are within the gap asked for, or as near as time allows."""
+    descent = _Descent(problem)
+    descent.eta = 1e-6 / float(descent.capacity.max())
+    descent.round()
+    while True:
+        value = descent.value
+        if watch.is_near(value, float(descent.bound)) or watch.is_up(Fraction(value), descent.bound):
+            break
+        descent.sharpen(float(descent.bound) / value - 1)
+        for _ in range(ROUNDS):
+            descent.round()
+        descent.take_bound()
+    return Solution(whole_flow(problem, descent.amounts), descent.prices, descent.bound)
