@@ -106,46 +106,123 @@ def _best_step(weight, change, eta):
 
 
 @njit(cache=True)
-def _follow_prices(out_ptr, tail, head, link_class, capacity, sources, weights, turns, eta, amounts, load):
-    """Let each source in ``turns`` move flow to its cheapest routes; ``amounts`` and ``load`` (over capacity) change.
-
-    A source whose row is empty sends everything by its cheapest routes.
-    """
+def _send_first(out_ptr, tail, head, link_class, capacity, sources, weights, eta, amounts, orders, load):
+    """Let one source after another send everything by the cheapest routes, given what those before it sent."""
     n, num_links, k = out_ptr.size - 1, head.size, capacity.size
     dist, heap_key = np.zeros(n), np.empty(n)
-    parent, order = np.empty(n, np.int32), np.empty(n, np.int32)
-    heap_node, place = np.empty(n, np.int32), np.empty(n, np.int32)
-    carried = np.empty(n)
-    price, weight, change = np.empty(num_links), np.empty(k), np.empty(k)
+    parent, heap_node, place = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    carried, price = np.empty(n), np.empty(num_links)
+    for i in range(sources.size):
+        top = load.max()
+        for e in range(num_links):
+            j = link_class[e]
+            price[e] = np.exp(eta * (load[j] - top)) / capacity[j]
+        _cheapest_routes(out_ptr, head, price, sources[i], dist, parent, orders[i], heap_key, heap_node, place)
+        carried[:] = 1.0
+        for q in range(n - 1, 0, -1):
+            u = orders[i, q]
+            e = parent[u]
+            carried[tail[e]] += carried[u]
+            amounts[i, e] = carried[u]
+            load[link_class[e]] += weights[i] * carried[u] / capacity[link_class[e]]
+
+
+@njit(cache=True)
+def _reorder(in_ptr, in_link, tail, price, row, order, label):
+    """Sort nodes by their dearest route in use: links in use then lead forward, and so may others."""
+    label[order[0]] = 0.0
+    for q in range(1, order.size):
+        u = order[q]
+        dearest = 0.0
+        for s in range(in_ptr[u], in_ptr[u + 1]):
+            e = in_link[s]
+            if row[e] > 0.0:
+                dearest = max(dearest, label[tail[e]] + price[e])
+        label[u] = dearest
+    order[:] = order[np.argsort(label[order], kind="mergesort")]
+
+
+@njit(cache=True)
+def _shift(in_ptr, in_link, tail, price, bend, order, place, row, cost, stiff, need, moved):
+    """Write to ``moved`` where a source's flow should go: at every node, from its dear links to its cheapest one.
+
+    ``cost`` is what a unit to each node costs on average now, ``stiff`` how fast that grows; a link gives up what makes
+    both cost the same if they grow on like this. From the last node back, so that what a node needs for those after it
+    is known when its turn comes.
+    """
+    n = order.size
+    for q in range(n):
+        place[order[q]] = q
+        need[q] = 1.0
+    cost[order[0]] = 0.0
+    stiff[order[0]] = 0.0
+    for q in range(1, n):
+        u = order[q]
+        total, mean, growth = 0.0, 0.0, 0.0
+        for s in range(in_ptr[u], in_ptr[u + 1]):
+            e = in_link[s]
+            if row[e] > 0.0:
+                total += row[e]
+                mean += row[e] * (price[e] + cost[tail[e]])
+                growth += row[e] * (bend[e] + stiff[tail[e]])
+        cost[u] = mean / total
+        stiff[u] = growth / total
+    moved[:] = 0.0
+    for q in range(n - 1, 0, -1):
+        u = order[q]
+        total, best, least = 0.0, -1, np.inf
+        for s in range(in_ptr[u], in_ptr[u + 1]):
+            e = in_link[s]
+            total += row[e]
+            if place[tail[e]] < q and price[e] + cost[tail[e]] < least:
+                best, least = e, price[e] + cost[tail[e]]
+        left = need[u]
+        for s in range(in_ptr[u], in_ptr[u + 1]):
+            e = in_link[s]
+            if row[e] > 0.0 and e != best:
+                share = need[u] * row[e] / total
+                growth = bend[e] + stiff[tail[e]] + bend[best] + stiff[tail[best]]
+                share -= (price[e] + cost[tail[e]] - least) / growth
+                if share > 1e-9:
+                    moved[e] = share
+                    left -= share
+                    need[tail[e]] += share
+        moved[best] = left
+        need[tail[best]] += left
+
+
+@njit(cache=True)
+def _follow_prices(in_ptr, in_link, tail, link_class, capacity, weights, turns, eta, amounts, orders, load):
+    """Let each source in ``turns`` shift flow to cheaper links; ``amounts``, ``orders`` and ``load`` change.
+
+    ``load`` is that of classes over their capacities.
+    """
+    n, num_links, k = in_ptr.size - 1, tail.size, capacity.size
+    label, cost, stiff, need = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    place = np.empty(n, np.int32)
+    price, bend, moved = np.empty(num_links), np.empty(num_links), np.empty(num_links)
+    weight, change = np.empty(k), np.empty(k)
     for i in turns:
         top = load.max()
         for j in range(k):
-            weight[j] = np.exp(eta * (load[j] - top))
+            weight[j] = max(np.exp(eta * (load[j] - top)), 1e-15)
             change[j] = 0.0
         for e in range(num_links):
-            price[e] = weight[link_class[e]] / capacity[link_class[e]]
-        _cheapest_routes(out_ptr, head, price, sources[i], dist, parent, order, heap_key, heap_node, place)
+            j = link_class[e]
+            price[e] = weight[j] / capacity[j]
+            bend[e] = price[e] * eta * weights[i] / capacity[j]
         row = amounts[i]
-        is_new = True
+        _reorder(in_ptr, in_link, tail, price, row, orders[i], label)
+        _shift(in_ptr, in_link, tail, price, bend, orders[i], place, row, cost, stiff, need, moved)
         for e in range(num_links):
-            if row[e] > 0.0:
-                change[link_class[e]] -= row[e]
-                is_new = False
-        carried[:] = 1.0
-        for q in range(n - 1, 0, -1):
-            u = order[q]
-            carried[tail[parent[u]]] += carried[u]
-            change[link_class[parent[u]]] += carried[u]
-        for j in range(k):
-            change[j] *= weights[i] / capacity[j]
-        step = 1.0 if is_new else _best_step(weight, change, eta)
+            if moved[e] != row[e]:
+                j = link_class[e]
+                change[j] += (moved[e] - row[e]) * weights[i] / capacity[j]
+        step = _best_step(weight, change, eta)
         if step == 0.0:
             continue
         for e in range(num_links):
-            row[e] *= 1.0 - step
-        for q in range(1, n):
-            u = order[q]
-            row[parent[u]] += step * carried[u]
+            row[e] += step * (moved[e] - row[e])
         for j in range(k):
             load[j] += step * change[j]
 

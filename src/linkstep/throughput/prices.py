@@ -14,7 +14,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.pricing import _cancel_cycles, _follow_prices, _whole_flow
+from linkstep._kernels.pricing import _cancel_cycles, _follow_prices, _send_first, _whole_flow
 from linkstep.core.topology import Ints
 from linkstep.throughput.columns import Solution
 from linkstep.throughput.problem import Problem
@@ -67,18 +67,23 @@ class _Descent:
         self.capacity = np.array(problem.capacities, float)
         self.amounts: Floats = np.zeros((orbits.sources.size, wires.num_links))
         self.load: Floats = np.zeros(problem.num_classes)
+        self.orders = np.empty((orbits.sources.size, wires.num_nodes), np.int32)
         self.prices: tuple[int, ...] = (1,) * problem.num_classes
         self.bound = problem.bound(self.prices, problem.route(self.prices).total)
         self.random = np.random.default_rng(SEED)
-        self.eta = 0.0
+        self.eta = 1e-6 / float(self.capacity.max())
+        _send_first(
+            wires.out_ptr, wires.tail, wires.head, orbits.link_class, self.capacity, orbits.sources, orbits.weights,
+            self.eta, self.amounts, self.orders, self.load,
+        )  # fmt: skip
 
     def round(self) -> None:
         """Let every source move flow once."""
         wires, orbits = self.problem.wires, self.problem.orbits
         turns = self.random.permutation(orbits.sources.size)
         _follow_prices(
-            wires.out_ptr, wires.tail, wires.head, orbits.link_class, self.capacity, orbits.sources, orbits.weights,
-            turns, self.eta, self.amounts, self.load,
+            wires.in_ptr, wires.in_link, wires.tail, orbits.link_class, self.capacity, orbits.weights, turns, self.eta,
+            self.amounts, self.orders, self.load,
         )  # fmt: skip
         np.maximum(self.load, 0.0, out=self.load)
 
@@ -103,8 +108,6 @@ class _Descent:
 def solve_by_prices(problem: Problem, watch: Watch) -> Solution:
     """Return a flow and prices that are within the gap asked for, or as near as time allows."""
     descent = _Descent(problem)
-    descent.eta = 1e-6 / float(descent.capacity.max())
-    descent.round()
     while True:
         value = descent.value
         if watch.is_near(value, float(descent.bound)) or watch.is_up(Fraction(value), descent.bound):
