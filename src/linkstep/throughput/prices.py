@@ -25,6 +25,10 @@ Floats = NDArray[np.float64]
 
 ROUNDS = 4
 """Rounds of all sources between two bounds."""
+FADE, LEAST_FADE = 0.1, 0.01
+"""How much of the mean of prices a round replaces: less when the bound no longer improves."""
+STEEP = 0.5
+"""Prices are e times as high where the load is (gap of now) / (this times log of classes) higher."""
 PARTS = 2**40
 """Whole prices are at most this."""
 NOTHING = 1e-9
@@ -71,6 +75,8 @@ class _Descent:
         self.prices: tuple[int, ...] = (1,) * problem.num_classes
         self.bound = problem.bound(self.prices, problem.route(self.prices).total)
         self.random = np.random.default_rng(SEED)
+        self.mean: Floats = np.full(problem.num_classes, 1 / problem.num_classes)
+        self.fade = FADE
         self.eta = 1e-6 / float(self.capacity.max())
         _send_first(
             wires.out_ptr, wires.tail, wires.head, orbits.link_class, self.capacity, orbits.sources, orbits.weights,
@@ -78,7 +84,7 @@ class _Descent:
         )  # fmt: skip
 
     def round(self) -> None:
-        """Let every source move flow once."""
+        """Let every source move flow once, and keep a mean of the prices that fades."""
         wires, orbits = self.problem.wires, self.problem.orbits
         turns = self.random.permutation(orbits.sources.size)
         _follow_prices(
@@ -86,6 +92,8 @@ class _Descent:
             self.amounts, self.orders, self.load,
         )  # fmt: skip
         np.maximum(self.load, 0.0, out=self.load)
+        weight = np.exp(self.eta * (self.load - self.load.max()))
+        self.mean += (weight / weight.sum() - self.mean) * self.fade
 
     @property
     def value(self) -> float:
@@ -93,16 +101,17 @@ class _Descent:
         return float(1 / (self.load.max() * self.problem.fastest))
 
     def take_bound(self) -> None:
-        """Try the prices of now as a bound."""
-        weight = np.exp(self.eta * (self.load - self.load.max())) / self.capacity
-        prices = whole_prices(self.problem, weight)
+        """Try the mean prices as a bound: those of any one round lean to one side."""
+        prices = whole_prices(self.problem, self.mean / self.capacity)
         total = self.problem.route(prices).total
         if total and (bound := self.problem.bound(prices, total)) < self.bound:
             self.prices, self.bound = prices, bound
+        else:
+            self.fade = max(LEAST_FADE, self.fade / 2)
 
     def sharpen(self, gap: float) -> None:
         """Make prices so steep that their soft maximum is within a part of the gap of the true one."""
-        self.eta = max(self.eta, 4 * log(self.load.size + 1) / (max(gap, 1e-9) * float(self.load.max())))
+        self.eta = max(self.eta, STEEP * log(self.load.size + 1) / (max(gap, 1e-9) * float(self.load.max())))
 
 
 def solve_by_prices(problem: Problem, watch: Watch) -> Solution:
