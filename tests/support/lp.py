@@ -107,3 +107,29 @@ def least_exchange(num_nodes: int, links: list, steps: int, slowness: list[float
         h.addConstr(sum(terms[1:], terms[0]) - busiest[t] <= 0)
     h.run()
     return h.getInfo().objective_function_value
+def concurrent_flow(num_nodes: int, links: list[tuple[int, int]], capacity: list[float]) -> float:
+    """Return the largest f that every ordered pair can get at once: a commodity for each pair, no symmetry used."""
+    capacity = [c for c, (u, w) in zip(capacity, links, strict=True) if u != w]
+    links = [(u, w) for u, w in links if u != w]
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    f = h.addVariable(obj=-1.0)
+    total = [[] for _ in links]
+    for s in range(num_nodes):
+        for t in range(num_nodes):
+            if s == t:
+                continue
+            amounts = [h.addVariable() for _ in links]
+            for e, x in enumerate(amounts):
+                total[e].append(x)
+            for u in range(num_nodes):
+                if u not in (s, t):
+                    into = sum(x for x, (_, w) in zip(amounts, links, strict=True) if w == u)
+                    out = sum(x for x, (v, _) in zip(amounts, links, strict=True) if v == u)
+                    h.addConstr(into - out == 0)
+            arriving = sum(x if w == t else -x for x, (v, w) in zip(amounts, links, strict=True) if t in (v, w))
+            h.addConstr(arriving - f >= 0)
+    for e, amounts in enumerate(total):
+        h.addConstr(sum(amounts) <= capacity[e])
+    h.run()
+    return -h.getInfo().objective_function_value

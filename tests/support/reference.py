@@ -33,6 +33,28 @@ def all_distances(num_nodes: int, links: Links) -> list[list[int]]:
     return [[-1 if d >= far else d for d in row] for row in dist]
 
 
+def priced_distances(num_nodes: int, links: Links, prices: list[int]) -> list[list[int]]:
+    """Return the least price of a way between all pairs of a connected graph, by Floyd-Warshall."""
+    far = sum(prices) + 1
+    dist = [[0 if u == w else far for w in range(num_nodes)] for u in range(num_nodes)]
+    for (u, w), price in zip(links, prices, strict=True):
+        dist[u][w] = min(dist[u][w], price)
+    for m in range(num_nodes):
+        for u in range(num_nodes):
+            for w in range(num_nodes):
+                dist[u][w] = min(dist[u][w], dist[u][m] + dist[m][w])
+    return dist
+
+
+def is_conserved(num_nodes: int, links: Links, source: int, flow: list[Fraction]) -> bool:
+    """Whether a flow takes one unit from a source to every other node and is nowhere negative."""
+    kept = [Fraction(0)] * num_nodes
+    for (u, w), amount in zip(links, flow, strict=True):
+        kept[u] -= amount
+        kept[w] += amount
+    return min(flow) >= 0 and all(kept[u] == 1 for u in range(num_nodes) if u != source)
+
+
 def profiles(num_nodes: int, links: Links, targets: list[int]) -> list[list[int]]:
     """Return how many nodes are at distance 0, 1, ... of each target, padded to the longest."""
     dist = all_distances(num_nodes, links)
