@@ -107,6 +107,8 @@ def least_exchange(num_nodes: int, links: list, steps: int, slowness: list[float
         h.addConstr(sum(terms[1:], terms[0]) - busiest[t] <= 0)
     h.run()
     return h.getInfo().objective_function_value
+
+
 def concurrent_flow(num_nodes: int, links: list[tuple[int, int]], capacity: list[float]) -> float:
     """Return the largest f that every ordered pair can get at once: a commodity for each pair, no symmetry used."""
     capacity = [c for c, (u, w) in zip(capacity, links, strict=True) if u != w]

@@ -68,9 +68,10 @@ class _Search:
     def try_prices(self, prices: tuple[int, ...]) -> Routes:
         """Take the bound that prices give, if it is better, and return their routes."""
         routes = self.problem.route(prices)
-        bound = self.problem.bound(prices, routes.total)
-        if self.bound is None or bound < self.bound:
-            self.bound, self.prices = bound, prices
+        if routes.total:  # 0 if all routes avoid what has a price: that bounds nothing
+            bound = self.problem.bound(prices, routes.total)
+            if self.bound is None or bound < self.bound:
+                self.bound, self.prices = bound, prices
         return routes
 
     def improves(self, routes: Routes) -> bool:

@@ -45,6 +45,20 @@ def all_to_all(
     return Throughput(topology, value, found.bound, method, by_distance, cut_bound(problem), found.prices, found.flow)
 
 
+def exact_all_to_all(topology: Topology) -> Fraction | None:
+    """Return the throughput where symmetries leave so few orbits of links that it is exact in a moment, None elsewhere.
+
+    >>> print(exact_all_to_all(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])))
+    1/6
+    """
+    problem = Problem.of(topology)
+    if problem.num_classes > MAX_CLASSES:
+        return None
+    found = solve_by_columns(problem, Watch(Fraction(0), SECONDS))
+    value = problem.value(found.flow.loads(), found.flow.unit)
+    return value if value == found.bound else None
+
+
 def _solve(problem: Problem, watch: Watch) -> tuple[str, Solution]:
     """Return the name of the method that serves a problem best, and what it found."""
     if problem.num_classes <= MAX_CLASSES:
