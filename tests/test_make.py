@@ -28,7 +28,7 @@ RING = Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])
 def test_every_collective_of_whatever_names_a_topology(collective, given_as):
     made = schedule(given_as("Pi_{2,7}"), collective, root=3)
     assert made.schedule.collective is Collective(collective)
-    assert made.method == "bfb"
+    assert made.method == ("exchange" if made.schedule.collective.exchanges else "bfb")
     check(made.schedule)
 
 
@@ -104,8 +104,13 @@ def test_synthesized():
     ("arguments", "message"),
     [
         ({"collective": "gossip"}, "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce"),
-        ({"collective": "all-to-all"}, "collective must be one of .* not 'all-to-all'"),
-        ({"method": "magic"}, "method must be one of best, bfb, expand, stored, synthesized, not 'magic'"),
+        ({"method": "magic"}, "method must be one of best, bfb, expand, stored, synthesized, exchange, not 'magic'"),
+        ({"method": "exchange"}, "method exchange makes all-to-all schedules only"),
+        ({"collective": "all-to-all", "method": "bfb"}, "method bfb makes no all-to-all .*: method exchange does"),
+        ({"collective": "all-to-all", "method": "expand"}, "method expand makes no all-to-all schedules"),
+        ({"collective": "all-to-all", "method": "synthesized"}, "method synthesized makes no all-to-all schedules"),
+        ({"collective": "all-to-all", "steps": 2}, "takes at least as many steps as the diameter, 3, not 2"),
+        ({"collective": "allreduce", "steps": 3}, "steps can be chosen for an all-to-all, not for allreduce"),
         ({"method": "expand"}, "method expand needs a recipe"),
         ({"method": "stored"}, "method stored needs a recipe"),
         ({"method": "synthesized", "size": "1MB"}, "method synthesized takes no size"),

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from linkstep.search import Answer, Choice, find
     from linkstep.selector import Rule, Selector
     from linkstep.simulation import Simulation, simulate
+    from linkstep.throughput import Throughput, all_to_all
     from linkstep.verification import Report, verify
 
 _ROOMS = {
@@ -80,6 +81,7 @@ _ROOMS = {
     "linkstep.search": ("Answer", "Choice", "find"),
     "linkstep.selector": ("Rule", "Selector"),
     "linkstep.simulation": ("Simulation", "simulate"),
+    "linkstep.throughput": ("Throughput", "all_to_all"),
     "linkstep.verification": ("Report", "verify"),
 }  # fmt: skip
 """Where each public name lives."""
@@ -112,10 +114,12 @@ __all__ = [
     "ScheduleError",
     "Selector",
     "Simulation",
+    "Throughput",
     "Topology",
     "TopologyError",
     "UnitError",
     "__version__",
+    "all_to_all",
     "bfb_allgather",
     "bfb_certificate",
     "bfb_cost",

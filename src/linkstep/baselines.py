@@ -22,11 +22,12 @@ from linkstep.families import family_written
 from linkstep.families.rings import shifted_ring_jumps
 from linkstep.methods.transform import derive
 from linkstep.recipe import Member
+from linkstep.throughput import exact_all_to_all
 
 Time = Callable[[Fabric, int, Number], Fraction]
 """(fabric, N, bytes) -> seconds of an allreduce."""
 
-MEASURE_LINKS = 10**8
+MEASURE_LINKS, QUICK_LINKS = 10**8, 10_000
 """Up to this many links, distances are measured."""
 
 
@@ -54,6 +55,8 @@ class Baseline:
     recipe: Member | None
     cost: Cost | None
     flow: Fraction | None
+    is_flow_reached: bool = False
+    """Whether that is its all-to-all throughput, or only what distances allow."""
 
     @property
     def name(self) -> str:
@@ -137,12 +140,14 @@ BASELINES: tuple[Row, ...] = (
 
 def _baseline(row: Row, num_nodes: int, degree: int) -> Baseline:
     recipe = None if row.recipe is None else row.recipe(num_nodes, degree)
-    flow = None
+    flow, reached = None, False
     if recipe is not None and num_nodes * degree <= MEASURE_LINKS:
         topology = copy(recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
-        flow = distance_flow_bound(topology, measure_distances(topology).total)
+        flow = exact_all_to_all(topology) if num_nodes * degree <= QUICK_LINKS else None
+        reached = flow is not None
+        flow = flow or distance_flow_bound(topology, measure_distances(topology).total)
     cost = None if row.cost is None else row.cost(num_nodes, degree)
-    return Baseline(row, num_nodes, recipe, cost, flow)
+    return Baseline(row, num_nodes, recipe, cost, flow, reached)
 
 
 def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:

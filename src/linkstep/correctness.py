@@ -1,4 +1,4 @@
-"""The definition of correctness: is this schedule an allgather, a reduce-scatter, an allreduce?
+"""The definition of correctness: is this schedule an allgather, a reduce-scatter, an allreduce, an all-to-all?
 
 Decides sec:reducescatterallgather exactly, on chunk intervals, and shows a witness on failure. Knows only the
 definitions and imports nothing that makes schedules. The rules are written out in docs/data-model.md.
@@ -24,14 +24,16 @@ from linkstep.core.topology import Ints, Topology
 _END = 2**15  # past any int16 step
 
 
-def _run(schedule: Schedule, first: Ints, last: Ints, *, gather: bool, only: int = -1) -> tuple[int, ...]:
+def _run(
+    schedule: Schedule, first: Ints, last: Ints, *, gather: bool, only: int = -1, pieces: int = 1
+) -> tuple[int, ...]:  # fmt: skip
     """Follow rows with first[v] <= step < last[v], of one source if ``only``; return the kernel's witness."""
     topology = schedule.topology
     ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, schedule.step, first, last)
     giver, taker = (topology.tail, topology.head) if gather else (topology.head, topology.tail)
     witness = _spread(
         topology.num_nodes, schedule.unit, giver, taker,
-        schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, not gather, not gather, only,
+        schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, not gather, not gather, only, pieces,
     )  # fmt: skip
     return tuple(int(x) for x in witness)
 
@@ -146,12 +148,26 @@ def check_reduce(schedule: Schedule) -> None:
     _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False, only=root))
 
 
+def check_all_to_all(schedule: Schedule) -> None:
+    """Raise ScheduleError with a witness unless every node w ends with the w-th N-th of every other node's shard.
+
+    As in an allgather, a row must send what its sender holds before that step; on its way a piece may be held by any
+    number of nodes.
+    """
+    n = schedule.topology.num_nodes
+    if schedule.unit % n:
+        raise ScheduleError(f"the unit of an all-to-all must be a multiple of the {n} nodes, not {schedule.unit}")
+    witness = _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True, pieces=n)
+    _refuse_gather(schedule, witness)
+
+
 CHECKS: dict[Collective, Callable[[Schedule], None]] = {
     Collective.ALLGATHER: check_allgather,
     Collective.REDUCE_SCATTER: check_reduce_scatter,
     Collective.ALLREDUCE: check_allreduce,
     Collective.BROADCAST: check_broadcast,
     Collective.REDUCE: check_reduce,
+    Collective.ALL_TO_ALL: check_all_to_all,
 }
 
 

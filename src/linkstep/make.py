@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
@@ -18,6 +19,7 @@ from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of
 from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
+from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import check_root, derive
 from linkstep.recipe import Member, Recipe, parse
@@ -38,6 +40,8 @@ class Made:
     schedule: Schedule
     method: str
     certificate: Certificate | None = None
+    least_bandwidth: Fraction | None = None
+    """What no all-to-all in as many steps goes below; None for other collectives."""
 
     def __repr__(self) -> str:
         return f"<Made {self.schedule!r} by {self.method}: {self.cost}>"
@@ -58,6 +62,7 @@ class Request:
     chunks: int | None = None
     size: Number | None = None
     root: int = 0
+    steps: int | None = None
     progress: Progress | None = None
 
     @property
@@ -114,7 +119,26 @@ def _by_synthesis(request: Request) -> Made:
     return Made(derive(request.topology, request.collective, allgather, request.root), "synthesized")
 
 
+def _by_exchange(request: Request) -> Made:
+    found = all_to_all_schedule(
+        request.topology, steps=request.steps, chunks=request.chunks, progress=request.progress
+    )  # fmt: skip
+    return Made(found.schedule, "exchange", least_bandwidth=found.bound)
+
+
+def _only_exchange(request: Request) -> str | None:
+    if not request.collective.exchanges:
+        return "makes all-to-all schedules only"
+    return "takes no size: it searches for steps and bandwidth" if request.size is not None else None
+
+
+def _no_exchange(request: Request) -> str | None:
+    return "makes no all-to-all schedules: method exchange does" if request.collective.exchanges else None
+
+
 def _no_recipe(request: Request) -> str | None:
+    if request.collective.exchanges:
+        return _no_exchange(request)
     if request.recipe is None:
         return "needs a recipe: a topology alone does not say what it was expanded from"
     if request.chunks is not None or request.size is not None:
@@ -128,16 +152,19 @@ def _nothing_stored(request: Request) -> str | None:
 
 
 def _no_sizes(request: Request) -> str | None:
+    if request.collective.exchanges:
+        return _no_exchange(request)
     return "takes no size: it searches for steps and bandwidth" if request.size is not None else None
 
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("bfb", "breadth-first broadcast", _by_bfb, lambda request: None),
+        Method("bfb", "breadth-first broadcast", _by_bfb, _no_exchange),
         Method("expand", "expanded from its base", _by_expanding, _no_recipe),
         Method("stored", "from the store of schedules", _from_store, _nothing_stored),
         Method("synthesized", "exact search (small topologies)", _by_synthesis, _no_sizes),
+        Method("exchange", "paths balanced step by step", _by_exchange, _only_exchange),
     )
 }
 
@@ -145,6 +172,8 @@ METHODS: dict[str, Method] = {
 def _best(request: Request) -> Made:
     """Choose between BFB and the recipe's own schedule: BFB if it is no worse in either part."""
     recipe = request.recipe
+    if request.collective.exchanges:
+        return _by_exchange(request)
     if _no_recipe(request) is not None or recipe is None or recipe.predict().is_bfb:
         return _by_bfb(request)
     searched = sum((bfb_certificate(t, progress=request.progress).cost for t in request.gathered), Cost.zero())
@@ -173,12 +202,14 @@ def schedule(
     chunks: int | None = None,
     size: Number | None = None,
     root: int = 0,
+    steps: int | None = None,
     progress: Progress | None = None,
 ) -> Made:
     """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
 
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says. ``chunks``
-    cuts every shard into exactly so many pieces; ``size``, the bytes in all, counts where links differ in latency.
+    cuts every shard (of an all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all,
+    counts where links differ in latency. ``steps`` is for all-to-all: the diameter, or more for less bandwidth.
 
     >>> made = schedule("L(Paley(7))", "allreduce")
     >>> made.schedule, made.method, made.cost
@@ -193,7 +224,9 @@ def schedule(
     if graph is None:
         assert recipe is not None
         graph = recipe.topology()
-    request = Request(graph, Collective(collective), recipe, chunks, size, root, progress)
+    request = Request(graph, Collective(collective), recipe, chunks, size, root, steps, progress)
+    if steps is not None and not request.collective.exchanges:
+        raise LinkstepError(f"steps can be chosen for an all-to-all, not for {request.collective}")
     check_root(graph, root)
     _check_rows(graph, request.collective)
     if method == BEST:

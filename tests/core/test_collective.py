@@ -60,7 +60,7 @@ def test_buffers():
         (2, 8), (8, 2), (8, 8), (8, 8), (8, 8), (8, 8)
     ]  # fmt: skip
     assert [c for c in Collective if c.is_divided] == ["allgather", "reduce-scatter", "all-to-all"]
-    assert [c.num_shards(4) for c in Collective] == [4, 4, 4, 1, 1, 4]
+    assert [c.num_shards(4) for c in Collective] == [4, 4, 4, 1, 1, 1]
 
 
 def test_every_schedule_s_collective_has_a_check():

@@ -61,6 +61,8 @@ def topology_of(name):
 
 
 def compiled(topology, collective, inplace, root):
+    """Every rank's plan; an all-to-all is made out of place, and who calls it in place gets a copy."""
+    inplace = inplace and not collective.exchanges
     schedule = linkstep.schedule(topology, collective, root=root).schedule
     program = linkstep.read_program(linkstep.lower(schedule, "cpu", inplace=inplace).text, "cpu")
     prints = fingerprint_of(program)

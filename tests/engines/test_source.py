@@ -90,8 +90,9 @@ def test_a_schedule_serves_its_root_and_its_topology_the_others():
     assert source_for(sources, BROADCAST, 1, 1) is sources[1]
     assert sources[1].program(BROADCAST, False, 1).root == 1
     assert sources[1].schedule(BROADCAST, 1) is not given
+    assert source_for(sources, Collective.ALL_TO_ALL, 8, 0) is sources[1]
     with pytest.raises(LinkstepError, match="nothing here serves all-to-all of 8 bytes"):
-        source_for(sources, Collective.ALL_TO_ALL, 8, 0)
+        source_for(sources[:1], Collective.ALL_TO_ALL, 8, 0)
 
 
 def test_a_selector_chooses_by_size(tmp_path):
@@ -129,6 +130,7 @@ def test_a_program_runs_in_the_mode_it_has():
     library = Library(str(RING), 0, linkstep.read_program(RING.read_text()).num_ranks)
     assert not library.plan_for(ALLREDUCE, 100, True, 0).is_inplace
     assert Library("K_4", 0, 4).plan_for(ALLREDUCE, 100, True, 0).is_inplace
+    assert not Library("K_4", 0, 4).plan_for(Collective.ALL_TO_ALL, 100, True, 0).is_inplace
 
 
 def test_wrong_programs_are_not_run(tmp_path):

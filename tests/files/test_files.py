@@ -418,7 +418,7 @@ HEADS = [
     ({"unit": 2**61}, "unit 2305843009213693952 is too fine for 6 rows"),
     (
         {"collective": "gather"},
-        "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce, not 'gather'",
+        "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce, all-to-all, not 'gather'",
     ),
 ]
 

@@ -31,6 +31,8 @@ SMALL = [
 ]
 LARGE = ["K_{4,4}", "C(12,{2,3})", "Torus(4,4)", "Q(4)", "L(K_{4,4})", "DistReg(4,32)", "Pi_{4,64}"]
 CASES = [(to, coll) for to, target in TARGETS.items() for coll in target.collectives]
+MODES = [(*case, inplace) for case in CASES for inplace in (False, True) if case[1] != "all-to-all" or not inplace]
+MODE_IDS = [f"{to}-{coll}-{'in' if inplace else 'out'}" for to, coll, inplace in MODES]
 
 GOLDEN = """\
 <algo name="UniRing(1,2)" ngpus="2" nchunksperloop="2" nchannels="1" proto="Simple" coll="allreduce" inplace="0" \
@@ -69,8 +71,7 @@ def test_golden_cpu():
     assert lower(linkstep.parse("UniRing(1,2)").build("allreduce"), "cpu").text == example
 
 
-@pytest.mark.parametrize("inplace", [False, True], ids=["out", "in"])
-@pytest.mark.parametrize(("to", "collective"), CASES, ids=[f"{to}-{coll}" for to, coll in CASES])
+@pytest.mark.parametrize(("to", "collective", "inplace"), MODES, ids=MODE_IDS)
 def test_every_collective_runs(to, collective, inplace):
     """Recipes take turns: a fifth of them for each runtime and collective; ``slow`` has all."""
     turn = CASES.index((to, collective)) + inplace
@@ -85,8 +86,7 @@ def run_small(recipe, to, collective, inplace, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("inplace", [False, True], ids=["out", "in"])
-@pytest.mark.parametrize(("to", "collective"), CASES, ids=[f"{to}-{coll}" for to, coll in CASES])
+@pytest.mark.parametrize(("to", "collective", "inplace"), MODES, ids=MODE_IDS)
 def test_every_collective_runs_on_all(to, collective, inplace):
     for recipe in SMALL:
         for seed in (0, 1):
@@ -111,6 +111,7 @@ def test_property_runs(recipe, case, inplace, channels, instances, finer, seed):
     to, collective = case
     schedule = linkstep.parse(recipe).build(collective)
     chunks = finer * chunk_grid(schedule)
+    inplace = inplace and collective != "all-to-all"
     options = {"channels": channels, "instances": instances, "chunks": chunks, "inplace": inplace}
     runtimes.run(lower(schedule, to, **options).text, to, seed)
 
@@ -120,6 +121,7 @@ def test_property_runs(recipe, case, inplace, channels, instances, finer, seed):
 def test_property_any_valid_schedule_runs(case, inplace, channels, instances, seed):
     """Random schedules: uneven chunks, what a node already has sent again, phases that overlap."""
     schedule = case.schedule()
+    inplace = inplace and not schedule.collective.exchanges
     for to in (to for to, coll in CASES if coll == schedule.collective):
         lowered = lower(schedule, to, inplace=inplace, channels=channels, instances=instances)
         runtimes.run(lowered.text, to, seed)
@@ -159,9 +161,19 @@ def test_one_rank_alone():
     alone = Topology.from_links(1, [], [])
     for collective in COLLECTIVES:
         schedule = Schedule.from_columns(alone, 1, [], [], [], [], [], collective)
-        for to in (to for to, coll in CASES if coll == collective):
-            for inplace in (False, True):
-                runtimes.run(lower(schedule, to, inplace=inplace).text, to)
+        for to, _, inplace in (mode for mode in MODES if mode[1] == collective):
+            runtimes.run(lower(schedule, to, inplace=inplace).text, to)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_all_to_all_is_lowered_out_of_place_only(to):
+    """What arrives would overwrite what is to be sent."""
+    ring = Topology.from_links(2, [0, 1], [1, 0])
+    schedule = Schedule.from_columns(ring, 2, [0, 1], [1, 0], [2, 1], [0, 1], [1, 1], "all-to-all")
+    runtimes.run(lower(schedule, to).text, to)
+    with pytest.raises(LinkstepError, match=r"^all-to-all is lowered out of place only: ") as caught:
+        lower(schedule, to, inplace=True)
+    assert "\n" not in str(caught.value)
 
 
 def test_roots_other_than_0():

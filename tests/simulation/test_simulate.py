@@ -32,7 +32,7 @@ FOREIGN = sorted(path.name for path in PROGRAMS.iterdir())
 PAPER = ["C(7,{2,3})", "K_{4,4}", "H(2,3)", "C(12,{2,3})", "Torus(4,4)", "Q(4)", "Diamond", "UniRing(2,4)"]
 SLOW = ["L(K_{4,4})", "DistReg(4,32)", "Pi_{4,64}", "L(DBJMod(4,2))", "Torus(8,8)"]
 ALL = [*PAPER, *SLOW]
-COLLECTIVES = ["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]
+COLLECTIVES = ["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce", "all-to-all"]
 ALPHA = 10e-6
 
 

@@ -83,6 +83,8 @@ def check_rank(memory, r, given, coll, inplace, root, shard):
         expected = total
     elif coll == "broadcast":
         expected = given[root]
+    elif coll == "all-to-all":
+        expected = [x for g in given for x in g[r * shard : (r + 1) * shard]]
     else:
         expected = total if r == root else None
     if expected is not None:
@@ -118,7 +120,7 @@ def run_all(actors, rng):
                 raise Stuck(f"deadlock: {len(waiting)} cannot go on")
 
 
-COLL = {"reduce_scatter": "reduce-scatter", "reducescatter": "reduce-scatter"}
+COLL = {"reduce_scatter": "reduce-scatter", "reducescatter": "reduce-scatter", "alltoall": "all-to-all"}
 
 
 def run_msccl(text, seed=0, capacity=1):
@@ -249,7 +251,7 @@ def run_mscclpp(text, seed=0, runs=1):
     coll = COLL.get(top["collective"], top["collective"])
     root = 0 if coll == "broadcast" else -1
     sizes = [(g["input_chunks"], g["output_chunks"], g["scratch_chunks"]) for g in gpus]
-    shard = sizes[0][1] if root >= 0 else min(sizes[0][:2])
+    shard = sizes[0][1] if root >= 0 else min(sizes[0][:2]) // (len(gpus) if coll == "all-to-all" else 1)
     calls = [make_memories(len(gpus), coll, inplace, root, sizes, f"{seed} {k}") for k in range(runs)]
     memories = make_memories(len(gpus), coll, inplace, root, sizes, seed)
     begun, ended = [0] * len(gpus), defaultdict(int)

@@ -78,3 +78,60 @@ def _least_time_using(used, choices, alpha, seconds) -> float:
         h.addConstr(sum(x for (w, _), x in amounts.items() if w == v) == 1)
     h.run()
     return h.getInfo().objective_function_value
+
+
+def least_exchange(num_nodes: int, links: list, steps: int, slowness: list[float]) -> float:
+    """Return the least sum over steps of the busiest link's load of an all-to-all, pieces divisible at will.
+
+    One flow a source in the graph unrolled in time: a unit leaves (s, 0) for every (w, steps).
+    """
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    busiest = [h.addVariable(obj=1.0) for _ in range(steps)]
+    loads: dict[tuple[int, int], list] = {}
+    for s in range(num_nodes):
+        balance: dict[tuple[int, int], list] = {(u, t): [] for u in range(num_nodes) for t in range(steps + 1)}
+        for t in range(steps):
+            ways = [(u, u, -1) for u in range(num_nodes)] + [(*link, e) for e, link in enumerate(links)]
+            for u, w, e in ways:
+                if e < 0 or u != w:
+                    x = h.addVariable()
+                    balance[w, t + 1].append(x)
+                    balance[u, t].append(-1 * x)
+                    if e >= 0:
+                        loads.setdefault((t, e), []).append(slowness[e] * x)
+        for (u, t), terms in balance.items():
+            wanted = (1 if t == steps else 0) - (num_nodes if (u, t) == (s, 0) else 0)
+            h.addConstr(sum(terms[1:], terms[0]) == wanted)
+    for (t, _), terms in loads.items():
+        h.addConstr(sum(terms[1:], terms[0]) - busiest[t] <= 0)
+    h.run()
+    return h.getInfo().objective_function_value
+
+
+def concurrent_flow(num_nodes: int, links: list[tuple[int, int]], capacity: list[float]) -> float:
+    """Return the largest f that every ordered pair can get at once: a commodity for each pair, no symmetry used."""
+    capacity = [c for c, (u, w) in zip(capacity, links, strict=True) if u != w]
+    links = [(u, w) for u, w in links if u != w]
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    f = h.addVariable(obj=-1.0)
+    total = [[] for _ in links]
+    for s in range(num_nodes):
+        for t in range(num_nodes):
+            if s == t:
+                continue
+            amounts = [h.addVariable() for _ in links]
+            for e, x in enumerate(amounts):
+                total[e].append(x)
+            for u in range(num_nodes):
+                if u not in (s, t):
+                    into = sum(x for x, (_, w) in zip(amounts, links, strict=True) if w == u)
+                    out = sum(x for x, (v, _) in zip(amounts, links, strict=True) if v == u)
+                    h.addConstr(into - out == 0)
+            arriving = sum(x if w == t else -x for x, (v, w) in zip(amounts, links, strict=True) if t in (v, w))
+            h.addConstr(arriving - f >= 0)
+    for e, amounts in enumerate(total):
+        h.addConstr(sum(amounts) <= capacity[e])
+    h.run()
+    return -h.getInfo().objective_function_value

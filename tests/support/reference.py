@@ -33,6 +33,28 @@ def all_distances(num_nodes: int, links: Links) -> list[list[int]]:
     return [[-1 if d >= far else d for d in row] for row in dist]
 
 
+def priced_distances(num_nodes: int, links: Links, prices: list[int]) -> list[list[int]]:
+    """Return the least price of a way between all pairs of a connected graph, by Floyd-Warshall."""
+    far = sum(prices) + 1
+    dist = [[0 if u == w else far for w in range(num_nodes)] for u in range(num_nodes)]
+    for (u, w), price in zip(links, prices, strict=True):
+        dist[u][w] = min(dist[u][w], price)
+    for m in range(num_nodes):
+        for u in range(num_nodes):
+            for w in range(num_nodes):
+                dist[u][w] = min(dist[u][w], dist[u][m] + dist[m][w])
+    return dist
+
+
+def is_conserved(num_nodes: int, links: Links, source: int, flow: list[Fraction]) -> bool:
+    """Whether a flow takes one unit from a source to every other node and is nowhere negative."""
+    kept = [Fraction(0)] * num_nodes
+    for (u, w), amount in zip(links, flow, strict=True):
+        kept[u] -= amount
+        kept[w] += amount
+    return min(flow) >= 0 and all(kept[u] == 1 for u in range(num_nodes) if u != source)
+
+
 def profiles(num_nodes: int, links: Links, targets: list[int]) -> list[list[int]]:
     """Return how many nodes are at distance 0, 1, ... of each target, padded to the longest."""
     dist = all_distances(num_nodes, links)
@@ -101,8 +123,8 @@ def link_loads(rows: list[Row]) -> dict[tuple[int, int], int]:
     return loads
 
 
-def cost(num_nodes: int, links: Links, unit: int, rows: list[Row], rates: list[int] | None = None) -> tuple:
-    """Return (T_L, T_B) by sec:costmodelmain: M = B = 1, a shard is 1/N, the fastest link that is no loop has 1/d."""
+def cost(num_shards: int, links: Links, unit: int, rows: list[Row], rates: list[int] | None = None) -> tuple:
+    """Return (T_L, T_B) by sec:costmodelmain: M = B = 1 is so many shards, the fastest link that is no loop has 1/d."""
     steps = max((row[4] for row in rows), default=0)
     ports = Counter(u for u, _ in links), Counter(w for _, w in links)
     degree = max((max(c.values()) for c in ports if c), default=0)
@@ -110,7 +132,7 @@ def cost(num_nodes: int, links: Links, unit: int, rows: list[Row], rates: list[i
     seconds: dict[int, Fraction] = defaultdict(Fraction)
     for (step, link), load in link_loads(rows).items():
         speed = Fraction(1, degree) * (Fraction(rates[link], fastest) if rates else 1)
-        seconds[step] = max(seconds[step], Fraction(load, unit) * Fraction(1, num_nodes) / speed)
+        seconds[step] = max(seconds[step], Fraction(load, unit) * Fraction(1, num_shards) / speed)
     return steps, sum(seconds.values(), Fraction(0))
 
 
@@ -203,6 +225,23 @@ def is_allgather(num_nodes: int, links: Links, unit: int, rows: list[Row], shard
     return all((v, x) in held[u] for u in range(num_nodes) for v in shards for x in range(unit))
 
 
+def is_all_to_all(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
+    """Whether every row sends what its sender holds and node w ends with the w-th N-th of every shard.
+
+    A copy of unit x of shard v is followed backwards from where it must be, over every row that could have brought it.
+    """
+    if unit % num_nodes or any(links[row[3]][0] == links[row[3]][1] for row in rows):
+        return False
+
+    def had(node: int, v: int, x: int, before: int) -> bool:
+        came = [row for row in rows if row[0] == v and row[4] < before and row[1] <= x < row[2]]
+        return node == v or any(links[row[3]][1] == node and had(links[row[3]][0], v, x, row[4]) for row in came)
+
+    sound = all(had(links[e][0], v, x, step) for v, lo, hi, e, step in rows for x in range(lo, hi))
+    last = max((row[4] for row in rows), default=0) + 1
+    return sound and all(had(x * num_nodes // unit, v, x, last) for v in range(num_nodes) for x in range(unit))
+
+
 def is_reduce_scatter(
     num_nodes: int, links: Links, unit: int, rows: list[Row], shards: list[int] | None = None
 ) -> bool:
@@ -246,7 +285,12 @@ def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bo
     return all(any(is_split_at(v, t) for t in range(1, last + 2)) for v in range(num_nodes))
 
 
-IS_COLLECTIVE = {"allgather": is_allgather, "reduce-scatter": is_reduce_scatter, "allreduce": is_allreduce}
+IS_COLLECTIVE = {
+    "allgather": is_allgather,
+    "reduce-scatter": is_reduce_scatter,
+    "allreduce": is_allreduce,
+    "all-to-all": is_all_to_all,
+}
 
 
 # Schedules of the paper, as the tests' starting points
@@ -279,6 +323,20 @@ def hypercube_allgather(dimensions: int) -> list[Row]:
             far = 1 << (piece + step - 1) % dimensions
             rows += [(v, piece, piece + 1, number[u, u ^ far], step) for u in held for v in held[u]]
             held = {u: held[u] | held[u ^ far] for u in held}
+    return rows
+
+
+def hypercube_all_to_all(dimensions: int) -> list[Row]:
+    """Return a piece for every node, sent along the differing dimensions in order; step k is dimension k."""
+    number = {link: e for e, link in enumerate(hypercube(dimensions))}
+    nodes, rows = range(2**dimensions), []
+    for v, w in product(nodes, nodes):
+        at = v
+        for k in range(dimensions):
+            far = at ^ ((at ^ w) & 1 << k)
+            if far != at:
+                rows.append((v, w, w + 1, number[at, far], k + 1))
+            at = far
     return rows
 
 

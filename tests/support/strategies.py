@@ -146,8 +146,30 @@ def random_allgather(rng: Random, num_nodes: int, links: list, unit: int, *, onc
     return rows
 
 
+def random_all_to_all(rng: Random, num_nodes: int, links: list, unit: int) -> list:
+    """Return rows that take each unit of each shard from its node along a random path, with random waits."""
+    sent: dict[int, list] = {}
+    for source in range(num_nodes):
+        for x in range(unit):
+            walk: dict[int, list] = {source: []}
+            reached = [source]
+            for u in reached:  # grows: breadth-first, by links in a random order
+                for e in rng.sample(range(len(links)), len(links)):
+                    if links[e][0] == u and links[e][1] not in walk:
+                        walk[links[e][1]] = [*walk[u], e]
+                        reached.append(links[e][1])
+            step = 0
+            for e in walk[x * num_nodes // unit]:
+                step += rng.choice([1, 1, 2])
+                sent.setdefault(step, []).append((source, e, x))
+    return [row for step, pieces in sorted(sent.items()) for row in merged(rng, pieces, step)]
+
+
 def random_case(rng: Random, num_nodes: int, links: list, unit: int, collective: str) -> Case:
-    """Return a right schedule of the collective."""
+    """Return a right schedule of the collective; of an all-to-all, a piece is ``unit`` of its units."""
+    if collective == "all-to-all":
+        rows = random_all_to_all(rng, num_nodes, links, num_nodes * unit)
+        return Case(num_nodes, links, num_nodes * unit, rows, collective)
     turned = [(w, u) for u, w in links]
     gather = random_allgather(rng, num_nodes, links, unit, once=False)
     reduce = reference.reverse(random_allgather(rng, num_nodes, turned, unit, once=True))
@@ -167,14 +189,15 @@ def right_cases(draw, collectives=COLLECTIVES, max_nodes=4, max_unit=3):
 def garbage_cases(draw, collectives=COLLECTIVES, max_nodes=4, max_rows=12):
     """Draw rows that are in range and mean nothing."""
     n, links = draw(link_lists(max_nodes=max_nodes, max_links=8))
-    unit = draw(st.integers(1, 3))
+    collective = draw(st.sampled_from(collectives))
+    unit = draw(st.integers(1, 3)) * (n if collective == "all-to-all" else 1)
     rng = Random(draw(seeds))
     rows = []
     for _ in range(draw(st.integers(0, max_rows if links else 0))):
         lo = rng.randrange(unit)
         hi = rng.randint(lo + 1, unit)
         rows.append((rng.randrange(n), lo, hi, rng.randrange(len(links)), rng.randint(1, 3)))
-    return Case(n, links, unit, rows, draw(st.sampled_from(collectives)))
+    return Case(n, links, unit, rows, collective)
 
 
 # One change to a schedule, by kind. Each returns a case whose rows are in range again, harmful or not.

@@ -93,12 +93,13 @@ def _insert(pool_lo, pool_hi, at, size, lo, hi):
 
 
 @njit(cache=True)
-def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once, only=-1):
+def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once, only=-1, pieces=1):
     """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
 
     ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. Backward runs the steps from last to
     first; ``once`` refuses what arrives a second time; ``only`` follows one source alone. The witness is the earliest
     row that fails for any source (the latest if backward); a shard that never arrives is reported only if no row fails.
+    If a shard is ``pieces``, as many as there are nodes, each node must end with its own piece alone.
     """
     best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     start = np.zeros(num_nodes + 1, np.int64)
@@ -161,7 +162,10 @@ def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backwa
             i = j
         if best[0] == 0 and not failed:
             for u in range(num_nodes):
-                a, b = _missing_piece(pool_lo, pool_hi, start[u], size[u], 0, unit)
+                wanted_lo, wanted_hi = np.int64(0), np.int64(unit)
+                if pieces > 1:
+                    wanted_lo, wanted_hi = unit // pieces * u, unit // pieces * (u + 1)
+                a, b = _missing_piece(pool_lo, pool_hi, start[u], size[u], wanted_lo, wanted_hi)
                 if a < b:
                     best = (4, np.int64(-1), np.int64(v), np.int64(u), a, b)
                     break

@@ -28,6 +28,9 @@ from linkstep.correctness import CHECKS
 from linkstep.costs import bandwidth_bound, cost_of
 from linkstep.files import load_schedule
 
+_BOUNDED = tuple(c for c in Collective if not (c.has_root or c.exchanges))
+"""Those whose bandwidth bound depends on N alone."""
+
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a schedule (.npz or .json)")
@@ -73,7 +76,7 @@ def _run(args: argparse.Namespace) -> int:
         print_json(facts)
         return 0
     least = len(collective.phases) * bandwidth_bound(schedule.topology.num_nodes)
-    optimal = ", bandwidth-optimal" if not collective.has_root and cost.bandwidth == least else ""
+    optimal = ", bandwidth-optimal" if collective in _BOUNDED and cost.bandwidth == least else ""
     print(
         f"{args.file}: valid {collective} on {schedule.topology.name or 'an unnamed topology'}, "
         f"N={schedule.topology.num_nodes}, {schedule.num_rows} rows: {cost}{optimal}, "

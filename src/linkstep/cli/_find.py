@@ -44,7 +44,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start from everything linkstep knows (default) or from the paper's bases alone",
     )
     add_fabric(parser)
-    parser.add_argument("--size", default="1MB", metavar="BYTES", help="of the allreduce; default: 1MB")
+    parser.add_argument("--size", default="1MB", metavar="BYTES", help="of the data on a server; default: 1MB")
+    parser.add_argument(
+        "--all-to-all",
+        action="store_true",
+        help="rank by all-to-all throughput, proven for every row, not by allreduce",
+    )
     parser.add_argument(
         "--sizes",
         metavar="A:B|FILE",
@@ -106,7 +111,9 @@ def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str
         "allreduce_seconds": float(time),
         "allreduce_over_bound": float(time / bound),
         "diameter": choice.diameter,
-        "all_to_all_bound": choice.flow,
+        "all_to_all": choice.flow if choice.is_flow_reached else None,
+        "all_to_all_bound": None if choice.is_flow_reached else choice.flow,
+        "all_to_all_seconds": choice.flow and float(fabric.all_to_all_time(choice.flow, choice.num_nodes, size)),
         "bandwidth_optimal": choice.is_bandwidth_optimal,
         "moore_optimal": choice.is_moore_optimal,
         "bidirectional": choice.is_bidirectional,
@@ -130,21 +137,29 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
     best = _bound_time(answer, fabric, size)
 
     def line(
-        name: str, cost: Cost | None, time: Fraction, diameter: int | None, flow: Fraction | None, notes: str = ""
-    ) -> tuple[str, ...]:
+        name: str, cost: Cost | None, time: Fraction, hops: int | None, flow: Fraction | None, reached: bool,
+        notes: str = "",
+    ) -> tuple[str, ...]:  # fmt: skip
         steps, bandwidth = ("-", "-") if cost is None else (str(cost.steps), f"{float(cost.bandwidth):.4f}")
-        hops = "-" if diameter is None else str(diameter)
-        flows = "-" if flow is None else f"{float(flow):.2e}"
-        return name, steps, bandwidth, format_time(time), f"{float(time / best):.2f}x", hops, flows, notes
+        flows = ("-", "-")
+        if flow is not None:
+            most, least = ("", "") if reached else ("<=", ">=")
+            took = format_time(fabric.all_to_all_time(flow, answer.num_nodes, size))
+            flows = f"{most}{float(flow):.2e}", f"{least}{took}"
+        over = f"{float(time / best):.2f}x"
+        return name, steps, bandwidth, format_time(time), over, "-" if hops is None else str(hops), *flows, notes
 
-    head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "all-to-all", "")
+    head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "f", f"all-to-all {size}", "")
     rows = []
     for choice in answer.frontier:
         time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
-        rows.append(line(choice.recipe.short, choice.worse_half, time, choice.diameter, choice.flow, _notes(choice)))
-    rows.append(line("no graph beats", answer.bound, best, answer.bound.steps, answer.flow_bound))
-    rows += [line(f"today: {b.name}", b.cost, b.allreduce_time(fabric, size), None, b.flow) for b in answer.baselines]
-    print_table(head, rows, right=range(1, 7))
+        flow = choice.flow, choice.is_flow_reached
+        rows.append(line(choice.recipe.short, choice.worse_half, time, choice.diameter, *flow, _notes(choice)))
+    rows.append(line("no graph beats", answer.bound, best, answer.bound.steps, answer.flow_bound, True))
+    for b in answer.baselines:
+        time = b.allreduce_time(fabric, size)
+        rows.append(line(f"today: {b.name}", b.cost, time, None, b.flow, b.is_flow_reached))
+    print_table(head, rows, right=range(1, 8))
 
 
 def _nothing(answer: Answer, max_steps: int | None) -> str:
@@ -180,12 +195,15 @@ def _run(args: argparse.Namespace) -> int:
     sizes = _sweep(args.sizes)
     _check(args, sizes)
     job = args.sizes is not None and sizes is None
-    workload = read_workload(Path(args.sizes)) if job else Workload.of(args.size)
+    workload = read_workload(Path(args.sizes)) if job else Workload.of(args.size, all_to_all=args.all_to_all)
     with progress_bar("find", " tries") as bar:
         answer = find(
             args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
             max_steps=args.max_steps, progress=bar,
         )  # fmt: skip
+    if args.all_to_all or workload.all_to_all:
+        with progress_bar("all-to-all", " topologies") as bar:
+            answer = answer.ranked_by_all_to_all(progress=bar)
     best = pick(answer, fabric, workload)
     found = windows(answer, fabric, sizes) if sizes and answer.frontier else ()
     if args.selector is not None and found:
@@ -201,20 +219,21 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     both = ", links both ways" if args.bidirectional else ""
     print(f"{args.nodes} servers, {args.degree} ports each{both}; {_fabric_line(args)}")
-    print("T_L in steps (times alpha), T_B in M/B; all-to-all: most flow a pair can get, a link being 1\n")
+    print("T_L in steps (times alpha), T_B in M/B; f: what every pair can get at once, a link being 1 (<=: a bound)\n")
     _print(answer, fabric, args.size)
     if best is None:
         print(f"\n{_nothing(answer, args.max_steps)}")
         return 0
     time = workload.time(fabric, args.nodes, best.allreduce_cost, best.flow)
-    what = f"the job in {args.sizes}" if job else f"an allreduce of {args.size}"
+    collective = Collective.ALL_TO_ALL if args.all_to_all else Collective.ALLREDUCE
+    what = f"the job in {args.sizes}" if job else f"an {collective} of {args.size}"
     print(f"\nbest for {what}: {best.recipe.short}, {format_time(time or 0)}")
     if args.explain:
         print()
         print("\n".join(explain(best.recipe, best.method)))
     else:
-        method = f" --method {best.method}" if best.recipe.parts else ""
-        print(f"next: linkstep schedule '{best.recipe.short}'{method} --collective allreduce -o allreduce.npz")
+        method = f" --method {best.method}" if best.recipe.parts and not args.all_to_all else ""
+        print(f"next: linkstep schedule '{best.recipe.short}'{method} --collective {collective} -o {collective}.npz")
     if found:
         print()
         _print_windows(found, fabric)
@@ -289,7 +308,8 @@ def _json(
                 "steps": b.cost and b.cost.steps,
                 "bandwidth": b.cost and b.cost.bandwidth,
                 "allreduce_seconds": float(b.allreduce_time(fabric, args.size)),
-                "all_to_all_bound": b.flow,
+                "all_to_all": b.flow if b.is_flow_reached else None,
+                "all_to_all_bound": None if b.is_flow_reached else b.flow,
             }
             for b in answer.baselines
         ],

@@ -20,6 +20,7 @@ NAMES = (
     "show",
     "schedule",
     "check",
+    "throughput",
     "wire",
     "lower",
     "verify",

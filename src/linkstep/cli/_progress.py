@@ -28,3 +28,20 @@ def progress_bar(label: str, unit: str = " nodes") -> Iterator[Callable[[int, in
             bar.update(done - bar.n)
 
         yield update
+
+
+@contextmanager
+def gap_bar(label: str) -> Iterator[Callable[[float], None]]:
+    """Yield a function to call with how far apart a value and its bound are; the bar shows that and the time."""
+    from tqdm import tqdm
+
+    with tqdm(
+        desc=label, file=raw(sys.stderr), disable=not sys.stderr.isatty(), delay=2, leave=False, miniters=0,
+        bar_format="{desc} [{elapsed}]",
+    ) as bar:  # fmt: skip
+
+        def update(gap: float) -> None:
+            bar.set_description_str(f"{label}: gap {gap:.2%}", refresh=False)
+            bar.update(1)
+
+        yield update

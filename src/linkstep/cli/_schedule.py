@@ -40,7 +40,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=BEST,
         help=f"{titles}; default: bfb if it is no worse in steps and bandwidth than what the recipe says",
     )
-    parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard into exactly P equal chunks (bfb)")
+    parser.add_argument("--steps", type=int, metavar="T", help="of an all-to-all; default: the diameter")
+    parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard, or piece, into exactly P equal chunks")
     parser.add_argument(
         "--size", metavar="BYTES", help=f"bytes in all; decides where links differ in latency; default: {SIZE}"
     )
@@ -73,7 +74,9 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _make(given: Given, args: argparse.Namespace) -> Made:
-    return schedule_of(given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size)
+    return schedule_of(
+        given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size, steps=args.steps
+    )
 
 
 def _before(made: Made, args: argparse.Namespace) -> dict[str, Any]:
@@ -88,7 +91,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
     topology, collective = schedule.topology, schedule.collective
     half = lower_bound(topology.num_nodes, topology.degree)
     bound = sum([half] * len(collective.phases), Cost.zero())
-    optimal = None if collective.has_root else cost.bandwidth == bound.bandwidth
+    optimal = None if collective.has_root or collective.exchanges else cost.bandwidth == bound.bandwidth
     searched, values = made.certificate, fabric_values(args, topology.degree)
     return {
         "recipe": topology.name or None,
@@ -105,7 +108,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "unit": schedule.unit,
         "rows": schedule.num_rows,
         "moore_bound": bound.steps,
-        "bandwidth_bound": None if collective.has_root else bound.bandwidth,
+        "bandwidth_bound": made.least_bandwidth if optimal is None else bound.bandwidth,
         "moore_optimal": cost.steps == bound.steps,
         "bandwidth_optimal": optimal,
         "limited_by": searched.explain_bandwidth()
@@ -125,6 +128,9 @@ def _print(name: str, facts: dict[str, Any]) -> None:
     if facts["bandwidth_optimal"] is not None:
         reached = "yes" if facts["bandwidth_optimal"] else f"no (bound {facts['bandwidth_bound']})"
         fields.append(("bandwidth-optimal", reached))
+    elif facts["bandwidth_bound"] is not None:
+        least = facts["bandwidth_bound"]
+        fields.append(("at least", f"{float(least):.4f} M/B in {facts['steps']} steps; M is what each node has"))
     if facts["limited_by"]:
         fields.append(("  limited by", facts["limited_by"]))
     fields.append((f"time for {facts['size']}", f"{format_time(facts['seconds'])} ({facts['fabric']})"))

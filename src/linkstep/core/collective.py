@@ -95,9 +95,14 @@ class Collective(StrEnum):
         return Phase.GATHER in self.phases
 
     @property
+    def exchanges(self) -> bool:
+        """Whether every rank has a piece for every other: the w-th N-th of its data is for rank w."""
+        return Phase.EXCHANGE in self.phases
+
+    @property
     def is_divided(self) -> bool:
         """Whether ranks start or end with different parts of the data, so that N must divide its chunks."""
-        return self.starts_with_shard or self.ends_with_shard or Phase.EXCHANGE in self.phases
+        return self.starts_with_shard or self.ends_with_shard or self.exchanges
 
     @property
     def reverse(self) -> Collective:
@@ -105,8 +110,11 @@ class Collective(StrEnum):
         return _REVERSE.get(self, self)
 
     def num_shards(self, num_ranks: int) -> int:
-        """Return how many shards the data M is: one of each rank, or the root's alone."""
-        return 1 if self.has_root else num_ranks
+        """Return how many shards the data M is: one of each rank, or the root's alone.
+
+        Of an all-to-all M is what each rank has, and that is its shard.
+        """
+        return 1 if self.has_root or self.exchanges else num_ranks
 
     def num_chunks(self, num_ranks: int, chunks: int) -> tuple[int, int]:
         """Return the chunks of a rank's input and of its output when the data is ``chunks`` of them.

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkstep._kernels.rows import _first_misplaced
-from linkstep.core.collective import Collective, Phase
+from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError, TopologyError
 from linkstep.core.notebook import cost_text, html_table
 from linkstep.core.topology import Ids, Ints, Topology, frozen
 
 Steps = NDArray[np.int16]
 
-COLLECTIVES = tuple(c for c in Collective if Phase.EXCHANGE not in c.phases)
-"""Those that rows of (source, chunk, link, step) can say."""
+COLLECTIVES = tuple(Collective)
+"""Those that rows of (source, chunk, link, step) can say; of an all-to-all, the w-th N-th of a shard is for node w."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,7 +101,8 @@ class ScheduleSource:
         return not collective.has_root or self.program(collective, False, root).root == root
 
     def program(self, collective: Collective, inplace: bool, root: int) -> Program:
-        """Lower it."""
+        """Lower it; an all-to-all out of place always, whoever calls it in place gets a copy."""
+        inplace = inplace and not self.given.collective.exchanges
         if inplace not in self._made:
             self._made[inplace] = read_program(lower(self.given, "cpu", inplace=inplace).text, "cpu")
         return self._made[inplace]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import gcd
+from math import gcd, lcm
 
 import numpy as np
 
@@ -46,9 +46,13 @@ class Options:
 
 
 def chunk_grid(schedule: Schedule) -> int:
-    """Return the fewest equal chunks a shard can be cut into so that every row carries whole ones."""
+    """Return the fewest equal chunks a shard can be cut into so that every row carries whole ones.
+
+    Of an all-to-all, so that every piece is whole ones too.
+    """
     ends = np.gcd.reduce(np.concatenate([schedule.lo, schedule.hi])) if schedule.num_rows else schedule.unit
-    return schedule.unit // gcd(int(ends), schedule.unit)
+    fewest = schedule.unit // gcd(int(ends), schedule.unit)
+    return lcm(fewest, schedule.topology.num_nodes) if schedule.collective.exchanges else fewest
 
 
 def shard_chunks(schedule: Schedule, options: Options) -> int:
@@ -96,19 +100,33 @@ class _Layout:
         self.input, self.output = self.collective.num_chunks(n, whole)
         self.scratch = [0] * n
         self.sums: dict[tuple[int, int], Place] = {}
+        self.passing: dict[tuple[int, int], Place] = {}
+        """Where a rank keeps a chunk of an all-to-all that is meant for another, as (rank, chunk of all shards)."""
+        self.piece = shard_chunks // n if self.collective.exchanges else 0
 
     def _in_whole(self, source: int, chunk: int) -> int:
         return chunk if self.root >= 0 else source * self.width + chunk
 
     def given(self, source: int, chunk: int) -> Place:
         """Where a rank has it at the start; if the collective only gathers, that is the source alone."""
+        if self.piece:
+            return Place("i", chunk)
         at = self._in_whole(source, chunk)
         if self.starts_with_shard:
             return Place("o", at) if self.inplace else Place("i", chunk)
         return Place("o" if self.inplace and not self.ends_with_shard else "i", at)
 
-    def gathered(self, source: int, chunk: int) -> Place:
-        return Place("o", self._in_whole(source, chunk))
+    def gathered(self, rank: int, source: int, chunk: int) -> Place:
+        """Where a rank puts what it receives: in the output, or in scratch if it only passes it on."""
+        if not self.piece:
+            return Place("o", self._in_whole(source, chunk))
+        if chunk // self.piece == rank:
+            return Place("o", source * self.piece + chunk % self.piece)
+        key = rank, source * self.width + chunk
+        if key not in self.passing:
+            self.passing[key] = Place("s", self.scratch[rank])
+            self.scratch[rank] += 1
+        return self.passing[key]
 
     def reserve_sum(self, rank: int, source: int, chunk: int) -> None:
         """Give a partial sum a place in scratch, unless the output will have all sums."""
@@ -119,7 +137,7 @@ class _Layout:
     def summed(self, rank: int, source: int, chunk: int) -> Place:
         if self.ends_with_shard and rank == source:
             return Place("i", source * self.width + chunk) if self.inplace else Place("o", chunk)
-        return self.sums.get((rank, source * self.width + chunk)) or self.gathered(source, chunk)
+        return self.sums.get((rank, source * self.width + chunk)) or self.gathered(rank, source, chunk)
 
     def sizes(self) -> tuple[BufferSizes, ...]:
         return tuple(BufferSizes(self.input, self.output, scratch) for scratch in self.scratch)
@@ -160,8 +178,8 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
         elif w != v and not gathered[w, at]:
             gathered[w, at] = True
             own = layout.summed(v, v, c) if layout.reduces else layout.given(v, c)
-            src = own if u == v else layout.gathered(v, c)
-            yield Message(step[r], link[r], 0, 1, src, layout.gathered(v, c))
+            src = own if u == v else layout.gathered(u, v, c)
+            yield Message(step[r], link[r], 0, 1, src, layout.gathered(w, v, c))
 
 
 def _follows(first: Message, count: int, message: Message) -> bool:
@@ -261,13 +279,18 @@ def _copies(schedule: Schedule, layout: _Layout, limit: int | None) -> Iterator[
     if layout.inplace or (n > 1 and layout.collective.reduces):
         return
     for rank in range(n) if not layout.collective.has_root or n == 1 else [layout.root]:
-        src, dst = layout.given(rank, 0), layout.summed(rank, rank, 0)
-        for start, count in _split(Message(0, -1, 0, width, src, dst), limit):
+        first, number = (rank * layout.piece, layout.piece) if layout.piece else (0, width)
+        src, dst = layout.given(rank, first), layout.summed(rank, rank, first)
+        for start, count in _split(Message(0, -1, 0, number, src, dst), limit):
             yield Copy(rank, src.after(start), dst.after(start), count)
 
 
 def place(schedule: Schedule, options: Options, meter: Meter = SILENT) -> Placement:
     """Return the placement of a schedule, which must be valid (``linkstep.correctness``)."""
+    if options.inplace and schedule.collective.exchanges:
+        raise LinkstepError(
+            f"{schedule.collective} is lowered out of place only: what arrives would overwrite what is to be sent"
+        )
     layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
     messages = _on_channels(_merged(_single_chunks(schedule, layout, meter)), schedule, options)
     if options.gather:

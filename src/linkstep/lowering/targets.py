@@ -69,7 +69,7 @@ class Target:
 def _spelled(reduce_scatter: str, *, reduce: bool = True) -> dict[Collective, str]:
     """Return the words of a GPU runtime: they differ in one, and not all of them reduce to a root."""
     words = {c: c.value for c in COLLECTIVES if reduce or c is not Collective.REDUCE}
-    return words | {Collective.REDUCE_SCATTER: reduce_scatter}
+    return words | {Collective.REDUCE_SCATTER: reduce_scatter, Collective.ALL_TO_ALL: "alltoall"}
 
 
 _PROTOCOLS = ("Simple", "LL", "LL128")

@@ -19,7 +19,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 
 
-def _link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
+def link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
     """Return the number that each of these links, given in the order of ``topology``, has once they are sorted.
 
     Parallel links sort by their columns and then as given, just as ``Topology.from_links`` does.
@@ -30,28 +30,45 @@ def _link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
     return number
 
 
+def _by_destination(schedule: Schedule) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the rows of an all-to-all, cut where pieces end: (row, destination, lo and hi within the piece)."""
+    piece = schedule.unit // schedule.topology.num_nodes
+    first, last = schedule.lo // piece, (schedule.hi - 1) // piece
+    count = last - first + 1
+    row = np.repeat(np.arange(schedule.num_rows), count)
+    to = first[row] + np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
+    return row, to, np.maximum(schedule.lo[row] - to * piece, 0), np.minimum(schedule.hi[row] - to * piece, piece)
+
+
 def reverse(schedule: Schedule) -> Schedule:
     """Return the schedule run backwards on the transpose: allgather and reduce-scatter change places.
 
-    Same T_L, same T_B (thm:scheduleswitch).
+    Same T_L, same T_B (thm:scheduleswitch). An all-to-all stays one if every chunk takes one path: who sent a piece
+    receives it.
     """
     topology = schedule.topology
-    link = _link_numbers(topology, topology.head, topology.tail)[schedule.link]
+    link = link_numbers(topology, topology.head, topology.tail)[schedule.link]
     step = schedule.num_steps + 1 - schedule.step.astype(np.int64)
+    source, lo, hi = schedule.source, schedule.lo, schedule.hi
+    if schedule.collective.exchanges:
+        row, to, start, stop = _by_destination(schedule)
+        back = schedule.source[row].astype(np.int64) * (schedule.unit // topology.num_nodes)
+        source, lo, hi, link, step = to.astype(np.int32), back + start, back + stop, link[row], step[row]
     return Schedule.from_columns(
-        topology.transpose(), schedule.unit, schedule.source, schedule.lo, schedule.hi, link, step,
-        schedule.collective.reverse,
-    )  # fmt: skip
+        topology.transpose(), schedule.unit, source, lo, hi, link, step, schedule.collective.reverse
+    )
 
 
 def relabel(schedule: Schedule, new: Ids) -> Schedule:
     """Return f(A) (def:scheduleisomorphism): node u renamed ``new[u]`` in the topology and in every row."""
     topology = schedule.topology
-    link = _link_numbers(topology, new[topology.tail], new[topology.head])[schedule.link]
-    return Schedule.from_columns(
-        topology.relabel(new), schedule.unit, new[schedule.source], schedule.lo, schedule.hi, link, schedule.step,
-        schedule.collective,
-    )  # fmt: skip
+    link = link_numbers(topology, new[topology.tail], new[topology.head])[schedule.link]
+    source, lo, hi, step = new[schedule.source], schedule.lo, schedule.hi, schedule.step
+    if schedule.collective.exchanges:  # pieces are named by their destinations
+        row, to, start, stop = _by_destination(schedule)
+        there = new[to].astype(np.int64) * (schedule.unit // topology.num_nodes)
+        source, lo, hi, link, step = source[row], there + start, there + stop, link[row], step[row]
+    return Schedule.from_columns(topology.relabel(new), schedule.unit, source, lo, hi, link, step, schedule.collective)
 
 
 def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:

@@ -18,6 +18,7 @@ from linkstep.core.topology import Topology
 from linkstep.costs import Cost, cost_of
 from linkstep.families import Family
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
+from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.methods.stored import stored_schedule
 from linkstep.methods.transform import derive
 from linkstep.recipe.names import LONG, name_of
@@ -144,11 +145,13 @@ class Recipe(ABC):
         """Build the schedule that the recipe describes: its base's, expanded step by step.
 
         A reduce-scatter is the reverse of an allgather built on the transpose (thm:scheduleswitchfunc), an allreduce
-        both in a row; a broadcast or a reduce keeps one root's rows.
+        both in a row; a broadcast or a reduce keeps one root's rows. An all-to-all is routed on the topology as it is.
         """
         if collective not in COLLECTIVES:
             raise RecipeError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
         topology = self.topology()
+        if Collective(collective).exchanges:
+            return all_to_all_schedule(topology).schedule
 
         def allgather(on: Topology) -> Schedule:
             schedule = self._allgather(on is not topology)

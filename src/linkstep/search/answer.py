@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
@@ -56,6 +56,18 @@ class Answer:
         rows = [(str(row.recipe.short), str(row.worse_half)) for row in self.frontier]
         return html_table(f"N={self.num_nodes}, d={self.degree}", [*rows, ("no graph beats", self.bound)])
 
+    def ranked_by_all_to_all(self, seconds: float = 10.0, progress: Progress | None = None) -> Answer:
+        """Return the answer with the most all-to-all throughput first, of all rows proven to be reached.
+
+        Rows whose throughput is not known get about so many seconds each.
+        """
+        rows = []
+        for done, row in enumerate(self.frontier):
+            if progress is not None:
+                progress(done, len(self.frontier))
+            rows.append(row.with_flow(seconds))
+        return replace(self, frontier=tuple(sorted(rows, key=lambda row: -(row.flow or 0))))
+
 
 @cache
 def finder(families: str, bidirectional: bool) -> Finder:
@@ -106,8 +118,22 @@ def _worth_measuring(pool: list[Choice]) -> list[Choice]:
 
 
 def _nondominated(rows: list[Choice]) -> list[Choice]:
-    """Return rows that no other equals or beats in steps, bandwidth of the worse half and all-to-all flow together."""
-    return pareto(rows, figures=lambda c: (c.worse_half.steps, c.worse_half.bandwidth, -(c.flow or 0)), tie=length)
+    """Return rows that no other equals or beats in steps, bandwidth of the worse half and all-to-all flow together.
+
+    A flow that is only a bound of distances beats none that is reached.
+    """
+    reached = pareto((row for row in rows if row.is_flow_reached), figures=_figures, tie=length)
+    others = pareto((row for row in rows if not row.is_flow_reached), figures=_figures, tie=length)
+    others = [row for row in others if not any(_is_within(better, row) for better in reached)]
+    return sorted([*reached, *others], key=_figures)
+
+
+def _figures(row: Choice) -> tuple[int, Fraction, Fraction]:
+    return row.worse_half.steps, row.worse_half.bandwidth, -(row.flow or Fraction(0))
+
+
+def _is_within(row: Choice, other: Choice) -> bool:
+    return all(a <= b for a, b in zip(_figures(row), _figures(other), strict=True))
 
 
 class _Work:

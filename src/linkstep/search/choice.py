@@ -14,9 +14,11 @@ from functools import cached_property
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.costs import Cost, bandwidth_bound, cost_of, distance_flow_bound, measure_distances, moore_steps
-from linkstep.make import schedule
+from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
+from linkstep.search.throughputs import throughput_of
+from linkstep.throughput import all_to_all
 
 BUILD_NODES = 512
 """Up to this many nodes, an expanded schedule whose cost the theorems only bound is built to know it."""
@@ -29,7 +31,7 @@ MEASURE_LINKS = 10**8
 class Choice:
     """A topology with its method and cost: what ``build`` makes costs exactly that, or at most if not ``is_exact``.
 
-    ``diameter`` and ``flow``, what distances allow of all-to-all, are None until measured.
+    ``diameter`` and ``flow``, all-to-all throughput, are None until measured.
     """
 
     recipe: Recipe
@@ -41,6 +43,8 @@ class Choice:
     is_exact: bool = True
     diameter: int | None = None
     flow: Fraction | None = None
+    """What every pair can get at once when a link carries 1, or if not ``is_flow_reached`` what distances allow."""
+    is_flow_reached: bool = False
     is_bfb: bool = False
     """Whether no BFB schedule of the topology costs less."""
     is_simple: bool = False
@@ -99,7 +103,8 @@ class Choice:
         >>> Choice(parse("K_3"), "bfb", half, half).build("allreduce")
         <Schedule allreduce on K_3: 12 rows, 2 steps, unit 1>
         """
-        return schedule(self.recipe, collective, method=self.method, root=root).schedule
+        method = BEST if Collective(collective).exchanges else self.method
+        return schedule(self.recipe, collective, method=method, root=root).schedule
 
     def by_bfb(self) -> Choice:
         """Return BFB on the finished topology instead, its costs computed."""
@@ -122,13 +127,22 @@ class Choice:
         return replace(self, cost=cost, reduce_scatter=reduce_scatter, is_exact=True)
 
     def measured(self) -> Choice:
-        """Return the choice with its diameter and all-to-all flow bound, where measuring them is quick."""
+        """Return the choice with its diameter and all-to-all throughput, where measuring them is quick."""
         n, d = self.num_nodes, self.recipe.degree
         if n * d > MEASURE_LINKS or (n * n * d > MEASURE_WORK and not self.recipe.is_vertex_transitive):
             return self
         topology = copy(self.recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
         distances = measure_distances(topology)
-        return replace(self, diameter=distances.diameter, flow=distance_flow_bound(topology, distances.total))
+        exact = throughput_of(self.recipe)
+        flow = distance_flow_bound(topology, distances.total) if exact is None else exact
+        return replace(self, diameter=distances.diameter, flow=flow, is_flow_reached=exact is not None)
+
+    def with_flow(self, seconds: float) -> Choice:
+        """Return the choice with an all-to-all throughput that is proven to be reached, found in about so long."""
+        if self.is_flow_reached or self.flow is None:
+            return self
+        found = all_to_all(copy(self.recipe).topology(), seconds=seconds)
+        return replace(self, flow=found.value, is_flow_reached=True)
 
 
 def bfb_costs(recipe: Recipe, looks_alike_turned: bool) -> tuple[Cost, Cost]:

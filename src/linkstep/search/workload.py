@@ -20,9 +20,10 @@ class Workload:
     all_to_all: tuple[tuple[Fraction, Fraction], ...] = ()
 
     @classmethod
-    def of(cls, size: Number) -> Workload:
-        """One allreduce of this size."""
-        return cls(((parse_size(size), Fraction(1)),))
+    def of(cls, size: Number, *, all_to_all: bool = False) -> Workload:
+        """One allreduce of this size, or one all-to-all."""
+        one = ((parse_size(size), Fraction(1)),)
+        return cls((), one) if all_to_all else cls(one)
 
     def time(self, fabric: Fabric, num_nodes: int, allreduce: Cost, flow: Fraction | None) -> Fraction | None:
         """Return seconds in all, given what an allreduce costs; None if all-to-all counts and its flow is unknown."""

@@ -1,0 +1,126 @@
+"""Balance the paths of an all-to-all over links and steps, by prices.
+
+In a given number of steps T a chunk for a node k hops away may wait T - k times, or take a longer way. So the graph is
+unrolled in time: the price of a link at a step grows with its load there, and paths are rerouted along the cheapest
+ways, those of a source together at first and then fewer and fewer at a time, until the sum over steps of the busiest
+link's load no longer falls. For any prices that add up to 1 a step, the sum over all pairs of the cheapest way is below
+every routing in T steps (LP duality): that is the bound, in exact arithmetic. Hop by hop along shortest paths is the
+case without waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from linkstep._kernels.exchange import _route, _tree_loads
+from linkstep.methods.exchange.orbits import WAIT, Floats, Orbits, Paths
+
+Progress = Callable[[int, int], None]
+
+_WORK = 10**8
+"""Links at a step that may be looked at for a number of chunks: more passes where a pass is cheap."""
+_PASSES = 12, 48
+"""Least and most passes."""
+_ROUNDS = 40, 400
+"""Least and most rounds of the relaxed problem."""
+_SOFT, _STEEP = 16.0, 48.0
+"""How steeply prices of the relaxed problem rise, at first and in the end."""
+_PRICE, _SLOWER = 2**32, 2**8
+"""What 1 is in whole prices, and the part of it that is there for slower links."""
+_EXACT = 1.0001
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The problem with chunks as small as need be: what is below every routing, and loads that are near it."""
+
+    bound: Fraction
+    """Of the sum over steps of the busiest link's load, a piece being 1."""
+    load: Floats
+    """Of each class at each step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Balanced:
+    """Paths, and the sum over steps of the busiest link's load, a piece being 1."""
+
+    paths: Paths
+    chunks: int
+    load: float
+
+
+def relax(orbits: Orbits, steps: int) -> Relaxed:
+    """Send everything by the cheapest ways again and again, at prices that the mean of all loads so far gives.
+
+    Means of prices give the better bounds while prices are soft; in the end they are steeper.
+    """
+    mean = np.zeros((steps, orbits.weight.size))
+    price = np.full(mean.shape, 1 / orbits.weight.size) * orbits.weight
+    average, bound = price.copy(), 0
+    each = 4 * orbits.sources.size * steps * orbits.tail.size
+    rounds = min(max(_ROUNDS[0], _WORK // each), _ROUNDS[1])
+    for k in range(rounds):
+        load = np.zeros(mean.shape)
+        bound = max(bound, int(_tree_loads(*orbits.graph, _whole(price, orbits.weight), load)))
+        mean += (load - mean) * 2 / (k + 2)
+        top = orbits.busiest(mean)
+        if top.sum() * _PRICE <= _EXACT * bound:
+            break
+        soft = k < rounds * 3 // 4
+        steepness = (_SOFT if soft else _STEEP) / np.maximum(top, top.mean() / 1000)[:, np.newaxis]
+        price = np.exp(steepness * (mean * orbits.weight - top[:, np.newaxis]))
+        price *= orbits.weight / price.sum(axis=1, keepdims=True)
+        if soft:
+            average += (price - average) * 2 / (k + 2)
+            if k % 4 == 3:
+                bound = max(bound, int(_tree_loads(*orbits.graph, _whole(average, orbits.weight), load)))
+    return Relaxed(Fraction(bound, _PRICE), mean)
+
+
+def _whole(price: Floats, weight: Floats) -> Floats:
+    """Return prices as whole numbers; over weights those of a step add up to _PRICE.
+
+    A link that is w times slower than the fastest counts w times; w is rounded down.
+    """
+    share = np.floor(price / weight * (_PRICE // _SLOWER))
+    share[np.arange(len(share)), share.argmax(axis=1)] += _PRICE // _SLOWER - share.sum(axis=1)
+    whole: Floats = share * np.floor(weight * _SLOWER)
+    return whole
+
+
+def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: Progress | None) -> Balanced:
+    """Route all paths and reroute them; keep the best."""
+    n, steps = orbits.topology.num_nodes, len(relaxed.load)
+    numbers, rng = orbits.sources.size * chunks, np.random.default_rng(seed)
+    paths, load = np.full((numbers, n, steps), WAIT, np.int16), np.zeros(relaxed.load.shape, np.int64)
+    top = np.maximum(orbits.busiest(relaxed.load) * chunks, 1.0)
+    best = Balanced(paths, chunks, np.inf)
+    plan = _passes(n, numbers * steps * orbits.tail.size, float(top.max()))
+    for k, (groups, sharpness) in enumerate(plan):
+        if progress is not None:
+            progress(k, len(plan))
+        order, group = rng.permutation(numbers), rng.permutation(n) % groups
+        _route(order, group, groups, k == 0, *orbits.graph, orbits.weight, sharpness, top, paths, load)
+        busiest = orbits.busiest(load)
+        top = np.maximum(busiest, 1.0)
+        if busiest.sum() / chunks < best.load:
+            best = Balanced(paths.copy(), chunks, float(busiest.sum() / chunks))
+        if best.load <= _EXACT * float(relaxed.bound):
+            break
+    return best
+
+
+def _passes(num_nodes: int, each: int, top: float) -> list[tuple[int, float]]:
+    """Return (groups of destinations, sharpness of prices) of each pass; a pass with one group costs ``each``."""
+    steepest = max(8.0 * top, 64.0)  # one chunk more makes a difference
+    finest, passes = num_nodes, _PASSES[1]
+    while True:
+        parts = [k / (passes - 1) for k in range(passes)]
+        groups = [min(int(num_nodes ** max(1.5 * part - 0.25, 0.0)), finest) for part in parts]
+        if each * sum(groups) <= _WORK or (passes == _PASSES[0] and finest <= 4):
+            return [(g, _SOFT * (steepest / _SOFT) ** part) for g, part in zip(groups, parts, strict=True)]
+        passes, finest = max(passes * 3 // 4, _PASSES[0]), max(finest // 2, 4)

@@ -1,0 +1,94 @@
+"""All-to-all schedules: paths balanced in a given number of steps, in as few chunks as come near the bound.
+
+Not here: how paths are balanced (``balance``), and the throughput without steps (a flow, docs/all-to-all.md), which is
+more than any number of steps reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology, check_connected, diameter
+from linkstep.core.units import check_count
+from linkstep.costs import distance_flow_bound
+from linkstep.methods.exchange.balance import Balanced, Progress, Relaxed, balance, relax
+from linkstep.methods.exchange.orbits import Orbits
+
+MAX_CHUNKS = 16
+"""Chunks of a piece that are tried, unless their number is given."""
+_CLOSE = 1.01
+"""A bandwidth this close to the bound needs no finer chunks."""
+_GAIN = 0.995
+"""Finer chunks are this much better, or after one more attempt even finer ones are not tried."""
+_MOST_ROWS = 3 * 10**7
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """An all-to-all schedule, and what no other in as many steps goes below, in the same units as its T_B."""
+
+    schedule: Schedule
+    chunks: int
+    """Of a piece."""
+    bound: Fraction
+
+
+def all_to_all_schedule(
+    topology: Topology,
+    *,
+    steps: int | None = None,
+    chunks: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Exchange:
+    """Make an all-to-all in ``steps`` steps, the diameter by default, of pieces in ``chunks`` chunks.
+
+    Without ``chunks`` their number grows until the bandwidth is within 1% of the bound, or hardly falls any more.
+    Where more steps than the diameter bring nothing, the schedule has as few as that.
+
+    >>> from linkstep.families.complete import complete_bipartite
+    >>> from linkstep.costs import cost_of
+    >>> made = all_to_all_schedule(complete_bipartite(4, 4))
+    >>> print(cost_of(made.schedule), made.bound)
+    2 alpha + 5/4 M/B 5/4
+    """
+    check_connected(topology)
+    least = diameter(topology)
+    wanted = least if steps is None else steps
+    if wanted < least:
+        raise LinkstepError(f"an all-to-all takes at least as many steps as the diameter, {least}, not {wanted}")
+    check_count("steps", wanted, 0, 2**15 - 1)
+    if chunks is not None:
+        check_count("chunks", chunks, 1, 2**16)
+    orbits = Orbits.of(topology, seed)
+    if topology.num_nodes == 1:
+        return Exchange(orbits.schedule(np.zeros((1, 1, 0), np.int16)), 1, Fraction(0))
+    unit = Fraction(topology.degree, topology.num_nodes)
+    relaxed = relax(orbits, wanted)
+    bound = max(relaxed.bound * unit, unit / distance_flow_bound(topology))
+    enough = float(bound / unit) * _CLOSE
+    best = _finer(orbits, relaxed, enough, chunks, seed, progress)
+    if wanted > least and best.load > enough:
+        best = min(best, _finer(orbits, relax(orbits, least), enough, chunks, seed, progress), key=lambda b: b.load)
+    return Exchange(orbits.schedule(best.paths), best.chunks, bound)
+
+
+def _finer(
+    orbits: Orbits, relaxed: Relaxed, enough: float, chunks: int | None, seed: int, progress: Progress | None
+) -> Balanced:
+    """Return balanced paths of so many chunks; of more and more, while that pays, if their number is not given."""
+    best = balance(orbits, relaxed, 1 if chunks is None else chunks, seed, progress)
+    in_vain = 0
+    for number in sorted({2, 4, 8, MAX_CHUNKS, orbits.topology.degree}) if chunks is None else ():
+        rows = number * orbits.topology.num_nodes**2 * len(relaxed.load)
+        if best.load <= enough or in_vain == 2 or number > MAX_CHUNKS or rows > _MOST_ROWS:
+            break
+        found = balance(orbits, relaxed, number, seed, progress)
+        in_vain = 0 if found.load < _GAIN * best.load else in_vain + 1
+        best = min(best, found, key=lambda b: b.load)
+    return best

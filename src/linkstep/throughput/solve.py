@@ -1,0 +1,76 @@
+"""``all_to_all``: which method serves which topology."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology
+from linkstep.throughput import lp
+from linkstep.throughput.columns import Solution, solve_by_columns
+from linkstep.throughput.cuts import cut_bound
+from linkstep.throughput.prices import solve_by_prices
+from linkstep.throughput.problem import Problem
+from linkstep.throughput.result import Throughput
+from linkstep.throughput.watch import Progress, Watch
+
+GAP = Fraction(1, 100)
+SECONDS = 60.0
+MAX_CLASSES = 16
+"""Up to this many orbits of links the exact method is quick."""
+MAX_AMOUNTS = 2**27
+"""Sources times wires whose flows we hold: 1 GiB of floats."""
+
+
+def all_to_all(
+    topology: Topology, *, gap: Fraction | float = GAP, seconds: float = SECONDS, progress: Progress | None = None
+) -> Throughput:
+    """Return the all-to-all throughput of a topology: a proven value and a proven bound.
+
+    Topologies with much symmetry are solved exactly, small ones nearly so where HiGHS is installed. For the others
+    flow and bound approach each other until they are within ``gap``. All stop after about ``seconds``, with what is
+    proven by then; ``progress`` is told the gap on the way.
+
+    >>> ring = Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])
+    >>> all_to_all(ring).value, all_to_all(ring).bound
+    (Fraction(1, 6), Fraction(1, 6))
+    """
+    if not 0 <= gap < 1 or not seconds > 0:
+        raise LinkstepError(f"gap must lie in [0, 1) and seconds above 0, not {float(gap):g} and {seconds:g}")
+    watch = Watch(Fraction(gap), seconds, progress)
+    problem = Problem.of(topology)
+    method, found = _solve(problem, watch)
+    value = problem.value(found.flow.loads(), found.flow.unit)
+    by_distance = problem.bound((1,) * problem.num_classes, problem.route((1,) * problem.num_classes).total)
+    return Throughput(topology, value, found.bound, method, by_distance, cut_bound(problem), found.prices, found.flow)
+
+
+def exact_all_to_all(topology: Topology) -> Fraction | None:
+    """Return the throughput where symmetries leave so few orbits of links that it is exact in a moment, None elsewhere.
+
+    >>> print(exact_all_to_all(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])))
+    1/6
+    """
+    problem = Problem.of(topology)
+    if problem.num_classes > MAX_CLASSES:
+        return None
+    found = solve_by_columns(problem, Watch(Fraction(0), SECONDS))
+    value = problem.value(found.flow.loads(), found.flow.unit)
+    return value if value == found.bound else None
+
+
+def _solve(problem: Problem, watch: Watch) -> tuple[str, Solution]:
+    """Return the name of the method that serves a problem best, and what it found."""
+    if problem.num_classes <= MAX_CLASSES:
+        return "columns", solve_by_columns(problem, watch)
+    columns = lp.num_columns(problem)
+    if columns > MAX_AMOUNTS:
+        raise LinkstepError(
+            f"all-to-all throughput of {problem.wires.num_nodes} nodes with {problem.wires.num_links} links and hardly "
+            f"any symmetry: the flows have {columns} amounts, more than the {MAX_AMOUNTS} we hold"
+        )
+    if columns <= lp.MAX_COLUMNS and lp.is_available():
+        found = lp.solve_by_lp(problem, watch)
+        if found is not None:
+            return "lp", found
+    return "prices", solve_by_prices(problem, watch)

@@ -1,0 +1,31 @@
+"""When to stop, and whom to tell how near we are. Not here: what is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from time import monotonic
+
+Progress = Callable[[float], None]
+"""Is told the gap so far, bound / value - 1, now and then."""
+
+
+@dataclass
+class Watch:
+    """A time limit, a gap that is small enough, and whoever wants to know."""
+
+    gap: Fraction
+    seconds: float
+    progress: Progress | None = None
+    started: float = field(default_factory=monotonic)
+
+    def is_up(self, value: Fraction, bound: Fraction) -> bool:
+        """Tell the gap; whether time is up."""
+        if self.progress is not None:
+            self.progress(float(bound / value - 1))
+        return monotonic() - self.started > self.seconds
+
+    def is_near(self, value: float, bound: float) -> bool:
+        """Whether value and bound are as near as was asked for."""
+        return bound <= value * (1 + float(self.gap))
