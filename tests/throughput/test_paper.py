@@ -48,7 +48,7 @@ def rounds_to(found, figure):
 )
 def test_mcf_figures_of_the_paper(recipe, figure):
     found = all_to_all(linkstep.parse(recipe).topology(), seconds=300)
-    assert found.gap <= Fraction(11, 1000)
+    assert found.gap <= Fraction(11, 10000)
     assert rounds_to(found, figure)
     if found.topology.num_nodes <= 64:
         check_throughput(found)
@@ -77,24 +77,37 @@ def test_all_to_all_times_of_the_paper(recipe, microseconds):
     assert times[0] <= microseconds * 1.0005 and microseconds * 0.9995 <= times[1]
 
 
-def test_line_graphs_of_the_circulant_carry_less_than_the_paper_says():
-    """L^3(C(16,{3,4})): 8.12e-4 would exceed what its distances allow; L^3(C(16,{2,3})) comes to that."""
-    by_distance = linkstep.parse("L^3(C(16,{3,4}))").topology()
-    found = all_to_all(by_distance, seconds=1e-3)
+def test_the_circulant_of_the_paper_carries_less_than_it_says():
+    """L^3(C(16,{3,4})): 8.12e-4, or 403.5us, would exceed what its distances allow."""
+    found = all_to_all(linkstep.parse("L^3(C(16,{3,4}))").topology(), gap=Fraction(1, 20))
     assert found.distance_bound < Fraction("8.115e-4")
 
 
+@pytest.mark.slow
+def test_another_circulant_carries_what_the_paper_says():
+    """Both are circulants of the same cost; L^3(C(16,{2,3})) comes to the figure (table:paretooptimal)."""
+    topologies = [linkstep.parse(f"L^3(C(16,{{{jumps}}}))").topology() for jumps in ("3,4", "2,3")]
+    listed, other = (all_to_all(topology, seconds=300) for topology in topologies)
+    assert listed.bound < Fraction("7.86e-4")
+    assert rounds_to(other, "8.12e-4")
+
+
 def double_binary_tree(n):
-    """Two trees over all nodes: in order, and the mirror image; a node inside one is a leaf of the other."""
-
-    def edges(lo, hi):
-        if lo < hi:
-            mid = lo + (1 << ((hi - lo).bit_length() - 1)) - 1 if False else (lo + hi) // 2
-            for a, b in ((lo, mid), (mid + 1, hi)):
-                if a < b:
-                    yield mid, (a + b) // 2
-                    yield from edges(a, b)
-
-    one = list(edges(0, n))
-    both = one + [(n - 1 - u, n - 1 - w) for u, w in one]
+    """Two trees over all nodes, as NCCL wires them: in order by the lowest bit that is set, and the mirror image."""
+    up = []
+    for rank in range(1, n):
+        bit = rank & -rank
+        above = (rank ^ bit) | (bit << 1)
+        up.append((rank, above if above < n else rank ^ bit))
+    both = up + [(n - 1 - u, n - 1 - w) for u, w in up]
     return topology_of(n, both + [(w, u) for u, w in both])
+
+
+@pytest.mark.slow
+def test_double_binary_tree_of_the_paper():
+    """table:paretooptimal says 21475us."""
+    trees = double_binary_tree(1024)
+    assert trees.degree == 4
+    found = all_to_all(trees, seconds=300)
+    times = [float(FABRIC.all_to_all_time(f, 1024, "1MiB") * 10**6) for f in (found.bound, found.value)]
+    assert times[0] <= 21475.5 and 21474.5 <= times[1]

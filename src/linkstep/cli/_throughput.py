@@ -24,7 +24,7 @@ from linkstep.core.units import format_time, parse_size, parse_time
 from linkstep.costs import all_to_all_bound
 from linkstep.throughput import Throughput, all_to_all
 
-GAP, SECONDS = "1%", "60s"
+GAP, SECONDS = "0.1%", "60s"
 
 _METHODS = {
     "columns": "mixtures of cheapest routes, in fractions",
@@ -36,7 +36,7 @@ _METHODS = {
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
     parser.add_argument(
-        "--gap", default=GAP, metavar="PART", help=f"stop when bound and value are this near; default: {GAP}"
+        "--gap", default=GAP, metavar="PART", help="stop when bound and value are this near; default: 0.1%%"
     )
     parser.add_argument("--seconds", default=SECONDS, metavar="TIME", help=f"stop after this long; default: {SECONDS}")
     parser.add_argument(
@@ -80,6 +80,10 @@ def _facts(found: Throughput, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _percent(part: float) -> str:
+    return f"{part:.2%}" if part >= 0.001 else "below 0.1%" if part >= 1e-6 else "below 0.0001%"
+
+
 def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
     def number(key: str) -> str:
         return f"{float(facts[key]):.6g}"
@@ -94,7 +98,7 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("all-to-all throughput f", exact if facts["exact"] else number("value")),
     ]
     if not facts["exact"]:
-        fields.append(("  proven to be at most", f"{number('bound')} (gap {facts['gap']:.2g})"))
+        fields.append(("  proven to be at most", f"{number('bound')} (gap {_percent(facts['gap'])})"))
     fields += [
         ("  by distances at most", number("distance_bound")),
         ("  by cuts at most", number("cut_bound")),

@@ -9,7 +9,7 @@ computed from those.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log
+from math import inf, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ FADE, LEAST_FADE = 0.1, 0.01
 """How much of the mean of prices a round replaces: less when the bound no longer improves."""
 STEEP = 0.5
 """Prices are e times as high where the load is (gap of now) / (this times log of classes) higher."""
+STEEPER, STEEPEST = 1.3, 2.0
 PARTS = 2**40
 """Whole prices are at most this."""
 NOTHING = 1e-9
@@ -109,19 +110,24 @@ class _Descent:
         else:
             self.fade = max(LEAST_FADE, self.fade / 2)
 
-    def sharpen(self, gap: float) -> None:
-        """Make prices so steep that their soft maximum is within a part of the gap of the true one."""
-        self.eta = max(self.eta, STEEP * log(self.load.size + 1) / (max(gap, 1e-9) * float(self.load.max())))
+    def sharpen(self, gap: float, before: float) -> None:
+        """Make prices as steep as the gap asks for: a soft maximum is off by log(classes) / eta; more if that stalls."""
+        scale = log(self.load.size + 1) / (max(gap, 1e-9) * float(self.load.max()))
+        if gap > 0.9 * before:
+            self.eta = max(self.eta, min(self.eta * STEEPER, STEEPEST * scale))
+        self.eta = max(self.eta, STEEP * scale)
 
 
 def solve_by_prices(problem: Problem, watch: Watch) -> Solution:
     """Return a flow and prices that are within the gap asked for, or as near as time allows."""
     descent = _Descent(problem)
+    gap = inf
     while True:
         value = descent.value
         if watch.is_near(value, float(descent.bound)) or watch.is_up(Fraction(value), descent.bound):
             break
-        descent.sharpen(float(descent.bound) / value - 1)
+        before, gap = gap, float(descent.bound) / value - 1
+        descent.sharpen(gap, before)
         for _ in range(ROUNDS):
             descent.round()
         descent.take_bound()

@@ -49,12 +49,9 @@ class Flow:
         orbits = self.problem.orbits
         total = [0] * orbits.num_classes
         for weight, row in zip(orbits.weights.tolist(), self.amounts, strict=True):
-            for j in range(orbits.num_classes) if orbits.num_classes <= 8 else ():
-                total[j] += weight * int(row[orbits.link_class == j].sum())
-            if orbits.num_classes > 8:
-                sums = np.zeros(orbits.num_classes, row.dtype)
-                np.add.at(sums, orbits.link_class, row)
-                total = [t + weight * int(s) for t, s in zip(total, sums, strict=True)]
+            sums = np.zeros(orbits.num_classes, row.dtype)
+            np.add.at(sums, orbits.link_class, row)
+            total = [t + weight * int(s) for t, s in zip(total, sums, strict=True)]
         return tuple(total)
 
     def of(self, source: int) -> list[Fraction]:

@@ -14,7 +14,7 @@ from linkstep.throughput.problem import Problem
 from linkstep.throughput.result import Throughput
 from linkstep.throughput.watch import Progress, Watch
 
-GAP = Fraction(1, 100)
+GAP = Fraction(1, 1000)
 SECONDS = 60.0
 MAX_CLASSES = 16
 """Up to this many orbits of links the exact method is quick."""
