@@ -133,7 +133,7 @@ def _figures(row: Choice) -> tuple[int, Fraction, Fraction]:
 
 
 def _is_within(row: Choice, other: Choice) -> bool:
-    return all(a <= b for a, b in zip(_figures(row), _figures(other), strict=True))
+    return row.worse_half.is_within(other.worse_half) and (row.flow or 0) >= (other.flow or 0)
 
 
 class _Work:

@@ -18,6 +18,8 @@ GAP = Fraction(1, 1000)
 SECONDS = 60.0
 MAX_CLASSES = 16
 """Up to this many orbits of links the exact method is quick."""
+MAX_ROUNDS = 100
+"""Of the exact method, where its answer is wanted in a moment or not at all."""
 MAX_AMOUNTS = 2**27
 """Sources times wires whose flows we hold: 1 GiB of floats."""
 
@@ -45,6 +47,17 @@ def all_to_all(
     return Throughput(topology, value, found.bound, method, by_distance, cut_bound(problem), found.prices, found.flow)
 
 
+class _Rounds(Watch):
+    """Time is up after so many rounds: the same answer on every machine."""
+
+    left = MAX_ROUNDS
+
+    def is_up(self, value: Fraction, bound: Fraction) -> bool:
+        """Count."""
+        self.left -= 1
+        return self.left < 0
+
+
 def exact_all_to_all(topology: Topology) -> Fraction | None:
     """Return the throughput where symmetries leave so few orbits of links that it is exact in a moment, None elsewhere.
 
@@ -54,7 +67,7 @@ def exact_all_to_all(topology: Topology) -> Fraction | None:
     problem = Problem.of(topology)
     if problem.num_classes > MAX_CLASSES:
         return None
-    found = solve_by_columns(problem, Watch(Fraction(0), SECONDS))
+    found = solve_by_columns(problem, _Rounds(Fraction(0), SECONDS))
     value = problem.value(found.flow.loads(), found.flow.unit)
     return value if value == found.bound else None
 

@@ -25,7 +25,8 @@ _CLOSE = 1.01
 """A bandwidth this close to the bound needs no finer chunks."""
 _GAIN = 0.995
 """Finer chunks are this much better, or after one more attempt even finer ones are not tried."""
-_MOST_ROWS = 3 * 10**7
+_MOST_ROWS = 13 * 10**6
+"""Beyond these a number of chunks is not tried: rows take longer to sort and to check than paths to find."""
 
 
 @dataclass(frozen=True)
