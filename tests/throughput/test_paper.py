@@ -110,4 +110,4 @@ def test_double_binary_tree_of_the_paper():
     assert trees.degree == 4
     found = all_to_all(trees, seconds=300)
     times = [float(FABRIC.all_to_all_time(f, 1024, "1MiB") * 10**6) for f in (found.bound, found.value)]
-    assert times[0] <= 21475.5 and 21474.5 <= times[1]
+    assert times[0] <= 21475.5 and times[1] >= 21474.5

@@ -1,72 +1,14 @@
-"""Flows that follow prices: each source in turn moves part of its flow to its cheapest routes, as far as that helps.
+"""Flows that follow prices: each source in turn shifts flow from dear links to cheap ones, as far as that helps.
 
-The prices are those of a soft maximum of the loads of classes of links, exp(eta * load / capacity), kept up to date from
-one source to the next; ``eta`` grows as loads level out. A method for large problems: floats throughout, made exact
-elsewhere (``_whole_flow``). The search for routes is that of ``routing``, written out here since no kernel file imports
-another.
+The prices are those of a soft maximum of the loads of classes of links, exp(eta * load / capacity), kept up to date
+from one source to the next. A source's flow has no cycles: ``orders`` lists nodes so that its links lead forward. At
+every node flow moves from each link in use to the cheapest one that leads forward, by as much as levels their costs to
+second order (after Gallager's minimum delay routing and its Newton variants), and then a line search decides how much
+of all that is done. Floats throughout, made whole numbers by ``_whole_flow``.
 """
 
 import numpy as np
 from numba import njit
-
-
-@njit(cache=True)
-def _cheapest_routes(out_ptr, head, price, source, dist, parent, order, heap_key, heap_node, place):
-    """Dijkstra's algorithm with a binary heap in which every node appears at most once (``place``)."""
-    n = out_ptr.size - 1
-    for u in range(n):
-        place[u] = -1
-        parent[u] = -1
-    size, settled = 1, 0
-    heap_key[0] = 0.0
-    heap_node[0] = source
-    place[source] = 0
-    dist[source] = 0.0
-    while size:
-        u = heap_node[0]
-        order[settled] = u
-        settled += 1
-        place[u] = -2
-        size -= 1
-        if size:
-            key, node = heap_key[size], heap_node[size]
-            i = 0
-            while True:
-                child = 2 * i + 1
-                if child >= size:
-                    break
-                if child + 1 < size and heap_key[child + 1] < heap_key[child]:
-                    child += 1
-                if heap_key[child] >= key:
-                    break
-                heap_key[i], heap_node[i] = heap_key[child], heap_node[child]
-                place[heap_node[i]] = i
-                i = child
-            heap_key[i], heap_node[i] = key, node
-            place[node] = i
-        for e in range(out_ptr[u], out_ptr[u + 1]):
-            w = head[e]
-            if place[w] == -2:
-                continue
-            key = dist[u] + price[e]
-            if place[w] == -1:
-                i = size
-                size += 1
-            elif key < dist[w]:
-                i = place[w]
-            else:
-                continue
-            dist[w] = key
-            parent[w] = e
-            while i:
-                up = (i - 1) // 2
-                if heap_key[up] <= key:
-                    break
-                heap_key[i], heap_node[i] = heap_key[up], heap_node[up]
-                place[heap_node[i]] = i
-                i = up
-            heap_key[i], heap_node[i] = key, w
-            place[w] = i
 
 
 @njit(cache=True)
@@ -103,28 +45,6 @@ def _best_step(weight, change, eta):
             break
         step = guess if lo < guess < hi else 0.5 * (lo + hi)
     return lo
-
-
-@njit(cache=True)
-def _send_first(out_ptr, tail, head, link_class, capacity, sources, weights, eta, amounts, orders, load):
-    """Let one source after another send everything by the cheapest routes, given what those before it sent."""
-    n, num_links, k = out_ptr.size - 1, head.size, capacity.size
-    dist, heap_key = np.zeros(n), np.empty(n)
-    parent, heap_node, place = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
-    carried, price = np.empty(n), np.empty(num_links)
-    for i in range(sources.size):
-        top = load.max()
-        for e in range(num_links):
-            j = link_class[e]
-            price[e] = np.exp(eta * (load[j] - top)) / capacity[j]
-        _cheapest_routes(out_ptr, head, price, sources[i], dist, parent, orders[i], heap_key, heap_node, place)
-        carried[:] = 1.0
-        for q in range(n - 1, 0, -1):
-            u = orders[i, q]
-            e = parent[u]
-            carried[tail[e]] += carried[u]
-            amounts[i, e] = carried[u]
-            load[link_class[e]] += weights[i] * carried[u] / capacity[link_class[e]]
 
 
 @njit(cache=True)

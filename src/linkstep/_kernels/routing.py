@@ -106,6 +106,28 @@ def _route_loads(out_ptr, tail, head, price, link_class, num_classes, sources, w
 
 
 @njit(cache=True)
+def _send_first(out_ptr, tail, head, link_class, capacity, sources, weights, eta, amounts, orders, load):
+    """Let one source after another send everything by the cheapest routes, given what those before it sent."""
+    n, num_links = out_ptr.size - 1, head.size
+    dist, heap_key = np.zeros(n), np.empty(n)
+    parent, heap_node, place = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    carried, price = np.empty(n), np.empty(num_links)
+    for i in range(sources.size):
+        top = load.max()
+        for e in range(num_links):
+            j = link_class[e]
+            price[e] = np.exp(eta * (load[j] - top)) / capacity[j]
+        _cheapest_tree(out_ptr, head, price, sources[i], dist, parent, orders[i], heap_key, heap_node, place)
+        carried[:] = 1.0
+        for q in range(n - 1, 0, -1):
+            u = orders[i, q]
+            e = parent[u]
+            carried[tail[e]] += carried[u]
+            amounts[i, e] = carried[u]
+            load[link_class[e]] += weights[i] * carried[u] / capacity[link_class[e]]
+
+
+@njit(cache=True)
 def _tree_flow(parent, source, tail, flow):
     """Write what each link carries when one unit goes to every node along a tree; the tree needs no order."""
     n = parent.size

@@ -6,6 +6,7 @@ those of ``throughput.prices`` do, and value and bound follow from these.
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from time import monotonic
 from typing import Any
@@ -37,8 +38,7 @@ def _model(problem: Problem) -> Any:
 
     Columns: wire e of source i at i E + e, and t last. Rows: what each node keeps of each source's flow, then classes.
     """
-    import highspy
-
+    highspy: Any = import_module("highspy")
     wires, orbits = problem.wires, problem.orbits
     m, n, links, classes = orbits.sources.size, wires.num_nodes, wires.num_links, problem.num_classes
     size = m * links
@@ -69,8 +69,7 @@ def _model(problem: Problem) -> Any:
 
 def solve(problem: Problem, solver: str, seconds: float) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Return a flow and prices of classes in floats, by one of HiGHS's solvers; None if it found none in time."""
-    import highspy
-
+    highspy: Any = import_module("highspy")
     highs = highspy.Highs()
     for option, value in (
         ("output_flag", False), ("solver", solver), ("run_crossover", "off"), ("time_limit", max(seconds, 0.1)),

@@ -1,8 +1,9 @@
 """Which nodes and which links look alike: orbits under automorphisms that are checked here, wherever they come from.
 
-An automorphism maps links to links of the same rate, so a flow's image is a flow, and the average of a flow over a group
-of automorphisms loads all links of an orbit alike. One source of each orbit of nodes, and one capacity for each orbit of
-links, is all that is left of the throughput problem. Not here: how automorphisms are found (``core.symmetry``).
+An automorphism maps links to links of the same rate, so a flow's image is a flow, and the average of a flow over a
+group of automorphisms loads all links of an orbit alike. One source of each orbit of nodes, and one capacity for each
+orbit of links, is all that is left of the throughput problem. Not here: how automorphisms are found
+(``core.symmetry``).
 """
 
 from __future__ import annotations

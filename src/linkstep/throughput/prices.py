@@ -1,9 +1,9 @@
 """Throughput of large topologies, to a gap: flows follow prices until the prices prove them nearly best.
 
-Prices of links rise steeply with their load; source after source moves flow to what are its cheapest routes now
-(``_kernels/pricing.py``), and every few rounds the prices give an upper bound. All of that is in floats and proves
-nothing: at the end the flow becomes whole numbers that arrive exactly and prices become whole numbers, and what counts is
-computed from those.
+Prices of links rise steeply with their load; source after source moves flow to what is cheaper now
+(``_kernels/pricing.py``), and every few rounds the mean of prices gives an upper bound. All of that is in floats and
+proves nothing: at the end the flow becomes whole numbers that arrive exactly, prices become whole numbers, and what
+counts is computed from those.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.pricing import _cancel_cycles, _follow_prices, _send_first, _whole_flow
+from linkstep._kernels.pricing import _cancel_cycles, _follow_prices, _whole_flow
+from linkstep._kernels.routing import _send_first
 from linkstep.core.topology import Ints
 from linkstep.throughput.columns import Solution
 from linkstep.throughput.problem import Problem
@@ -111,7 +112,7 @@ class _Descent:
             self.fade = max(LEAST_FADE, self.fade / 2)
 
     def sharpen(self, gap: float, before: float) -> None:
-        """Make prices as steep as the gap asks for: a soft maximum is off by log(classes) / eta; more if that stalls."""
+        """Make prices as steep as the gap asks for: a soft maximum is off by log(classes) / eta. More if it stalls."""
         scale = log(self.load.size + 1) / (max(gap, 1e-9) * float(self.load.max()))
         if gap > 0.9 * before:
             self.eta = max(self.eta, min(self.eta * STEEPER, STEEPEST * scale))
