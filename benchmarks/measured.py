@@ -141,6 +141,8 @@ def picture(results: list[dict[str, Any]], collective: str, path: Path) -> None:
             ax.set_title(f"{size / 1000:g} kB", fontsize=9)
             ax.set_xlabel("hosts")
             ax.set_yscale("log")
+            ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            ax.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "235" else "")
             ax.set_ylabel("ms" if k == 0 else "")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=5, frameon=False, fontsize=8)
         figure.suptitle(f"{collective} on emulated wires: points measured, lines predicted", fontsize=10)
