@@ -27,6 +27,8 @@ from linkstep.verification import verify_text
 from support import interpreters, lp
 from support.strategies import connected_link_lists, pairs, topologies, topology_of
 
+pytestmark = pytest.mark.slow  # kernels that nothing else in the default tests needs take long to compile
+
 CONNECTED = topologies(connected_link_lists(max_nodes=5, max_extra=6), columns=True)
 
 

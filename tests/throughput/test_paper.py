@@ -9,7 +9,7 @@ from linkstep import Fabric, all_to_all
 from linkstep.throughput.certificate import check_throughput
 from support.strategies import topology_of
 
-MARKS = {"quick": [], "slow": [pytest.mark.slow], "long": [pytest.mark.long]}
+MARKS = {"quick": [pytest.mark.slow], "slow": [pytest.mark.slow], "long": [pytest.mark.long]}
 ROWS = [
     ("L(K_{4,4})", "5.71e-2", "quick"),
     ("DistReg(4,32)", "5.26e-2", "quick"),

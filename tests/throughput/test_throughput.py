@@ -21,6 +21,8 @@ from support import reference
 from support.lp import concurrent_flow
 from support.strategies import pairs, topology_of
 
+pytestmark = pytest.mark.slow  # kernels that nothing else in the default tests needs take long to compile
+
 
 def ring_sum(n, both):
     return sum(min(x, n - x) if both else x for x in range(n))
