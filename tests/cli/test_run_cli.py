@@ -138,7 +138,7 @@ def test_a_sweep_as_text_and_a_picture(tmp_path):
     assert head == "K_4: allreduce by mpi, 4 ranks, float32, sum, 2 alpha + 3/2 M/B"
     for name in ("size", "count", "min", "median", "p99", "algbw", "busbw", "wrong", "mpi's own", "predicted"):
         assert name in names
-    assert [row.split()[:2] for row in rows] == [["1KiB", "256"], ["1000000B", "250000"]]
+    assert [row.split()[:2] for row in rows] == [["1KiB", "256"], ["1MB", "250000"]]
     assert all(row.split()[7] == "0" for row in rows)
     assert drawn == f"drawn to {plot}"
     assert {"measured", "mpi's own", "predicted"} < set(texts(plot))
