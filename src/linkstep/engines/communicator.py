@@ -264,8 +264,9 @@ class Communicator:
         told = self._gathered(what, None)
         odd = [rank for rank, text in enumerate(told) if text != told[self.rank]]
         if odd:
-            names = f"{self._ranks(odd[:1])} calls {told[odd[0]]}, rank {self.rank} {told[self.rank]}"
-            raise EngineError(f"{names}: all ranks must make the same calls in the same order")
+            others = f"{self._ranks(odd[:1])} calls {told[odd[0]]}"
+            why = "all ranks must make the same calls in the same order"
+            raise EngineError(f"rank {self.rank}: it calls {told[self.rank]}, and {others}: {why}")
         plan = self._plans.plan_for(*wanted)
         self._gathered(what, SETUP)
         return plan

@@ -35,7 +35,7 @@ _RANK_VARIABLES = {
 }
 _PR_SET_PDEATHSIG = 1
 _POLL = 0.05
-GRACE = 3.0
+GRACE = 2.0
 """Seconds that other ranks have to say what they wait for when one has given up."""
 
 
@@ -234,7 +234,7 @@ def _end(processes: list[subprocess.Popen[bytes]], ranks: _Ranks) -> None:
     ranks.kill()
     for process in processes:
         try:
-            process.wait(1)
+            process.wait(0.3)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
