@@ -80,7 +80,7 @@ def test_bandwidth_optimal_next_to_moore_latency(nodes, steps):
     assert optimal and optimal[0].cost.steps <= steps
 
 
-@pytest.mark.parametrize("nodes", [32, 64, 128, *(pytest.param(n, marks=pytest.mark.slow) for n in (256, 512, 1024))])
+@pytest.mark.parametrize("nodes", [32, 64, 128, *(pytest.param(n, marks=pytest.mark.long) for n in (256, 512, 1024))])
 def test_the_paper_s_frontier_is_dominated(nodes):
     """Each of its topologies is equalled or beaten in steps, bandwidth and all-to-all throughput together.
 
