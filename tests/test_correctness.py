@@ -467,7 +467,7 @@ def hypercube_schedule(dimensions: int, split: int = 1, collective: str = "allga
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", SAME_DATA)
 def test_1024_nodes_exactly(collective):
     """The 1024-node hypercube: 10.5 million rows (21 for allreduce), checked and costed without rounding."""
     schedule = hypercube_schedule(10, 1, collective)

@@ -292,7 +292,8 @@ def place(schedule: Schedule, options: Options, meter: Meter = SILENT) -> Placem
             f"{schedule.collective} is lowered out of place only: what arrives would overwrite what is to be sent"
         )
     layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
-    messages = _on_channels(_merged(_single_chunks(schedule, layout, meter)), schedule, options)
+    merged = list(_merged(_single_chunks(schedule, layout, meter)))  # chunks have places before gathering takes any
+    messages = _on_channels(iter(merged), schedule, options)
     if options.gather:
         limit = options.max_count
         messages = gathered(messages, schedule.topology, layout.scratch, options.gather, options.gather_fewest, limit)
