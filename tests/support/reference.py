@@ -271,18 +271,35 @@ def is_reduce_scatter(
     return once and helped
 
 
+def phases(links: Links, rows: list[Row]) -> list[int]:
+    """Return for each row whether its source has sent none (0), all (1) or some (2) of its units by then."""
+
+    def first(v: int, x: int) -> float:
+        return min((t for w, lo, hi, e, t in rows if w == v == links[e][0] and lo <= x < hi), default=float("inf"))
+
+    sent = [{first(v, x) <= t for x in range(lo, hi)} for v, lo, hi, _, t in rows]
+    return [2 if len(both) > 1 else int(True in both) for both in sent]
+
+
 def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
-    """Whether each shard's rows split at some step into a reduction and a gathering: every split is tried."""
+    """Whether each unit's rows split at some step into a reduction and a gathering (every split is tried), and no row
+    reduces one unit and gathers another."""
     last = max((row[4] for row in rows), default=0)
 
-    def is_split_at(v: int, t: int) -> bool:
-        reduction = [row for row in rows if row[0] == v and row[4] < t]
-        gathering = [row for row in rows if row[0] == v and row[4] >= t]
-        return is_allgather(num_nodes, links, unit, gathering, [v]) and is_reduce_scatter(
-            num_nodes, links, unit, reduction, [v]
+    def is_split_at(v: int, x: int, t: int) -> bool:
+        here = [(w, 0, 1, e, s) for w, lo, hi, e, s in rows if w == v and lo <= x < hi]
+        reduction, gathering = [row for row in here if row[4] < t], [row for row in here if row[4] >= t]
+        return is_allgather(num_nodes, links, 1, gathering, [v]) and is_reduce_scatter(
+            num_nodes, links, 1, reduction, [v]
         )
 
-    return all(any(is_split_at(v, t) for t in range(1, last + 2)) for v in range(num_nodes))
+    splits = {}
+    for v in range(num_nodes):
+        for x in range(unit):
+            splits[v, x] = next((t for t in range(1, last + 2) if is_split_at(v, x, t)), None)
+    return None not in splits.values() and all(
+        len({step < splits[v, x] for x in range(lo, hi)}) == 1 for v, lo, hi, _, step in rows
+    )
 
 
 IS_COLLECTIVE = {
