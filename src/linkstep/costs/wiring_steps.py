@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from operator import mul
 
 import numpy as np
 
@@ -23,9 +24,9 @@ from linkstep.core.topology import Ints, Topology, check_connected, distances_to
 from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import Wires, wiring_bound
 
-MANY_SINKS = 3 * 10**6
+MANY_SINKS = 10**7
 """Up to so many arcs in time, over all nodes, flows to every node are tried; above, to the nodes with least capacity."""
-FEW_SINKS = 8
+FEW_SINKS = 16
 _WHOLE = 2**61
 """Flows stay below this."""
 
@@ -131,7 +132,8 @@ class _Search:
             quiet = 0 if found else quiet + 1
             if found:
                 self._add(int(sinks[at]), found)
-            at = at if found else (at + 1) % sinks.size
+            else:
+                at = (at + 1) % sinks.size
 
     def total(self) -> Fraction:
         """Return T_B in M/B: the sum of c_s in shard times of the fastest link."""
@@ -225,15 +227,22 @@ class _Program:
         return sorted((j, y) for j, y in found if y)
 
     def _entering(self) -> int | None:
-        """Return a column that would raise the sum: the first by number, slacks before rows."""
+        """Return the first column, by ``_order``, that would raise the sum."""
         prices = self.prices()
-        for s, price in enumerate(prices):
+        unit = lcm(*(price.denominator for price in prices))
+        whole = [int(price * unit) for price in prices]  # integers: rows are many
+        for s, price in enumerate(whole):
             if price < 0:
                 return -1 - s
-        for i, (capacity, shards) in enumerate(self.rows):
-            if sum((p * a for p, a in zip(prices, capacity, strict=True) if a), Fraction(0)) < shards:
+        for i in range(len(self.rows) - 1, -1, -1):
+            capacity, shards = self.rows[i]
+            if sum(map(mul, whole, capacity)) < shards * unit:
                 return i
         return None
+
+    def _order(self, column: int) -> int:
+        """Bland's rule holds for any order that stays: slacks first, then the latest rows, which matter most."""
+        return -1 - column if column < 0 else self.steps + len(self.rows) - column
 
     def _pivot(self) -> bool:
         entering = self._entering()
@@ -247,7 +256,7 @@ class _Program:
         values = [sum(row, Fraction(0)) for row in self.inverse]
         able = [r for r in range(self.steps) if column[r] > 0]
         assert able, "cuts in time leave out no sink within reach"
-        r = min(able, key=lambda r: (values[r] / column[r], self.basis[r]))
+        r = min(able, key=lambda r: (values[r] / column[r], self._order(self.basis[r])))
         self.basis[r] = entering
         pivot = [x / column[r] for x in self.inverse[r]]
         self.inverse = [
