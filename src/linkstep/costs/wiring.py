@@ -1,10 +1,10 @@
-"""What no schedule beats on a given wiring: its diameter, and the set of nodes whose links are the fewest for their data.
+"""What no schedule beats on a given wiring: its diameter, and the nodes whose links are the fewest for their data.
 
 In an allgather the shards of a set S of nodes leave S over its outgoing links, so these take |S| / capacity(S) shard
 times at least (a shard time is d/N M/B); T_B is no less for any S. A reduce-scatter is an allgather on the transpose.
-The largest ratio is found by flows in whole numbers, the set that has it is the proof, and ``check_wiring_bound`` counts
-it again. Not here: what more can be said for a given number of steps (``costs.wiring_steps``), and what N and d alone
-forbid (``costs.bounds``).
+The largest ratio is found by flows in whole numbers, the set that has it is the proof, and ``check_wiring_bound``
+counts it again. Not here: what more can be said for a given number of steps (``costs.wiring_steps``), and what N and d
+alone forbid (``costs.bounds``).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class WiringBound:
 
     @cached_property
     def links(self) -> tuple[int, ...]:
-        """The links that are too few: out of ``nodes``, of a reduce-scatter into them; all, where there are no nodes."""
+        """The links that are too few: out of ``nodes``, of a reduce-scatter into them; all, if there are no nodes."""
         inside = np.zeros(self.topology.num_nodes, bool)
         inside[list(self.nodes)] = True
         begin, end = self.topology.tail, self.topology.head
@@ -90,7 +90,7 @@ class WiringBound:
         """Say why no schedule takes less bandwidth.
 
         >>> wiring_bound(Topology.from_links(3, [0, 1, 2, 1], [1, 2, 0, 0])).explain()
-        'node 2 gets the 2 shards of the others over 1 link (1 -> 2)'
+        'node 1 gets the 2 shards of the others over 1 link (0 -> 1)'
         """
         if self.topology.num_nodes == 1:
             return "one node has all there is"

@@ -1,11 +1,11 @@
 """What no allgather in a given number of steps beats on a given wiring: a flow bound, proven by a few cuts in time.
 
-Unrolled in time, a node y must get a unit of flow from every other node; link e carries c_s rate(e) at step s. The least
-sum of c_1, ..., c_T that lets it is a bound on the shard times of any schedule in T steps, for every y, and for several
-that share the c_s. By duality a few *cuts in time* prove it: each says from which step on a node is inside, and what is
-inside at the start must leave by links that lead out. Cuts are found one by one, each by a flow that fails, and weighted
-by an exact simplex method; ``check_step_bound`` adds them up again. Not here: the bound for any number of steps
-(``costs.wiring``), nor the least cost of a schedule, which may be higher.
+Unrolled in time, a node y must get a unit of flow from every other node; link e carries c_s rate(e) at step s. The
+least sum of c_1, ..., c_T that lets it is a bound on the shard times of any schedule in T steps, for every y, and for
+several that share the c_s. By duality a few *cuts in time* prove it: each says from which step on a node is inside, and
+what is inside at the start must leave by links that lead out. Cuts are found one by one, each by a flow that fails, and
+weighted by an exact simplex method; ``check_step_bound`` adds them up again. Not here: the bound for any number of
+steps (``costs.wiring``), nor the least cost of a schedule, which may be higher.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 from linkstep._kernels.cuts import _arcs, _max_flow
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Ints, Topology, check_connected, distances_to
+from linkstep.core.topology import Ints, Topology, check_connected
 from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import Wires, wiring_bound
 
 MANY_SINKS = 10**7
-"""Up to so many arcs in time, over all nodes, flows to every node are tried; above, to the nodes with least capacity."""
+"""Up to so many arcs in time, over all nodes, flows to every node are tried; above, to few."""
 FEW_SINKS = 16
 _WHOLE = 2**61
 """Flows stay below this."""
@@ -92,7 +92,7 @@ def step_bound(topology: Topology, steps: int, collective: Collective | str = Co
 
 
 def _sinks(topology: Topology, steps: int) -> Ints:
-    """Return nodes to try flows to: those with the least capacity into them first, and the farthest of these."""
+    """Return nodes to try flows to, those with the least capacity into them first: all, or the first few of many."""
     if topology.vertex_transitive:
         return np.zeros(1, np.int64)
     wires, n = Wires.of(topology), topology.num_nodes
@@ -112,8 +112,8 @@ class _Search:
         tail = np.concatenate([(layers + self.wires.tail).ravel(), np.arange(steps * n)])
         head = np.concatenate([(layers + n + self.wires.head).ravel(), np.arange(n, (steps + 1) * n)])
         self.num_nodes = (steps + 1) * n
-        *self.graph, self.place = _arcs(self.num_nodes, tail.astype(np.int64), head.astype(np.int64))
-        self.sending, self.holding = self.place[: steps * links], self.place[steps * links :]
+        self.ptr, self.node, self.twin, place = _arcs(self.num_nodes, tail.astype(np.int64), head.astype(np.int64))
+        self.sending, self.holding = place[: steps * links], place[steps * links :]
         self.weight = np.tile(self.wires.weight, steps)
         self.cuts: list[tuple[int, tuple[int, ...]]] = []
         self.program = _Program(steps)
@@ -163,20 +163,22 @@ class _Search:
         if unit * highest >= _WHOLE:
             unit = int(_WHOLE / highest)
         level_caps = np.array([int(price * unit) for price in prices], np.int64)
-        left = np.zeros(self.graph[1].size, np.int64)
+        left = np.zeros(self.node.size, np.int64)
         left[self.sending] = np.repeat(level_caps, self.wires.tail.size) * self.weight
         left[self.holding] = unit * n
         supply = np.zeros(self.num_nodes, np.int64)
         supply[:n] = unit
         supply[sink] = 0
         level = np.full(self.num_nodes, -1, np.int64)
-        work = [np.empty(self.num_nodes, np.int64) for _ in range(3)]
+        queue, at, path = (np.empty(self.num_nodes, np.int64) for _ in range(3))
         target, need = steps * n + sink, unit * (n - 1)
-        sent, rest = _max_flow(*self.graph, left, supply, target, need, level, *work)
+        sent, rest = _max_flow(
+            self.ptr, self.node, self.twin, left, supply, target, need, level, queue, at, path
+        )  # fmt: skip
         if sent == need:
             return None
         inside = np.ones(self.num_nodes, bool)
-        inside[work[0][:rest]] = False
+        inside[queue[:rest]] = False
         since = tuple((steps + 1 - inside.reshape(steps + 1, n).sum(axis=0)).tolist())
         shards, capacity = _measure(self.wires, since, steps)
         short = sum((price * amount for price, amount in zip(prices, capacity, strict=True)), Fraction(0)) < shards
@@ -250,7 +252,7 @@ class _Program:
             return False
         if entering >= 0:
             capacity = self.rows[entering][0]
-            column = [sum((x * a for x, a in zip(row, capacity, strict=True) if a), Fraction(0)) for row in self.inverse]
+            column = [sum(map(mul, row, capacity), Fraction(0)) for row in self.inverse]
         else:
             column = [row[-1 - entering] for row in self.inverse]
         values = [sum(row, Fraction(0)) for row in self.inverse]
@@ -269,8 +271,8 @@ class _Program:
 def check_step_bound(bound: StepBound) -> None:
     """Raise a ``LinkstepError`` unless the cuts of a bound prove it, by adding up links and nothing else.
 
-    With cut i holding b_i shards and a_is the capacity out of it at step s, sum over i of y_i a_is <= 1 for every s makes
-    c_1 + ... + c_T at least the sum of y_i b_i.
+    Where cut i holds b_i shards and a_is is the capacity out of it at step s, c_1 + ... + c_T is at least the sum of
+    y_i b_i for all weights y_i >= 0 with sum over i of y_i a_is <= 1 at every s.
     """
     topology, steps = bound.topology, bound.cost.steps
     n = topology.num_nodes
@@ -284,7 +286,7 @@ def check_step_bound(bound: StepBound) -> None:
     used, shards = [Fraction(0)] * (steps + 1), Fraction(0)
     for cut in bound.cuts:
         if len(cut.since) != n or min(cut.since) < 0 or cut.since[cut.sink] <= steps or cut.weight < 0:
-            raise LinkstepError("not a proof of this step bound: a cut has not one step for each node, or holds its sink")
+            raise LinkstepError("not a proof of this step bound: a cut has no step for some node, or holds its sink")
         shards += cut.weight * cut.since.count(0)
         out = [0] * (steps + 1)
         for u, w, rate in links:
