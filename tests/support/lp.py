@@ -208,11 +208,10 @@ def least_flow_to_each(num_nodes: int, links: list, steps: int, shares: list) ->
 def least_allgather(
     num_nodes: int, links: list, steps: int, shares: list, alike: list[int] | None = None
 ) -> float:  # fmt: skip
-    """Return the least shard times of any allgather in so many steps, shards divisible at will.
+    """Return shard times that no allgather in so many steps goes below, shards divisible at will.
 
-    A shard's load on a link is at least what flows over it to any one node, and by the packing of branchings that is
-    enough (Bang-Jensen, Frank and Jackson 1995: unrolled in time, a node's link to its later self takes anything). With
-    ``alike``, the orbits of links under a group that moves every node to every other in exactly one way, one shard
+    A shard's load on a link is at least what flows over it to any one node, for every node. (Nodes that may send sums of
+    a shard's chunks need no more.) With ``alike``, the orbits of links under a group that moves every node to every other in exactly one way, one shard
     stands for all: a link's load is what this shard puts on all links of its orbit.
     """
     rows, dist = _Rows(steps), reference.all_distances(num_nodes, links)

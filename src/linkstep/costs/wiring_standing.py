@@ -32,39 +32,35 @@ class Standing:
     in_steps: Fraction | None
 
     @property
-    def least(self) -> WiringBound:
-        """The bound to measure by: of an allreduce whose halves do not go below theirs, the half that takes more."""
+    def _by_halves(self) -> bool:
+        """Whether an allreduce is measured by its halves: it takes as much as they, and overlapped could take less."""
         below = self.cost.bandwidth < self.bound.sequential.bandwidth
-        return self.bound if below or not self.bound.halves else max(self.bound.halves, key=lambda h: h.cost.bandwidth)
+        return not below and self.bound.sequential.bandwidth > self.bound.cost.bandwidth
 
     @property
     def verdict(self) -> str:
         """Say in a few words how good the bandwidth is on this wiring."""
         bandwidth = self.cost.bandwidth
-        if bandwidth == self.bound.cost.bandwidth:
-            return "optimal"
         least, what = self.bound.cost.bandwidth, ""
-        if self.least is not self.bound:
+        if self._by_halves:
             least, what = self.bound.sequential.bandwidth, " for halves that do not overlap"
-        elif self.in_steps is not None:
+        elif self.in_steps is not None and self.in_steps > least:
             least, what = self.in_steps, f" in {self.cost.steps} steps"
         return f"optimal{what}" if bandwidth == least else f"within {_above(bandwidth, least)} of the least{what}"
 
     @property
     def summary(self) -> str | None:
         """The verdict, the bounds and why they hold; None if T_B is what N alone asks for, whatever the wiring."""
-        topology, bound, least = self.bound.topology, self.bound.cost, self.least
-        half = bandwidth_bound(topology.num_nodes)
-        if self.cost.bandwidth == len(self.bound.collective.phases) * half:
+        phases, bound = len(self.bound.collective.phases), self.bound
+        usual = phases * bandwidth_bound(bound.topology.num_nodes)
+        if self.cost.bandwidth == usual:
             return None
-        text = f"{self.verdict}; "
-        if least is not self.bound:
-            text += f"{self.bound.sequential} at least, overlapped {bound}"
-        else:
-            text += f"{bound} at least"
-            if self.in_steps is not None and self.in_steps > bound.bandwidth:
-                text += f", {self.in_steps} M/B in {self.cost.steps} steps"
-        return text if least.cost.bandwidth == half else f"{text}: {least.explain()}"
+        text, why = f"{self.verdict}; {bound.sequential if self._by_halves else bound.cost} at least", bound
+        if self._by_halves:
+            text, why = f"{text}, overlapped {bound.cost}", max(bound.halves, key=lambda half: half.cost.bandwidth)
+        elif self.in_steps is not None and self.in_steps > bound.cost.bandwidth:
+            text += f", {self.in_steps} M/B in {self.cost.steps} steps"
+        return text if why.cost.bandwidth == usual else f"{text}: {why.explain()}"
 
 
 def _above(value: Fraction, least: Fraction) -> str:

@@ -48,8 +48,10 @@ class TimeCut:
 class StepBound:
     """The least T_B of an allgather, or a reduce-scatter, in a number of steps, and the cuts in time that prove it.
 
-    The cuts of a reduce-scatter are those of an allgather on the transpose. ``sinks`` are the nodes whose flows were
-    tried; where these are all or all are alike, no flow to a single node gives a higher bound.
+    The cuts of a reduce-scatter are those of an allgather on the transpose. ``loads`` are shard times of the steps that
+    add up to the bound, those of a reduce-scatter in the order of the allgather on the transpose. ``sinks`` are the
+    nodes whose flows were looked at; where it ``is_highest``, the loads let all shards flow to any node, so that no
+    flows, to whichever nodes, give a higher bound.
     """
 
     topology: Topology
@@ -57,6 +59,8 @@ class StepBound:
     cost: Cost
     cuts: tuple[TimeCut, ...]
     sinks: tuple[int, ...]
+    loads: tuple[Fraction, ...]
+    is_highest: bool
 
     def __repr__(self) -> str:
         return f"<StepBound of {self.collective} on {self.topology!r}: {self.cost}>"
@@ -65,7 +69,7 @@ class StepBound:
 def step_bound(topology: Topology, steps: int, collective: Collective | str = Collective.ALLGATHER) -> StepBound:
     """Return what no allgather (or reduce-scatter) in at most so many steps goes below on a topology, with a proof.
 
-    It is never below ``wiring_bound``, and equals it where steps are many.
+    It is never below ``wiring_bound``, and comes as near to it as one likes as steps become many.
 
     >>> ring = Topology.from_links(4, [0, 1, 2, 3, 0, 1, 2, 3], [1, 2, 3, 0, 3, 0, 1, 2])
     >>> step_bound(ring, 2).cost
@@ -79,14 +83,17 @@ def step_bound(topology: Topology, steps: int, collective: Collective | str = Co
     if steps < least.cost.steps:
         raise LinkstepError(f"no {wanted} on this topology takes fewer steps than {least.cost.steps}, not {steps}")
     if topology.num_nodes == 1:
-        return StepBound(topology, wanted, Cost(steps, Fraction(0)), (), ())
+        return StepBound(topology, wanted, Cost(steps, Fraction(0)), (), (), (Fraction(0),) * steps, True)
     turned = topology if wanted is Collective.ALLGATHER else topology.transpose()
     sinks = _sinks(turned, steps)
     search = _Search(turned, steps)
     search.start(least.nodes)
     search.run(sinks)
     cuts = tuple(TimeCut(sink, since, weight) for (sink, since), weight in search.weighted())
-    bound = StepBound(topology, wanted, Cost(steps, search.total()), cuts, tuple(sinks.tolist()))
+    loads = search.loads()
+    bandwidth = sum(loads, Fraction(0)) * topology.degree / topology.num_nodes
+    complete = not search.is_rounded and (topology.vertex_transitive or sinks.size == topology.num_nodes)
+    bound = StepBound(topology, wanted, Cost(steps, bandwidth), cuts, tuple(sinks.tolist()), loads, complete)
     check_step_bound(bound)
     return bound
 
@@ -117,6 +124,7 @@ class _Search:
         self.weight = np.tile(self.wires.weight, steps)
         self.cuts: list[tuple[int, tuple[int, ...]]] = []
         self.program = _Program(steps)
+        self.is_rounded = False
 
     def start(self, inside: tuple[int, ...]) -> None:
         """Begin with the cut of the wiring bound, which stands all the time."""
@@ -135,10 +143,9 @@ class _Search:
             else:
                 at = (at + 1) % sinks.size
 
-    def total(self) -> Fraction:
-        """Return T_B in M/B: the sum of c_s in shard times of the fastest link."""
-        topology = self.topology
-        return sum(self.program.prices(), Fraction(0)) * self.wires.fastest * topology.degree / topology.num_nodes
+    def loads(self) -> tuple[Fraction, ...]:
+        """Return the c_s in shard times of the fastest link."""
+        return tuple(price * self.wires.fastest for price in self.program.prices())
 
     def weighted(self) -> list[tuple[tuple[int, tuple[int, ...]], Fraction]]:
         """Return the cuts that count, with weights for capacities in parts of the fastest link's."""
@@ -147,19 +154,19 @@ class _Search:
     def _add(self, sink: int, since: tuple[int, ...]) -> None:
         shards, capacity = _measure(self.wires, since, self.steps)
         self.cuts.append((sink, since))
+        self.is_rounded = False
         self.program.add(capacity, shards)
 
     def _violated(self, sink: int) -> tuple[int, ...] | None:
         """Return a cut that asks for more than the present c_s, or None.
 
         Where exact capacities do not fit in 64 bits they are rounded down, and a cut that is violated only by that is
-        none: the bound still holds, and is below the best by less than one part in 2^30 or so.
+        none: the bound still holds, but may not be the highest.
         """
         prices = self.program.prices()
         n, steps = self.topology.num_nodes, self.steps
         unit = lcm(*(price.denominator for price in prices))
-        heaviest = max(int(self.wires.weight.sum()), 1)
-        highest = max(*prices, Fraction(1)) * heaviest * n
+        highest = max(prices) * self.wires.fastest + 2 * n  # of any arc, with what its twin may give back
         if unit * highest >= _WHOLE:
             unit = int(_WHOLE / highest)
         level_caps = np.array([int(price * unit) for price in prices], np.int64)
@@ -182,6 +189,7 @@ class _Search:
         since = tuple((steps + 1 - inside.reshape(steps + 1, n).sum(axis=0)).tolist())
         shards, capacity = _measure(self.wires, since, steps)
         short = sum((price * amount for price, amount in zip(prices, capacity, strict=True)), Fraction(0)) < shards
+        self.is_rounded = self.is_rounded or not short
         return since if short else None
 
 
