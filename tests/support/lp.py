@@ -210,9 +210,9 @@ def least_allgather(
 ) -> float:  # fmt: skip
     """Return shard times that no allgather in so many steps goes below, shards divisible at will.
 
-    A shard's load on a link is at least what flows over it to any one node, for every node. (Nodes that may send sums of
-    a shard's chunks need no more.) With ``alike``, the orbits of links under a group that moves every node to every other in exactly one way, one shard
-    stands for all: a link's load is what this shard puts on all links of its orbit.
+    A shard's load on a link is at least what flows over it to any one node, for every node; nodes that may send sums of
+    a shard's chunks need no more. With ``alike``, the orbits of links under a group that moves each node to each other
+    in exactly one way, one shard stands for all: a link's load is what this shard puts on all links of its orbit.
     """
     rows, dist = _Rows(steps), reference.all_distances(num_nodes, links)
     classes = list(range(len(links))) if alike is None else alike
