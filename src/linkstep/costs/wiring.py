@@ -19,7 +19,7 @@ import numpy as np
 from linkstep._kernels.cuts import _tightest_cut
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, TopologyError
-from linkstep.core.topology import Ids, Ints, Topology, check_connected, distance_profiles, distances_from
+from linkstep.core.topology import Ints, Topology, check_connected, distance_profiles, distances_from
 from linkstep.costs.cost import Cost
 
 _SHOWN = 8
@@ -31,9 +31,8 @@ _BOUNDED = (Collective.ALLGATHER, Collective.REDUCE_SCATTER, Collective.ALLREDUC
 class Wires:
     """The links that carry anything: their ends, and their rates in units of a common part of them."""
 
-    link: Ints
-    tail: Ids
-    head: Ids
+    tail: Ints
+    head: Ints
     weight: Ints
     fastest: int
 
@@ -47,7 +46,8 @@ class Wires:
             weight = rates // gcd(*rates.tolist())
         if topology.num_nodes * sum(weight.tolist()) >= 2**62:
             raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
-        return cls(link, topology.tail[link], topology.head[link], weight, int(weight.max(initial=1)))
+        tail, head = (ids[link].astype(np.int64) for ids in (topology.tail, topology.head))
+        return cls(tail, head, weight, int(weight.max(initial=1)))
 
 
 @dataclass(frozen=True)

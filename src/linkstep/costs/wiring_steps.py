@@ -81,7 +81,7 @@ def step_bound(topology: Topology, steps: int, collective: Collective | str = Co
     check_connected(topology)
     least = wiring_bound(topology, wanted)
     if steps < least.cost.steps:
-        raise LinkstepError(f"no {wanted} on this topology takes fewer steps than {least.cost.steps}, not {steps}")
+        raise LinkstepError(f"steps must be at least the diameter, {least.cost.steps}, not {steps}")
     if topology.num_nodes == 1:
         return StepBound(topology, wanted, Cost(steps, Fraction(0)), (), (), (Fraction(0),) * steps, True)
     turned = topology if wanted is Collective.ALLGATHER else topology.transpose()
@@ -119,7 +119,7 @@ class _Search:
         tail = np.concatenate([(layers + self.wires.tail).ravel(), np.arange(steps * n)])
         head = np.concatenate([(layers + n + self.wires.head).ravel(), np.arange(n, (steps + 1) * n)])
         self.num_nodes = (steps + 1) * n
-        self.ptr, self.node, self.twin, place = _arcs(self.num_nodes, tail.astype(np.int64), head.astype(np.int64))
+        self.ptr, self.node, self.twin, place = _arcs(self.num_nodes, tail, head)
         self.sending, self.holding = place[: steps * links], place[steps * links :]
         self.weight = np.tile(self.wires.weight, steps)
         self.cuts: list[tuple[int, tuple[int, ...]]] = []
