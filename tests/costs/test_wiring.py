@@ -308,12 +308,14 @@ def test_standing(topology, collective, cost, verdict, says):
     assert says in found.summary
 
 
-def test_nothing_to_say():
+def test_nothing_to_say(monkeypatch):
     """Of a cost that N alone asks for, of collectives with a root, of one node, of what would take long."""
     torus = linkstep.parse("Torus(3,4)").topology()
     assert standing(torus, Collective.ALLGATHER, Cost(3, Fraction(11, 12))).summary is None
     assert standing(torus, Collective.BROADCAST, Cost(3, Fraction(1))) is None
     assert standing(Topology.from_links(1, [], []), Collective.ALLGATHER, Cost.zero()) is None
+    monkeypatch.setattr("linkstep.costs.wiring_standing.MANY", 100)
+    assert standing(cut_torus(3, 3), Collective.ALLGATHER, Cost(2, Fraction(32, 27))) is None
 
 
 # What is refused

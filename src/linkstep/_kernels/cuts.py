@@ -33,29 +33,26 @@ def _arcs(num_nodes, tail, head):
 
 
 @njit(cache=True, nogil=True)
-def _levels(ptr, node, twin, left, supply, sink, level, queue):
-    """Find how far from the sink each node is by arcs with capacity left, up to the nearest with supply.
+def _levels(ptr, node, twin, left, supply, sink, want, level, queue):
+    """Find how far from the sink each node is by arcs with capacity left, until supplies add up to ``want``.
 
-    Return how many nodes are in ``queue``, which begins with the sink, and the level of the nearest supply or -1.
-    ``level`` must be -1 everywhere.
+    Return how many nodes are in ``queue``, which begins with the sink, and how much supply there is at them. ``level``
+    must be -1 everywhere.
     """
     queue[0] = sink
     level[sink] = 0
-    begin, end, nearest = 0, 1, -1
-    while begin < end:
+    begin, end, found = 0, 1, np.int64(0)
+    while begin < end and found < want:
         x = queue[begin]
         begin += 1
-        if nearest >= 0 and level[x] == nearest:
-            break
         for a in range(ptr[x], ptr[x + 1]):
             y = node[a]
             if level[y] < 0 and left[twin[a]] > 0:
                 level[y] = level[x] + 1
                 queue[end] = y
                 end += 1
-                if supply[y] > 0 and nearest < 0:
-                    nearest = level[y]
-    return end, nearest
+                found += supply[y]
+    return end, found
 
 
 @njit(cache=True, nogil=True)
@@ -111,13 +108,13 @@ def _max_flow(ptr, node, twin, left, supply, sink, need, level, queue, at, path)
     sent = np.int64(0)
     supply[sink] = 0
     while sent < need:
-        end, nearest = _levels(ptr, node, twin, left, supply, sink, level, queue)
-        if nearest >= 0:
+        end, found = _levels(ptr, node, twin, left, supply, sink, need - sent, level, queue)
+        if found > 0:
             for i in range(end):
                 at[queue[i]] = ptr[queue[i]]
             for i in range(end):
                 v = queue[i]
-                if level[v] == nearest and supply[v] > 0 and sent < need:
+                if supply[v] > 0 and sent < need:
                     amount = _push(
                         ptr, node, twin, left, sink, level, at, path, v, min(supply[v], need - sent)
                     )  # fmt: skip
@@ -125,7 +122,7 @@ def _max_flow(ptr, node, twin, left, supply, sink, need, level, queue, at, path)
                     sent += amount
         for i in range(end):
             level[queue[i]] = -1
-        if nearest < 0:
+        if found == 0:
             return sent, end
     return sent, 0
 

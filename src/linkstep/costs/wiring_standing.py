@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.core.collective import Collective
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Topology, distances_from
 from linkstep.costs.bounds import bandwidth_bound
 from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import WiringBound, has_wiring_bound, wiring_bound
 from linkstep.costs.wiring_steps import step_bound
 
-MANY = 2 * 10**8
-"""Up to so many nodes times links a wiring bound takes a second or two."""
+MANY = 3 * 10**9
+"""Up to so many nodes times links times steps across, a wiring bound takes a few seconds."""
 _ARCS = 2 * 10**5
 _STEPS = 16
 """Up to so many links in time, and steps, a step bound takes a second or two."""
@@ -69,10 +69,11 @@ def _above(value: Fraction, least: Fraction) -> str:
 
 def bound_if_quick(topology: Topology, collective: Collective) -> WiringBound | None:
     """Return the wiring bound of a collective; None if it has none, or finding it would take long."""
-    quick = topology.vertex_transitive or topology.num_nodes * topology.num_links <= MANY
-    if not (quick and has_wiring_bound(collective) and topology.num_nodes > 1):
+    if not has_wiring_bound(collective) or topology.num_nodes == 1:
         return None
-    return wiring_bound(topology, collective)
+    across = 1 if topology.vertex_transitive else int(distances_from(topology, 0).max())
+    work = (1 if topology.vertex_transitive else topology.num_nodes) * topology.num_links * across
+    return wiring_bound(topology, collective) if work <= MANY else None
 
 
 def standing(topology: Topology, collective: Collective, cost: Cost) -> Standing | None:
