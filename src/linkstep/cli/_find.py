@@ -98,7 +98,7 @@ def _sweep(text: str | None) -> tuple[int, ...] | None:
         raise UnitError(f"--sizes names no file that exists, and as a range of sizes: {error}") from None
 
 
-_WIRING_LINKS = 20_000
+_WIRING_LINKS = 10_000
 """Up to this many links, rows that are not bandwidth-optimal are compared with what their wirings allow."""
 
 
