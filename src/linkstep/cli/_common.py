@@ -186,7 +186,12 @@ def wiring_facts(topology: Topology, collective: Collective, cost: Cost) -> dict
         found = standing(topology, collective, cost)
     if found is None:
         return {"wiring_bound": None}
-    facts = {"in_steps": found.in_steps, "verdict": found.verdict, "summary": found.summary}
+    facts = {
+        "in_steps": found.in_steps,
+        "optimal": found.is_optimal,
+        "verdict": found.verdict,
+        "summary": found.summary,
+    }
     return {"wiring_bound": _bound_facts(found.bound) | facts}
 
 

@@ -150,7 +150,8 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({facts['bandwidth_bound']})"
         cost = f"{facts['diameter']} steps, {moore}; {bandwidth} = {float(bandwidth):.4f} M/B, {reached}"
         fields.append(("BFB allgather", cost))
-        if why is not None and not _is_optimal_here(facts):
+        is_optimal_here = facts["wiring_bound"] is not None and facts["wiring_bound"]["optimal"]
+        if why is not None and not is_optimal_here:
             fields.append(("  limited by", why))
         fields += wiring_fields(facts)
         fields.append((f"time for {facts['bfb']['size']}", f"{_times(facts['bfb'])} ({facts['bfb']['fabric']})"))
@@ -160,12 +161,6 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["faults"]:
         fields += _fault_fields(facts)
     return fields
-
-
-def _is_optimal_here(facts: dict[str, Any]) -> bool:
-    """Whether no schedule on this wiring, in any or in as many steps, takes less bandwidth than BFB."""
-    found = facts["wiring_bound"]
-    return found is not None and facts["bfb"]["bandwidth"] in (found["bandwidth"], found["in_steps"])
 
 
 def _times(bfb: dict[str, Any]) -> str:

@@ -38,15 +38,26 @@ class Standing:
         return not below and self.bound.sequential.bandwidth > self.bound.cost.bandwidth
 
     @property
+    def _least(self) -> tuple[Fraction, str]:
+        """The T_B to measure by, and what it is the least of."""
+        if self._by_halves:
+            return self.bound.sequential.bandwidth, " for halves that do not overlap"
+        if self.in_steps is not None and self.in_steps > self.bound.cost.bandwidth:
+            return self.in_steps, f" in {self.cost.steps} steps"
+        return self.bound.cost.bandwidth, ""
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether no schedule on this wiring takes less bandwidth in as many steps, or with halves in a row."""
+        return self.cost.bandwidth == self._least[0]
+
+    @property
     def verdict(self) -> str:
         """Say in a few words how good the bandwidth is on this wiring."""
-        bandwidth = self.cost.bandwidth
-        least, what = self.bound.cost.bandwidth, ""
-        if self._by_halves:
-            least, what = self.bound.sequential.bandwidth, " for halves that do not overlap"
-        elif self.in_steps is not None and self.in_steps > least:
-            least, what = self.in_steps, f" in {self.cost.steps} steps"
-        return f"optimal{what}" if bandwidth == least else f"within {_above(bandwidth, least)} of the least{what}"
+        least, what = self._least
+        return (
+            f"optimal{what}" if self.is_optimal else f"within {_above(self.cost.bandwidth, least)} of the least{what}"
+        )
 
     @property
     def summary(self) -> str | None:
