@@ -55,9 +55,8 @@ class Standing:
     def verdict(self) -> str:
         """Say in a few words how good the bandwidth is on this wiring."""
         least, what = self._least
-        return (
-            f"optimal{what}" if self.is_optimal else f"within {_above(self.cost.bandwidth, least)} of the least{what}"
-        )
+        how = "optimal" if self.is_optimal else f"within {_above(self.cost.bandwidth, least)} of the least"
+        return how + what
 
     @property
     def summary(self) -> str | None:
