@@ -175,7 +175,7 @@ def test_simulate_with_faults(capsys, here):
     assert slow["busiest_link"] in (["ant", "bee"], ["bee", "ant"])
     assert slow["simulated_seconds"] > 10 * whole["simulated_seconds"]
     assert slow["simulated_seconds"] <= slow["predicted_seconds"] * 1.001
-    assert f"busiest link  {' to '.join(slow['busiest_link'])}, " in run(capsys, *argv, "--slow", "ant,bee=1Gbps")[1]
+    assert f"busiest link    {' to '.join(slow['busiest_link'])}, " in run(capsys, *argv, "--slow", "ant,bee=1Gbps")[1]
 
 
 def test_a_runtime_file_on_a_slow_fabric(capsys, here):

@@ -452,3 +452,32 @@ def hypercube_columns(dimensions: int, split: int = 1, collective: str = "allgat
         columns["step"][here] = step
     np.add(columns["lo"], 1, out=columns["hi"])
     return columns | {"tail": tail, "head": head}
+
+
+# Wirings
+
+
+def _shares(links: Links, rates: list[int] | None) -> list[Fraction]:
+    """Return the rate of each link in parts of the fastest; self-loops carry nothing."""
+    given = [1] * len(links) if rates is None else rates
+    fastest = max((rate for (u, w), rate in zip(links, given, strict=True) if u != w), default=1)
+    return [Fraction(rate * (u != w), fastest) for (u, w), rate in zip(links, given, strict=True)]
+
+
+def tightest_cut(num_nodes: int, links: Links, rates: list[int] | None = None) -> Fraction:
+    """Return the most |S| / capacity out of S over all sets S of nodes but none and all, each tried."""
+    shares, worst = _shares(links, rates), Fraction(0)
+    for inside in range(1, 2**num_nodes - 1):
+        out = sum(r for (u, w), r in zip(links, shares, strict=True) if inside >> u & 1 and not inside >> w & 1)
+        worst = max(worst, inside.bit_count() / out)
+    return worst
+
+
+def allreduce_shard_times(num_nodes: int, links: Links, rates: list[int] | None = None) -> Fraction:
+    """Return N over the least capacity out of any set, or 2 N (N - 1) over all capacity if that is more."""
+    shares, least = _shares(links, rates), Fraction(sum(_shares(links, rates)))
+    total = least
+    for inside in range(1, 2**num_nodes - 1):
+        crossing = (r for (u, w), r in zip(links, shares, strict=True) if inside >> u & 1 and not inside >> w & 1)
+        least = min(least, sum(crossing, Fraction(0)))
+    return max(num_nodes / least, 2 * num_nodes * (num_nodes - 1) / total)
