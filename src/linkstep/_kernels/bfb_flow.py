@@ -186,13 +186,14 @@ def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, sh
 
 
 @njit(cache=True, nogil=True)
-def _emit(members, group_of, links, local_link, share, scale, flow, number, source, lo, hi, link, step, at):
+def _emit(members, group_of, links, local_link, pieces, share, scale, flow, number, source, lo, hi, link, step, at):
     """Write the rows of one problem of step ``number``, sources ascending. Return the new end; ``flow`` is used up.
 
-    Whole sources go first, cut ones last.
+    Whole sources go first, cut ones last. A member is piece m % pieces of node m // pieces.
     """
     for i in range(members.size):
         g = group_of[i]
+        origin, first = members[i] // pieces, (members[i] % pieces) * share * scale
         have, k = np.int64(0), 0
         while k < links and flow[g, k] < share:
             k += 1
@@ -202,7 +203,7 @@ def _emit(members, group_of, links, local_link, share, scale, flow, number, sour
             take = min(flow[g, k], share - have)
             if take > 0:
                 flow[g, k] -= take
-                source[at], lo[at], hi[at] = members[i], have * scale, (have + take) * scale
+                source[at], lo[at], hi[at] = origin, first + have * scale, first + (have + take) * scale
                 link[at], step[at] = local_link[k], number
                 at += 1
                 have += take
@@ -222,6 +223,7 @@ def _rows(
     link_class,
     cap_of,
     whole_of,
+    pieces,
     share,
     scale,
     source,
@@ -232,8 +234,8 @@ def _rows(
 ):
     """Fill the columns of rows of all problems; return (how many, -1), or the number of a problem that does not fit.
 
-    At step t each source is ``share[t - 1]`` pieces of ``scale[t - 1]`` units and a link of class c takes
-    ``cap_of[t - 1, c]`` pieces. Where whole sources fit within ``whole_of[t - 1, c]`` sources a link, none is cut.
+    At step t each source (or piece of one, where a shard has several) is ``share[t - 1]`` parts of ``scale[t - 1]``
+    units and a link of class c takes ``cap_of[t - 1, c]`` parts. Where whole sources fit within ``whole_of[t - 1, c]`` sources a link, none is cut.
     """
     most = _most_groups(problems)
     flow = np.empty((most, 64), np.int64)
@@ -253,18 +255,18 @@ def _rows(
         for k in range(links):
             cap[k] = whole_of[t, classes[k]]
             fitting += cap[k]
-        pieces, units, done = np.int64(1), share[t] * scale[t], False
+        parts, units, done = np.int64(1), share[t] * scale[t], False
         if fitting >= end - first:
             done = _assign(masks, counts, links, cap, np.int64(1), flow, load, left, work)[0]
         if not done:
             for k in range(links):
                 cap[k] = cap_of[t, classes[k]]
-            pieces, units = share[t], scale[t]
-            if not _assign(masks, counts, links, cap, pieces, flow, load, left, work)[0]:
+            parts, units = share[t], scale[t]
+            if not _assign(masks, counts, links, cap, parts, flow, load, left, work)[0]:
                 return at, i
         local_link = link_id[link_ptr[u] : link_ptr[u + 1]]
         at = _emit(
-            members[first:end], group_of[first:end], links, local_link, pieces, units, flow, t + 1,
+            members[first:end], group_of[first:end], links, local_link, pieces, parts, units, flow, t + 1,
             source, lo, hi, link, step, at,
         )  # fmt: skip
     return at, -1
@@ -285,3 +287,71 @@ def _place(source, lo, hi, link, step, offset, to_source, to_lo, to_hi, to_link,
         to = offset[t - 1, e]
         offset[t - 1, e] = to + 1
         to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = source[r], lo[r], hi[r], e, t
+
+
+@njit(cache=True, nogil=True)
+def _match_links(image, from_links, to_links, tail, to_link):
+    """Fill to_link[i] with the image of from_links[i] under a map of nodes; parallel links keep their order."""
+    for i in range(from_links.size):
+        wanted, skip = image[tail[from_links[i]]], 0
+        for j in range(i):
+            if tail[from_links[j]] == tail[from_links[i]]:
+                skip += 1
+        for j in range(to_links.size):
+            if tail[to_links[j]] == wanted:
+                if skip == 0:
+                    to_link[i] = to_links[j]
+                    break
+                skip -= 1
+
+
+@njit(cache=True, nogil=True)
+def _translate(
+    group, nodes, ends, link_ptr, link_id, tail, steps, num_links,
+    source, lo, hi, link, step, to_source, to_lo, to_hi, to_link, to_step,
+):  # fmt: skip
+    """Fill the rows that automorphisms make of those into ``nodes``, one of each orbit, in canonical order.
+
+    Rows ends[i]:ends[i + 1] are into nodes[i], sorted by (source, lo). The group acts freely, so every node is met once.
+    For each node sources are walked in the order of their images: rows of a link and step come out sorted.
+    """
+    n = group.shape[1]
+    counts = np.zeros((steps, num_links), np.int64)
+    local = np.empty(num_links, np.int64)  # of a link into one of ``nodes``: its place among the node's links
+    for i in range(nodes.size):
+        u = nodes[i]
+        for k in range(link_ptr[u], link_ptr[u + 1]):
+            local[link_id[k]] = k - link_ptr[u]
+    first = np.zeros((nodes.size, n + 1), np.int64)
+    for i in range(nodes.size):
+        for r in range(ends[i], ends[i + 1]):
+            first[i, source[r] + 1] += 1
+        first[i, 0] = ends[i]
+        for v in range(n):
+            first[i, v + 1] += first[i, v]
+    images = np.empty((group.shape[0], nodes.size, 64), np.int64)
+    for g in range(group.shape[0]):
+        for i in range(nodes.size):
+            u, w = nodes[i], group[g, nodes[i]]
+            _match_links(
+                group[g], link_id[link_ptr[u] : link_ptr[u + 1]], link_id[link_ptr[w] : link_ptr[w + 1]], tail,
+                images[g, i],
+            )  # fmt: skip
+            for r in range(ends[i], ends[i + 1]):
+                counts[step[r] - 1, images[g, i, local[link[r]]]] += 1
+    at = 0
+    for t in range(steps):
+        for e in range(num_links):
+            at, counts[t, e] = at + counts[t, e], at
+    back = np.empty(n, np.int64)
+    for g in range(group.shape[0]):
+        for v in range(n):
+            back[group[g, v]] = v
+        for i in range(nodes.size):
+            for v in range(n):
+                x = back[v]
+                for r in range(first[i, x], first[i, x + 1]):
+                    t, e = step[r], images[g, i, local[link[r]]]
+                    to = counts[t - 1, e]
+                    counts[t - 1, e] = to + 1
+                    to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = v, lo[r], hi[r], e, t
