@@ -290,17 +290,18 @@ def _place(source, lo, hi, link, step, offset, to_source, to_lo, to_hi, to_link,
 
 
 @njit(cache=True, nogil=True)
-def _match_links(image, from_links, to_links, tail, to_link):
-    """Fill to_link[i] with the image of from_links[i] under a map of nodes; parallel links keep their order."""
-    for i in range(from_links.size):
-        wanted, skip = image[tail[from_links[i]]], 0
-        for j in range(i):
-            if tail[from_links[j]] == tail[from_links[i]]:
+def _match_links(mapping, u, link_ptr, link_id, tail, image):
+    """Fill image[k] with where a map of nodes takes local link k of u; parallel links keep their order."""
+    base, there = link_ptr[u], mapping[u]
+    for k in range(link_ptr[u + 1] - base):
+        w, skip = tail[link_id[base + k]], 0
+        for j in range(k):
+            if tail[link_id[base + j]] == w:
                 skip += 1
-        for j in range(to_links.size):
-            if tail[to_links[j]] == wanted:
+        for j in range(link_ptr[there], link_ptr[there + 1]):
+            if tail[link_id[j]] == mapping[w]:
                 if skip == 0:
-                    to_link[i] = to_links[j]
+                    image[k] = link_id[j]
                     break
                 skip -= 1
 
@@ -313,45 +314,60 @@ def _translate(
     """Fill the rows that automorphisms make of those into ``nodes``, one of each orbit, in canonical order.
 
     Rows ends[i]:ends[i + 1] are into nodes[i], sorted by (source, lo). The group acts freely, so every node is met once.
-    For each node sources are walked in the order of their images: rows of a link and step come out sorted.
+    For each node sources are walked in the order of their images and their rows dealt out to (step, link), so that
+    those come out sorted; only then are they written, bucket by bucket.
     """
     n = group.shape[1]
-    counts = np.zeros((steps, num_links), np.int64)
-    local = np.empty(num_links, np.int64)  # of a link into one of ``nodes``: its place among the node's links
+    most = 0
+    for i in range(nodes.size):
+        most = max(most, link_ptr[nodes[i] + 1] - link_ptr[nodes[i]])
+    bucket = np.empty(source.size, np.int64)
+    images = np.empty((nodes.size, most), np.int64)
+    start = np.zeros((nodes.size, steps * most + 1), np.int64)
+    first = np.zeros((nodes.size, n + 1), np.int64)
+    local = np.empty(num_links, np.int64)
     for i in range(nodes.size):
         u = nodes[i]
         for k in range(link_ptr[u], link_ptr[u + 1]):
             local[link_id[k]] = k - link_ptr[u]
-    first = np.zeros((nodes.size, n + 1), np.int64)
-    for i in range(nodes.size):
         for r in range(ends[i], ends[i + 1]):
+            bucket[r] = (step[r] - 1) * most + local[link[r]]
+            start[i, bucket[r] + 1] += 1
             first[i, source[r] + 1] += 1
-        first[i, 0] = ends[i]
+        start[i, 0] = first[i, 0] = ends[i]
+        for b in range(steps * most):
+            start[i, b + 1] += start[i, b]
         for v in range(n):
             first[i, v + 1] += first[i, v]
-    images = np.empty((group.shape[0], nodes.size, 64), np.int64)
+    offset = np.zeros((steps, num_links), np.int64)
     for g in range(group.shape[0]):
         for i in range(nodes.size):
-            u, w = nodes[i], group[g, nodes[i]]
-            _match_links(
-                group[g], link_id[link_ptr[u] : link_ptr[u + 1]], link_id[link_ptr[w] : link_ptr[w + 1]], tail,
-                images[g, i],
-            )  # fmt: skip
-            for r in range(ends[i], ends[i + 1]):
-                counts[step[r] - 1, images[g, i, local[link[r]]]] += 1
+            _match_links(group[g], nodes[i], link_ptr, link_id, tail, images[i])
+            for b in range(steps * most):
+                if start[i, b + 1] > start[i, b]:
+                    offset[b // most, images[i, b % most]] = start[i, b + 1] - start[i, b]
     at = 0
     for t in range(steps):
         for e in range(num_links):
-            at, counts[t, e] = at + counts[t, e], at
+            at, offset[t, e] = at + offset[t, e], at
     back = np.empty(n, np.int64)
+    dealt = np.empty(source.size, np.int32)
+    image = np.empty(source.size, np.int32)
+    end = np.empty(steps * most, np.int64)
     for g in range(group.shape[0]):
         for v in range(n):
             back[group[g, v]] = v
         for i in range(nodes.size):
+            _match_links(group[g], nodes[i], link_ptr, link_id, tail, images[i])
+            end[:] = start[i, :-1]
             for v in range(n):
-                x = back[v]
-                for r in range(first[i, x], first[i, x + 1]):
-                    t, e = step[r], images[g, i, local[link[r]]]
-                    to = counts[t - 1, e]
-                    counts[t - 1, e] = to + 1
-                    to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = v, lo[r], hi[r], e, t
+                for r in range(first[i, back[v]], first[i, back[v] + 1]):
+                    b = bucket[r]
+                    dealt[end[b]], image[end[b]] = r, v
+                    end[b] += 1
+            for b in range(steps * most):
+                t, e = b // most, images[i, b % most]
+                shift = offset[t, e] - start[i, b]
+                for j in range(start[i, b], end[b]):
+                    r, to = dealt[j], j + shift
+                    to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = image[j], lo[r], hi[r], e, t + 1
