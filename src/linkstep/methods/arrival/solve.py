@@ -1,0 +1,145 @@
+"""Arrivals of least bandwidth for a number of steps: what is searched, in which order, and when it ends.
+
+BFB's arrivals, the distances, are where every search starts, so nothing that comes out is worse. Not here: the search
+for one number of pieces (``linkstep.methods.arrival.search``), costs and schedules (``linkstep.methods.bfb``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology, check_connected
+from linkstep.core.units import check_count
+from linkstep.methods.arrival.alike import search_alike
+from linkstep.methods.arrival.network import MAX_LINKS, Network
+from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, Steps, ticks_for
+from linkstep.methods.bfb import bfb_certificate
+from linkstep.methods.bfb.problems import Arrivals, Links
+from linkstep.methods.bfb.translations import translations
+
+Watch = Callable[[int, Fraction, Fraction], None]
+"""Called with (steps, T_B so far, the bound on T_B that the nodes' links set) as a search goes on."""
+
+MAX_STEPS = 2**12
+_PIECES = (1, 2, 1, 2, 4, 1, 2, 3)
+"""Pieces of a shard in each round of a search."""
+_MANY_NODES = 300
+_FEW_ROUNDS = 3
+_WORK = 2 * 10**8
+_PASSES = 40, 2000
+"""Passes of a round: as many as do this much work (nodes times pieces times steps), within these limits."""
+_ALIKE_ENOUGH = 300
+"""Nodes up to which arrivals that differ from node to node are tried where alike ones miss the bound."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of a search."""
+
+    steps: int | None = None
+    """The most steps; None: the diameter."""
+    chunks: int | None = None
+    """Chunks that a shard will be cut into; None: any number."""
+    seconds: float | None = None
+    seed: int = 0
+
+
+def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None) -> Arrivals:
+    """Return arrivals within a number of steps that take as little bandwidth as a search finds; kept with the topology.
+
+    Stopped by time, or by a ``KeyboardInterrupt``, it returns the best so far.
+    """
+    check_connected(topology)
+    if ("arrivals", wish) not in topology.derived:
+        topology.derived["arrivals", wish] = _find(topology, wish, watch)
+    found: Arrivals = topology.derived["arrivals", wish]
+    return found
+
+
+def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
+    if topology.num_nodes == 1:
+        return Arrivals(np.zeros((1, 1), np.int16))
+    links = Links.of(topology)
+    chunks = None if wish.chunks is None else check_count("chunks", wish.chunks, 1, 10**6)
+    certificate = bfb_certificate(topology)
+    steps = certificate.cost.steps if wish.steps is None else check_count("steps", wish.steps, 1, MAX_STEPS)
+    if steps < certificate.cost.steps:
+        raise LinkstepError(
+            f"steps must be at least the diameter, {certificate.cost.steps}: a shard moves one link a step, not {steps}"
+        )
+    fastest = int(links.weight.max())
+    loads = [step.load / fastest for step in certificate.steps]
+    if chunks is not None:
+        loads = [Fraction(ceil(load * chunks), chunks) for load in loads]
+    network = Network.of(topology)
+    best = Best(sum(loads, Fraction(0)), network.dist)
+    bound = network.least_total()
+    scale = Fraction(topology.degree * fastest, topology.num_nodes)
+
+    def tell(total: Fraction) -> None:
+        if watch is not None:
+            watch(steps, total * scale, bound * scale)
+
+    tell(best.total)
+    best = _search(topology, network, steps, chunks, bound, wish.seed, Clock(wish.seconds, tell), best)
+    return Arrivals(_without_gaps(best.step), best.pieces, best.group)
+
+
+def _search(
+    topology: Topology,
+    network: Network,
+    steps: int,
+    chunks: int | None,
+    bound: Fraction,
+    seed: int,
+    clock: Clock,
+    best: Best,
+) -> Best:
+    if best.total <= bound or int(network.near_count.max()) > MAX_LINKS:
+        return best
+    holder = [best]  # what stands when the search is interrupted
+    try:
+        group = translations(topology)
+        if group is not None and len(group) == network.num_nodes:
+            holder[0] = search_alike(network, group, steps, chunks, bound, seed, clock, best)
+            if holder[0].total <= bound or network.num_nodes > _ALIKE_ENOUGH:
+                return holder[0]
+        _search_in_rounds(network, steps, chunks, bound, seed, clock, holder)
+    except (OutOfTime, KeyboardInterrupt):
+        pass
+    return holder[0]
+
+
+def _search_in_rounds(
+    network: Network, steps: int, chunks: int | None, bound: Fraction, seed: int, clock: Clock, holder: list[Best]
+) -> None:
+    """Search with one piece a shard, then with several in turn, until the bound is reached or the rounds are over."""
+    n = network.num_nodes
+    plan = [pieces for pieces in _PIECES if chunks is None or chunks % pieces == 0]
+    for number, pieces in enumerate(plan if n <= _MANY_NODES else plan[:_FEW_ROUNDS]):
+        parts = None if chunks is None else chunks // pieces
+        ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2)
+        if chunks is not None:
+            ticks = chunks
+        search = Search(network, steps, pieces, ticks, parts, seed * len(_PIECES) + number, clock, holder)
+        if number == 0:
+            search.run(bound)
+        else:
+            passes = int(np.clip(_WORK // (n * n * pieces * steps), *_PASSES))
+            search.improve(bound, Fraction(number % 3, 3), passes)
+        if holder[0].total <= bound:
+            return
+
+
+def _without_gaps(step: Steps) -> Steps:
+    """Number the steps at which anything arrives 1, 2, ...: an empty step would only take time."""
+    used = np.bincount(step.ravel().astype(np.int64)) > 0
+    number = (np.cumsum(used) - 1).astype(np.int16)
+    renumbered: Steps = number[step]
+    return renumbered
