@@ -2,10 +2,10 @@
 
 ``arrive[u, q]`` is the step at which piece q reaches node u, ``owner[q]`` the node that has it from the start. The
 in-neighbours of u are ``near[u, :near_count[u]]`` (parallel links merged), its out-neighbours ``after[u]``, and
-``after_bit[u, c]`` is u's place among the in-neighbours of ``after[u, c]``. For a piece that reaches u at step s the mask
-has bit k set if in-neighbour k has it before s. ``load[u, s, P]`` counts the pieces whose mask is inside P, and
+``after_bit[u, c]`` is u's place among the in-neighbours of ``after[u, c]``. For a piece that reaches u at step s the
+mask has bit k set if in-neighbour k has it before s. ``load[u, s, P]`` counts the pieces whose mask is inside P, and
 ``limit[kind[u], s, P]`` is what the links of P can carry at step s; the excess of (u, s) is the most by which a load is
-above its limit (Hall's condition), and E the sum of all excesses. Supersets of a mask m are walked by ``p = (p + 1) | m``.
+above its limit (Hall's condition), and E the sum of all excesses. ``p = (p + 1) | m`` walks the supersets of a mask m.
 """
 
 import numpy as np
@@ -288,8 +288,9 @@ def _repair(
     """Make E smaller by moving pieces, for at most so many rounds; return E. ``load`` is that of ``arrive``.
 
     A round takes an overfull (u, s) at random and its worst set P. Of up to ``tries`` pieces that only P can carry, one
-    comes at another step, or an in-neighbour outside P has it before: the best such move, ties at random, made if E does
-    not grow, or with probability 0.05 to the power of how much it would. What moved stays for ``tenure`` rounds or more.
+    comes at another step, or an in-neighbour outside P has it before: the best such move, ties at random, made if E
+    does not grow, or with probability 0.05 to the power of how much it would. What moved stays for ``tenure`` rounds or
+    more.
     """
     n, num_pieces = arrive.shape
     steps = limit.shape[1] - 1

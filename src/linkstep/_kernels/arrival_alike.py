@@ -1,8 +1,8 @@
 """Arrival times where a group takes any node to any other in one way: those of one node serve all.
 
 ``arrive[x]`` is the step at which the shard of node x reaches node 0. In-neighbour k of node 0 has it when node 0 has
-that of ``before[x, k]``, and ``beyond[x, k]`` is the x' with ``before[x', k] = x``. Sets of in-neighbours and loads are as
-in ``linkstep._kernels.arrival``, of one node.
+that of ``before[x, k]``, and ``beyond[x, k]`` is the x' with ``before[x', k] = x``. Sets of in-neighbours and loads are
+as in ``linkstep._kernels.arrival``, of one node.
 """
 
 import numpy as np

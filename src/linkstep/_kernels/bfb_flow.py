@@ -235,7 +235,8 @@ def _rows(
     """Fill the columns of rows of all problems; return (how many, -1), or the number of a problem that does not fit.
 
     At step t each source (or piece of one, where a shard has several) is ``share[t - 1]`` parts of ``scale[t - 1]``
-    units and a link of class c takes ``cap_of[t - 1, c]`` parts. Where whole sources fit within ``whole_of[t - 1, c]`` sources a link, none is cut.
+    units and a link of class c takes ``cap_of[t - 1, c]`` parts. Where whole sources fit within ``whole_of[t - 1, c]``
+    sources a link, none is cut.
     """
     most = _most_groups(problems)
     flow = np.empty((most, 64), np.int64)
@@ -313,9 +314,9 @@ def _translate(
 ):  # fmt: skip
     """Fill the rows that automorphisms make of those into ``nodes``, one of each orbit, in canonical order.
 
-    Rows ends[i]:ends[i + 1] are into nodes[i], sorted by (source, lo). The group acts freely, so every node is met once.
-    For each node sources are walked in the order of their images and their rows dealt out to (step, link), so that
-    those come out sorted; only then are they written, bucket by bucket.
+    Rows ends[i]:ends[i + 1] are into nodes[i], sorted by (source, lo). The group acts freely, so every node is met
+    once. For each node sources are walked in the order of their images and their rows dealt out to (step, link), so
+    that those come out sorted; only then are they written, bucket by bucket.
     """
     n = group.shape[1]
     most = 0

@@ -1,4 +1,4 @@
-"""Arrivals for topologies with a group that takes any node to any other in one way (Cayley graphs): one node's serve all.
+"""Arrivals where a group takes any node to any other in one way, as in Cayley graphs: one node's serve all.
 
 a(v, u) then depends only on where v lies as seen from u, so the search has N numbers to choose instead of N^2.
 """

@@ -1,4 +1,4 @@
-"""A topology as the kernels that choose arrivals see it: neighbours with parallel links merged, weights of sets of links.
+"""A topology as the kernels that choose arrivals see it: neighbours, parallel links merged, and weights of link sets.
 
 Not here: the kernels (``linkstep._kernels.arrival``) and the search that runs them.
 """

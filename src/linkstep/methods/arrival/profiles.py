@@ -7,8 +7,9 @@ ticks; a step's cap is how long its links may work. Not here: the search that tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from linkstep.methods.arrival.network import Network
 Caps = Ints
 """Ticks a step; caps[0] is 0, so that step s has caps[s]."""
 Floats = NDArray[np.float64]
+Rounding = Callable[[float], float]
 
 _BLENDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 _POWERS = (0.5, 1.0, 1.5, 2.0, 3.0)
@@ -55,7 +57,7 @@ class Shape:
         """Return profiles of this sum, all different, the most promising families first."""
         found: dict[bytes, Caps] = {}
         for steady in (*self._blends(total), *self._powers(total), *self._plateaus(total)):
-            for caps in (steady, self._whole_pieces(steady, total, np.round)):
+            for caps in (steady, self._whole_pieces(steady, total, round)):
                 if caps.min() >= 0:
                     found.setdefault(caps.tobytes(), caps)
         return list(found.values())
@@ -72,7 +74,7 @@ class Shape:
             done = np.maximum.accumulate(np.minimum(done, total))
             caps = _rounded(np.diff(done, prepend=0.0), total)
             yield caps
-            for rounding in (np.floor, np.ceil):
+            for rounding in (floor, ceil):
                 yield self._whole_pieces(caps, total, rounding)
 
     def _powers(self, total: int) -> Iterator[Caps]:
@@ -95,13 +97,13 @@ class Shape:
         for share in (1.0, 0.8, 0.65, 0.5):
             growth = max(1.0, share * self.growth)
             for end in (0, 1, 2):
-                wish = growth ** (number - 1.0) * self.whole
+                wish = np.float64(growth) ** (number - 1.0) * self.whole
                 if end:
                     wish = np.minimum(wish, growth ** (self.steps - number) * self.whole * end)
                 if wish.sum() >= total:
                     yield _rounded(np.concatenate([[0.0], np.minimum(wish, _level(wish, total))]), total)
 
-    def _whole_pieces(self, caps: Caps, total: int, rounding: np.ufunc) -> Caps:
+    def _whole_pieces(self, caps: Caps, total: int, rounding: Rounding) -> Caps:
         """Round early caps to whole pieces; the last two steps take the difference."""
         found = caps.copy()
         for s in range(2, self.steps - 1):

@@ -20,17 +20,22 @@ from linkstep.methods.bfb.schedule import build
 _PLAIN = Wish()
 
 
-def arrival_certificate(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Certificate:
+def arrival_certificate(
+    topology: Topology, wish: Wish = _PLAIN, *, size: Number | None = None, watch: Watch | None = None
+) -> Certificate:
     """Return, for the arrivals that a search finds, what decides each step's load: no split of them takes less.
+
+    Where links differ in latency, distances take their place if an allgather of ``size`` bytes is as fast with these.
 
     >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
     >>> arrival_certificate(ring).cost
     Cost(steps=1, bandwidth=Fraction(2, 3))
     """
-    return _certificate(topology, find_arrivals(topology, wish, watch=watch))
-
-
-def _certificate(topology: Topology, arrivals: Arrivals) -> Certificate:
+    arrivals = find_arrivals(topology, wish, watch=watch)
+    if size is not None and topology.alpha is not None and topology.num_nodes > 1:
+        breadth_first = Arrivals(Network.of(topology).dist)
+        times = [sum(bfb_step_times(topology, size, a), Fraction(0)) for a in (breadth_first, arrivals)]
+        arrivals = breadth_first if times[0] <= times[1] else arrivals
     return solve(topology, Links.of(topology), arrivals=arrivals)
 
 
@@ -49,20 +54,14 @@ def arrival_allgather(
 ) -> Schedule:
     """Return an allgather of little bandwidth within a number of steps, the diameter unless the wish says more.
 
-    ``size`` counts where links differ in latency, as in ``bfb_allgather``; arrivals are chosen by bandwidth, and are
-    those of BFB where these take no longer.
+    ``size`` counts where links differ in latency, as in ``bfb_allgather``: arrivals are chosen by bandwidth, and then
+    compared with distances by time.
 
     >>> path = Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 1])
     >>> arrival_allgather(path)
     <Schedule allgather on N=3: 6 rows, 2 steps, unit 1>
     """
-    arrivals = find_arrivals(topology, wish, watch=watch)
-    certificate = _certificate(topology, arrivals)
-    if size is not None and topology.alpha is not None and topology.num_nodes > 1:
-        breadth_first = Arrivals(Network.of(topology).dist)
-        times = [sum(bfb_step_times(topology, size, a), Fraction(0)) for a in (breadth_first, arrivals)]
-        if times[0] <= times[1]:
-            certificate = _certificate(topology, breadth_first)
+    certificate = arrival_certificate(topology, wish, size=size, watch=watch)
     return build(topology, certificate, wish.chunks, size, progress)
 
 

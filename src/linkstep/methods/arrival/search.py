@@ -35,6 +35,7 @@ _HOPELESS = 2, 1000
 """A pass is given up once its excess is above so many times the best one and so many more."""
 
 
+_GLANCES = Fraction(1), Fraction(101, 100)
 _LEGS = 6
 """Profiles that a walk over profiles starts from."""
 _SLACK = 2
@@ -134,23 +135,21 @@ class Search:
         """Run one greedy pass; return by how much it exceeds the caps."""
         self.clock.check()
         net = self.network
-        return int(
-            _greedy(
-                self.arrive, net.near, net.near_count, self.owner, net.kind, self.limits(caps), self.deadline,
-                self.rank, self.load, self.excess, give_up, self.state,
-            )  # fmt: skip
-        )
+        state = (
+            self.arrive, net.near, net.near_count, self.owner, net.kind, self.limits(caps), self.deadline, self.rank,
+            self.load, self.excess, give_up, self.state,
+        )  # fmt: skip
+        return int(_greedy(*state))
 
     def repair(self, caps: Caps, rounds: int) -> int:
         """Move pieces until nothing exceeds the caps, or so many rounds; return by how much something still does."""
         self.clock.check()
         net = self.network
-        return int(
-            _repair(
-                self.arrive, *net.neighbours, self.owner, net.kind, self.limits(caps), self.load, self.excess,
-                self.tabu, rounds, _TRIES, _TENURE, self.state,
-            )  # fmt: skip
-        )
+        state = (
+            self.arrive, *net.neighbours, self.owner, net.kind, self.limits(caps), self.load, self.excess, self.tabu,
+            rounds, _TRIES, _TENURE, self.state,
+        )  # fmt: skip
+        return int(_repair(*state))
 
     def total(self) -> Fraction:
         """Return the total time that the present arrivals take."""
@@ -168,7 +167,7 @@ class Search:
             self.holder[0] = Best(total, self.arrive.copy(), self.pieces)
             self.clock.say(total)
 
-    def attempt(self, ticks: int) -> None:
+    def attempt(self, ticks: int, trades: int = _TRADES) -> None:
         """Look for arrivals within so many ticks in all: a pass under every profile, the best worked on."""
         ranked: list[tuple[int, int, Caps]] = []
         for number, caps in enumerate(self.shape.profiles(ticks)):
@@ -182,7 +181,7 @@ class Search:
             if excess == 0:
                 return
         for excess, _, caps in ranked[:_PROFILES]:
-            found, caps = self.trade(excess, caps)
+            found, caps = self.trade(excess, caps, trades)
             self.greedy(caps)
             self.keep()
             for _ in range(_REPAIRS):
@@ -193,17 +192,17 @@ class Search:
             if left == 0:
                 return
 
-    def trade(self, excess: int, caps: Caps) -> tuple[int, Caps]:
+    def trade(self, excess: int, caps: Caps, trades: int) -> tuple[int, Caps]:
         """Move ticks from the steps that exceed their caps least to those that do most, while that helps."""
         seen: dict[bytes, int] = {caps.tobytes(): excess}
         amount = max(1, int(caps.max()) // 8)
-        while excess > 0 and len(seen) < _TRADES:
+        while excess > 0 and len(seen) < trades:
             over = self.excess.sum(axis=0)
             inner = range(2, self.steps + 1)
             pairs = sorted(((a, b) for a in inner for b in inner if a != b), key=lambda p: int(over[p[0]] - over[p[1]]))
             better = False
             for a, b in pairs:
-                if len(seen) >= _TRADES or better:
+                if len(seen) >= trades or better:
                     break
                 moved = caps.copy()
                 moved[a] -= amount
@@ -278,6 +277,12 @@ class Search:
             reached = ceil(self.best.total * self.ticks)
             low, high = (low, reached) if reached <= middle else (middle, min(high, reached))
 
+    def glance(self, bound: Fraction) -> None:
+        """Attempt the bound, and a little more time, without much work on either."""
+        for more in _GLANCES:
+            ticks = ceil(bound * self.ticks * more)
+            if ticks < self.best.total * self.ticks:
+                self.attempt(ticks, 1)
 
     def improve(self, bound: Fraction, share: Fraction, passes: int) -> None:
         """Walk at a time between the bound and the best, ``share`` of the way, again while that succeeds."""

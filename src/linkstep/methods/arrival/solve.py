@@ -7,7 +7,7 @@ for one number of pieces (``linkstep.methods.arrival.search``), costs and schedu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
@@ -48,6 +48,8 @@ class Wish:
     """Chunks that a shard will be cut into; None: any number."""
     seconds: float | None = None
     seed: int = 0
+    rounds: int | None = None
+    """Rounds of the search; None: as many as there are, 0: only the beginning of the first."""
 
 
 def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None) -> Arrivals:
@@ -56,9 +58,10 @@ def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None)
     Stopped by time, or by a ``KeyboardInterrupt``, it returns the best so far.
     """
     check_connected(topology)
-    if ("arrivals", wish) not in topology.derived:
-        topology.derived["arrivals", wish] = _find(topology, wish, watch)
-    found: Arrivals = topology.derived["arrivals", wish]
+    key = "arrivals", wish
+    if key not in topology.derived:
+        topology.derived[key] = _find(topology, wish, watch)
+    found: Arrivals = topology.derived[key]
     return found
 
 
@@ -87,49 +90,42 @@ def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
             watch(steps, total * scale, bound * scale)
 
     tell(best.total)
-    best = _search(topology, network, steps, chunks, bound, wish.seed, Clock(wish.seconds, tell), best)
+    asked = replace(wish, steps=steps, chunks=chunks)
+    best = _search(topology, network, asked, bound, Clock(wish.seconds, tell), best)
     return Arrivals(_without_gaps(best.step), best.pieces, best.group)
 
 
-def _search(
-    topology: Topology,
-    network: Network,
-    steps: int,
-    chunks: int | None,
-    bound: Fraction,
-    seed: int,
-    clock: Clock,
-    best: Best,
-) -> Best:
+def _search(topology: Topology, network: Network, wish: Wish, bound: Fraction, clock: Clock, best: Best) -> Best:
+    assert wish.steps is not None
     if best.total <= bound or int(network.near_count.max()) > MAX_LINKS:
         return best
     holder = [best]  # what stands when the search is interrupted
     try:
         group = translations(topology)
         if group is not None and len(group) == network.num_nodes:
-            holder[0] = search_alike(network, group, steps, chunks, bound, seed, clock, best)
+            holder[0] = search_alike(network, group, wish.steps, wish.chunks, bound, wish.seed, clock, best)
             if holder[0].total <= bound or network.num_nodes > _ALIKE_ENOUGH:
                 return holder[0]
-        _search_in_rounds(network, steps, chunks, bound, seed, clock, holder)
+        _search_in_rounds(network, wish, bound, clock, holder)
     except (OutOfTime, KeyboardInterrupt):
         pass
     return holder[0]
 
 
-def _search_in_rounds(
-    network: Network, steps: int, chunks: int | None, bound: Fraction, seed: int, clock: Clock, holder: list[Best]
-) -> None:
+def _search_in_rounds(network: Network, wish: Wish, bound: Fraction, clock: Clock, holder: list[Best]) -> None:
     """Search with one piece a shard, then with several in turn, until the bound is reached or the rounds are over."""
-    n = network.num_nodes
+    n, steps, chunks = network.num_nodes, wish.steps, wish.chunks
+    assert steps is not None
     plan = [pieces for pieces in _PIECES if chunks is None or chunks % pieces == 0]
-    for number, pieces in enumerate(plan if n <= _MANY_NODES else plan[:_FEW_ROUNDS]):
+    most = len(plan) if n <= _MANY_NODES else _FEW_ROUNDS
+    for number, pieces in enumerate(plan[: most if wish.rounds is None else max(1, wish.rounds)]):
         parts = None if chunks is None else chunks // pieces
-        ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2)
-        if chunks is not None:
-            ticks = chunks
-        search = Search(network, steps, pieces, ticks, parts, seed * len(_PIECES) + number, clock, holder)
-        if number == 0:
+        ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if chunks is None else chunks
+        search = Search(network, steps, pieces, ticks, parts, wish.seed * len(_PIECES) + number, clock, holder)
+        if number == 0 and (n <= _MANY_NODES or wish.rounds != 0):
             search.run(bound)
+        elif number == 0:
+            search.glance(bound)
         else:
             passes = int(np.clip(_WORK // (n * n * pieces * steps), *_PASSES))
             search.improve(bound, Fraction(number % 3, 3), passes)

@@ -122,7 +122,7 @@ def pieces_of(arrivals: Arrivals | None) -> int:
 
 
 def max_steps(topology: Topology, arrivals: Arrivals | None = None) -> int:
-    """Return a bound on the number of steps, in BFB the diameter: exact where all nodes are alike, or at most twice it."""
+    """Return a bound on the steps. Of BFB: the diameter where all nodes are alike, at most twice it otherwise."""
     check_connected(topology)
     if arrivals is not None:
         return arrivals.num_steps

@@ -1,4 +1,4 @@
-"""The best schedule for given arrivals, distances in BFB: integral flows for the least loads that the certificate allows.
+"""The best schedule for given arrivals, distances in BFB: integral flows for the least loads the certificate allows.
 
 Where a group of automorphisms acts freely, rows are made for one node of each orbit and translated to the others.
 """
@@ -163,7 +163,9 @@ def _build(
 
     nodes = np.arange(topology.num_nodes) if group is None else np.unique(group.min(axis=0)).astype(np.int64)
     made = for_each_block(topology, nodes, steps, work, progress, arrivals)
-    columns = _in_order(topology, steps, made) if group is None else _translated(topology, links, group, steps, made)
+    columns: dict[str, Any] = (
+        _in_order(topology, steps, made) if group is None else _translated(topology, links, group, steps, made)
+    )
     for column in columns.values():
         column.flags.writeable = False
     return Schedule(topology, caps.unit * pieces, **columns)
@@ -193,8 +195,7 @@ def _translated(topology: Topology, links: Links, group: Ids, steps: int, made: 
     ends = np.append(first, order.size)
     columns = _columns(order.size * len(group))
     rows = {what: column[order] for what, column in rows.items()}
-    _translate(
-        group, nodes, ends, links.ptr, links.id, topology.tail, steps, topology.num_links,
-        *rows.values(), *columns.values(),
-    )  # fmt: skip
+    graph = links.ptr, links.id, topology.tail, steps, topology.num_links
+    arrays: list[Any] = [group, nodes, ends, *graph, *rows.values(), *columns.values()]
+    _translate(*arrays)
     return columns

@@ -59,8 +59,9 @@ class _Kinds:
 def bfb_step_times(topology: Topology, size: Number, arrivals: Arrivals | None = None) -> list[Fraction]:
     """Return how long each step of the fastest BFB allgather of ``size`` bytes in all takes, in seconds, exactly.
 
-    With ``arrivals``, of the fastest allgather that has these instead of distances. Every set of links is tried in floating point, then the few within one part in 10^9 of the worst are compared
-    exactly: rounding errors are a thousand times smaller.
+    With ``arrivals``, of the fastest allgather that has these instead of distances. Every set of links is tried in
+    floating point, then the few within one part in 10^9 of the worst are compared exactly: rounding errors are a
+    thousand times smaller.
     """
     links = Links.of(topology)
     most = int(np.diff(links.ptr).max())
