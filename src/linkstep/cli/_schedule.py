@@ -44,8 +44,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=[BEST, *METHODS],
         default=BEST,
-        help=f"{titles}; default: bfb if it is no worse in steps and bandwidth than what the recipe says, arrival where "
-        "that improves on both, and whatever takes least time where --size, --alpha or --fabric say what that is",
+        help=f"{titles}; default: bfb if it is no worse in steps and bandwidth than what the recipe says, arrival if "
+        "that improves on it, and whatever takes least time where --size, --alpha or --fabric say what that is",
     )
     parser.add_argument(
         "--steps", type=int, metavar="T", help="by arrival times, or of an all-to-all; default: the diameter"

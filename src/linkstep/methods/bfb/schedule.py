@@ -196,6 +196,6 @@ def _translated(topology: Topology, links: Links, group: Ids, steps: int, made: 
     columns = _columns(order.size * len(group))
     rows = {what: column[order] for what, column in rows.items()}
     graph = links.ptr, links.id, topology.tail, steps, topology.num_links
-    arrays: list[Any] = [group, nodes, ends, *graph, *rows.values(), *columns.values()]
+    arrays: Any = (group, nodes, ends, *graph, *rows.values(), *columns.values())
     _translate(*arrays)
     return columns
