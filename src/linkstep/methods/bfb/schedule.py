@@ -181,7 +181,8 @@ def _in_order(topology: Topology, steps: int, made: Iterator[Columns]) -> Column
     offset = np.cumsum(counts.ravel()).reshape(counts.shape) - counts
     columns = _columns(int(counts.sum()))
     while blocks:
-        _place(*blocks.pop(0).values(), offset, *columns.values())
+        arrays = (*blocks.pop(0).values(), offset, *columns.values())
+        _place(*arrays)
     return columns
 
 
