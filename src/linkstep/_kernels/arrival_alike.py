@@ -1,8 +1,8 @@
 """Arrival times where a group takes any node to any other in one way: those of one node serve all.
 
-``arrive[x]`` is the step at which the shard of node x reaches node 0. In-neighbour k of node 0 has it when node 0 has
-that of ``before[x, k]``, and ``beyond[x, k]`` is the x' with ``before[x', k] = x``. Sets of in-neighbours and loads are
-as in ``linkstep._kernels.arrival``, of one node.
+``arrive[x]`` is the step at which piece x reaches node 0. In-neighbour k of node 0 has it when node 0 has piece
+``before[x, k]``, and ``beyond[x, k]`` is the x' with ``before[x', k] = x``. Sets of in-neighbours and loads are as in
+``linkstep._kernels.arrival``, of one node.
 """
 
 import numpy as np
@@ -47,14 +47,15 @@ def _worst(table, weight, parts):
 
 
 @njit(cache=True)
-def _anneal(arrive, before, beyond, weight, steps, parts, target, rounds, hot, cold, state):
+def _anneal(arrive, before, beyond, own, weight, steps, parts, target, rounds, hot, cold, state):
     """Change arrivals, legal ones given, one at a time for a lower sum of worst loads; return it. The best is kept.
 
-    Rounds end early at ``target``. The temperature falls from ``hot`` to ``cold``.
+    The first ``own`` are node 0's own and stay. Rounds end early at ``target``. The temperature falls from ``hot`` to
+    ``cold``.
     """
     n, links = before.shape
     load = np.zeros((steps + 1, 1 << links), np.int64)
-    for x in range(1, n):
+    for x in range(own, n):
         _add(load[arrive[x]], _mask_of(arrive, before, x, arrive[x]), 1)
     worst = np.zeros(steps + 1)
     total = 0.0
@@ -68,7 +69,7 @@ def _anneal(arrive, before, beyond, weight, steps, parts, target, rounds, hot, c
     for round_number in range(rounds):
         if best <= target + 1e-9:
             break
-        x, to = 1 + _draw(state, n - 1), 1 + _draw(state, steps)
+        x, to = own + _draw(state, n - own), 1 + _draw(state, steps)
         at = arrive[x]
         if to == at:
             continue
@@ -80,7 +81,7 @@ def _anneal(arrive, before, beyond, weight, steps, parts, target, rounds, hot, c
         for k in range(links):
             y = beyond[x, k]
             t = arrive[y]
-            if y != 0 and min(at, to) < t <= max(at, to):
+            if y >= own and min(at, to) < t <= max(at, to):
                 mask = _mask_of(arrive, before, y, t)
                 if mask == 1 << k and to > at:
                     legal = False

@@ -16,57 +16,61 @@ from linkstep.core.topology import Ids
 from linkstep.methods.arrival.network import Network
 from linkstep.methods.arrival.search import Best, Clock, random_state
 
-_RUNS = 4
-_ROUNDS, _ROUNDS_EACH = 50_000, 400
-"""Rounds of a run at first, and for each node; later runs take twice as many, and so on."""
-_SLICE = 20_000
+_PIECES = (1, 1, 2, 1, 2, 4, 3)
+"""Pieces of a shard in each run."""
+_ROUNDS, _ROUNDS_EACH = 100_000, 400
+"""Rounds of a run, and for each piece; each run takes half as many again as the one before."""
 _HOT, _COLD = 0.5, 0.02
 
 
 def search_alike(
-    network: Network, group: Ids, steps: int, parts: int | None, bound: Fraction, seed: int, clock: Clock, best: Best
+    network: Network, group: Ids, steps: int, chunks: int | None, bound: Fraction, seed: int, clock: Clock, best: Best
 ) -> Best:
     """Return better arrivals than ``best`` that look the same from every node, or ``best`` if none are found."""
     inverse = np.argsort(group, axis=1).astype(np.int32)
     element = np.empty(network.num_nodes, np.int64)
     element[group[:, 0]] = np.arange(len(group))  # the one that takes node 0 there
     near = element[network.near[0, : network.near_count[0]]]
-    before, beyond = inverse[near].T.copy(), group[near].T.copy()
-    weight = network.weight[network.kind[0]].astype(np.float64)
-    target = float(bound) if parts is None else ceil(bound * parts) / parts
-    for run in range(_RUNS):
+    weight = network.weight[network.kind[0], : 1 << near.size]
+    for run, pieces in enumerate(_PIECES):
+        if chunks is not None and chunks % pieces:
+            continue
         clock.check()
-        state = random_state(seed * _RUNS + run)
-        arrive = network.dist[0].astype(np.int64)
-        rounds = (_ROUNDS + _ROUNDS_EACH * network.num_nodes) << run
-        _anneal(arrive, before, beyond, weight, steps, parts or 0, target, rounds, _HOT, _COLD, state)
-        loads = _loads(arrive, before, network.weight[network.kind[0]], steps, parts)
-        total = sum(loads, Fraction(0))
+        parts = None if chunks is None else chunks // pieces
+        before, beyond = (_pieces_of(table[near], pieces).T.copy() for table in (inverse, group))
+        arrive = np.repeat(network.dist[0], pieces).astype(np.int64)
+        target = float(bound * pieces) if parts is None else ceil(bound * pieces * parts) / parts
+        rounds = int((_ROUNDS + _ROUNDS_EACH * arrive.size) * 1.5**run)
+        state = random_state(seed * len(_PIECES) + run)
+        numbers = pieces, weight.astype(np.float64), steps, parts or 0, target, rounds, _HOT, _COLD, state
+        _anneal(arrive, before, beyond, *numbers)
+        total = _total(arrive, before, pieces, weight, steps, parts)
         if total < best.total:
-            best = Best(total, _spread(arrive, group, inverse, element), 1, group)
+            best = Best(total, arrive.astype(np.int16)[_pieces_of(inverse[element], pieces)], pieces, group)
             clock.say(total)
         if best.total <= bound:
             break
     return best
 
 
-def _loads(
-    arrive: NDArray[np.int64], before: Ids, weight: NDArray[np.int64], steps: int, parts: int | None
-) -> list[Fraction]:
-    """Return the worst load of each step, exactly."""
+def _pieces_of(nodes: Ids, pieces: int) -> Ids:
+    """Return rows of nodes as rows of their pieces."""
+    table = nodes[:, :, np.newaxis] * pieces + np.arange(pieces)
+    return table.reshape(len(nodes), -1).astype(np.int32)
+
+
+def _total(
+    arrive: NDArray[np.int64], before: Ids, pieces: int, weight: NDArray[np.int64], steps: int, parts: int | None
+) -> Fraction:
+    """Return the sum of the worst loads, exactly, in shards."""
     links = before.shape[1]
     masks = ((arrive[before] < arrive[:, np.newaxis]) << np.arange(links)).sum(axis=1)
-    found = []
+    total = Fraction(0)
     for s in range(1, steps + 1):
         counts = np.bincount(masks[arrive == s], minlength=1 << links)
         for k in range(links):
             halves = counts.reshape(-1, 2, 1 << k)
             halves[:, 1] += halves[:, 0]
-        load = max(Fraction(int(c), int(w)) for c, w in zip(counts[1:], weight[1:], strict=False))
-        found.append(load if parts is None else Fraction(ceil(load * parts), parts))
-    return found
-
-
-def _spread(arrive: NDArray[np.int64], group: Ids, inverse: Ids, element: NDArray[np.int64]) -> NDArray[np.int16]:
-    """Return the arrivals at every node from those at node 0."""
-    return arrive.astype(np.int16)[inverse[element]]
+        load = max(Fraction(c, w) for c, w in zip(counts.tolist()[1:], weight.tolist()[1:], strict=True))
+        total += load if parts is None else Fraction(ceil(load * parts), parts)
+    return total / pieces

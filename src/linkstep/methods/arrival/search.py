@@ -39,6 +39,7 @@ _GLANCES = Fraction(1), Fraction(101, 100)
 _LEGS = 6
 """Profiles that a walk over profiles starts from."""
 _SLACK = 2
+_PASSES_A_REPAIR = 12
 _SHORT = 1500
 """Rounds of a repair on such a walk."""
 
@@ -228,7 +229,7 @@ class Search:
             key=lambda row: row[:2],
         )
         least = ranked[0][0]
-        legs = min(_LEGS, len(ranked))
+        legs, repairs = min(_LEGS, len(ranked)), max(_LEGS, passes // _PASSES_A_REPAIR)
         for leg in range(legs):
             self.new_deadlines()
             caps = ranked[leg][2]
@@ -238,7 +239,8 @@ class Search:
                 found = self.greedy(moved, excess + _SLACK)
                 if found > excess + _SLACK:
                     continue  # given up, so loads are not complete
-                if found <= least + 1:
+                if found < least or (found <= least + 1 and repairs > 0):
+                    repairs -= 1
                     self.keep()
                     left = self.repair(moved, _SHORT) if found else 0
                     self.keep()

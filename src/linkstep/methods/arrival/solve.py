@@ -32,9 +32,9 @@ _PIECES = (1, 2, 1, 2, 4, 1, 2, 3)
 _MANY_NODES = 300
 _FEW_ROUNDS = 3
 _WORK = 2 * 10**8
-_PASSES = 40, 2000
+_PASSES = 40, 1200
 """Passes of a round: as many as do this much work (nodes times pieces times steps), within these limits."""
-_ALIKE_ENOUGH = 300
+_ALIKE_ENOUGH = 1024
 """Nodes up to which arrivals that differ from node to node are tried where alike ones miss the bound."""
 
 
@@ -104,7 +104,8 @@ def _search(topology: Topology, network: Network, wish: Wish, bound: Fraction, c
         group = translations(topology)
         if group is not None and len(group) == network.num_nodes:
             holder[0] = search_alike(network, group, wish.steps, wish.chunks, bound, wish.seed, clock, best)
-            if holder[0].total <= bound or network.num_nodes > _ALIKE_ENOUGH:
+            enough = wish.rounds is not None or network.num_nodes > _ALIKE_ENOUGH
+            if holder[0].total <= bound or enough:
                 return holder[0]
         _search_in_rounds(network, wish, bound, clock, holder)
     except (OutOfTime, KeyboardInterrupt):
