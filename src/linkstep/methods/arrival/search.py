@@ -23,19 +23,30 @@ from linkstep.methods.arrival.profiles import Caps, Shape
 
 Steps = NDArray[np.int16]
 
-_TRADES = 60
-"""Passes spent on trading ticks between steps of one profile."""
-_PROFILES = 2
-"""Profiles of an attempt that are worked on after the first pass."""
-_ROUNDS, _ROUNDS_EACH = 4000, 40
-"""Rounds of a repair: so many, and so many more for each piece too many."""
-_REPAIRS = 3
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work an attempt is worth."""
+
+    profiles: int
+    """Profiles that are worked on after the first pass."""
+    trades: int
+    """Passes spent on trading ticks between steps of one of these."""
+    repairs: int
+    rounds_each: int
+    """Rounds of a repair for each piece too many, besides ``_ROUNDS``."""
+
+
+_THOROUGH = Effort(profiles=2, trades=60, repairs=3, rounds_each=40)
+_LIGHT = Effort(profiles=1, trades=1, repairs=1, rounds_each=2)
+_ROUNDS = 4000
 _TRIES, _TENURE = 4, 5
 _HOPELESS = 2, 1000
 """A pass is given up once its excess is above so many times the best one and so many more."""
 
 
-_GLANCES = Fraction(1), Fraction(101, 100)
+_GLANCES = tuple(Fraction(x, 100) for x in (100, 101, 103, 110))
+"""How much of the bound is attempted in a short search."""
 _LEGS = 6
 """Profiles that a walk over profiles starts from."""
 _SLACK = 2
@@ -168,7 +179,7 @@ class Search:
             self.holder[0] = Best(total, self.arrive.copy(), self.pieces)
             self.clock.say(total)
 
-    def attempt(self, ticks: int, trades: int = _TRADES) -> None:
+    def attempt(self, ticks: int, effort: Effort = _THOROUGH) -> None:
         """Look for arrivals within so many ticks in all: a pass under every profile, the best worked on."""
         ranked: list[tuple[int, int, Caps]] = []
         for number, caps in enumerate(self.shape.profiles(ticks)):
@@ -181,12 +192,12 @@ class Search:
                 self.keep()
             if excess == 0:
                 return
-        for excess, _, caps in ranked[:_PROFILES]:
-            found, caps = self.trade(excess, caps, trades)
+        for excess, _, caps in ranked[: effort.profiles]:
+            found, caps = self.trade(excess, caps, effort.trades)
             self.greedy(caps)
             self.keep()
-            for _ in range(_REPAIRS):
-                left = self.repair(caps, _ROUNDS + _ROUNDS_EACH * found)
+            for _ in range(effort.repairs):
+                left = self.repair(caps, _ROUNDS + effort.rounds_each * found)
                 if left == 0:
                     break
             self.keep()
@@ -284,7 +295,7 @@ class Search:
         for more in _GLANCES:
             ticks = ceil(bound * self.ticks * more)
             if ticks < self.best.total * self.ticks:
-                self.attempt(ticks, 1)
+                self.attempt(ticks, _LIGHT)
 
     def improve(self, bound: Fraction, share: Fraction, passes: int) -> None:
         """Walk at a time between the bound and the best, ``share`` of the way, again while that succeeds."""

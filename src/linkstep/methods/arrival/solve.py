@@ -31,6 +31,9 @@ _PIECES = (1, 2, 1, 2, 4, 1, 2, 3)
 """Pieces of a shard in each round of a search."""
 _MANY_NODES = 300
 _FEW_ROUNDS = 3
+"""Rounds above so many nodes."""
+_FEW_NODES = 150
+"""Up to here the first round takes a second at most, so it is never cut short."""
 _WORK = 2 * 10**8
 _PASSES = 40, 1200
 """Passes of a round: as many as do this much work (nodes times pieces times steps), within these limits."""
@@ -123,7 +126,7 @@ def _search_in_rounds(network: Network, wish: Wish, bound: Fraction, clock: Cloc
         parts = None if chunks is None else chunks // pieces
         ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if chunks is None else chunks
         search = Search(network, steps, pieces, ticks, parts, wish.seed * len(_PIECES) + number, clock, holder)
-        if number == 0 and (n <= _MANY_NODES or wish.rounds != 0):
+        if number == 0 and (n <= _FEW_NODES or wish.rounds != 0):
             search.run(bound)
         elif number == 0:
             search.glance(bound)
