@@ -100,7 +100,7 @@ def _make(given: Given, args: argparse.Namespace) -> Made:
 
 def _price(given: Given, args: argparse.Namespace) -> Price | None:
     """Return what costs are worth, if options say what a step and a byte take."""
-    if given.schedule is not None or not any((args.size, args.alpha, args.bandwidth, args.fabric)):
+    if given.schedule is not None or not any((args.size, args.alpha, args.fabric)):
         return None
     topology = given.topology
     fabric, collective = fabric_of(args, topology.degree).on(topology), args.collective or DEFAULT
