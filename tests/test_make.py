@@ -116,7 +116,10 @@ def test_synthesized():
     ("arguments", "message"),
     [
         ({"collective": "gossip"}, "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce"),
-        ({"method": "magic"}, "method must be one of best, bfb, arrival, expand, stored, synthesized, exchange, not 'magic'"),
+        (
+            {"method": "magic"},
+            "method must be one of best, bfb, arrival, expand, stored, synthesized, exchange, not 'magic'",
+        ),
         ({"method": "exchange"}, "method exchange makes all-to-all schedules only"),
         ({"collective": "all-to-all", "method": "bfb"}, "method bfb makes no all-to-all .*: method exchange does"),
         ({"collective": "all-to-all", "method": "expand"}, "method expand makes no all-to-all schedules"),
