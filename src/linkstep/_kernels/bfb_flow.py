@@ -308,24 +308,15 @@ def _match_links(mapping, u, link_ptr, link_id, tail, image):
 
 
 @njit(cache=True, nogil=True)
-def _translate(
-    group, nodes, ends, link_ptr, link_id, tail, steps, num_links,
-    source, lo, hi, link, step, to_source, to_lo, to_hi, to_link, to_step,
-):  # fmt: skip
-    """Fill the rows that automorphisms make of those into ``nodes``, one of each orbit, in canonical order.
+def _plan_translation(group, nodes, ends, link_ptr, link_id, tail, source, link, step, bucket, start, first, offset):
+    """Work out where the rows go that automorphisms make of those into ``nodes``, one of each orbit.
 
-    Rows ends[i]:ends[i + 1] are into nodes[i], sorted by (source, lo). The group acts freely, so every node is met
-    once. For each node sources are walked in the order of their images and their rows dealt out to (step, link), so
-    that those come out sorted; only then are they written, bucket by bucket.
+    Rows ends[i]:ends[i + 1] are into nodes[i], sorted by (source, lo). Each has a bucket, its (step, local link); those
+    of node i's bucket b begin at start[i, b] once dealt out, and those of source v are first[i, v]:first[i, v + 1].
+    offset[t, e] is where the rows of step t + 1 on link e begin. The group acts freely, so every node is met once.
     """
-    n = group.shape[1]
-    most = 0
-    for i in range(nodes.size):
-        most = max(most, link_ptr[nodes[i] + 1] - link_ptr[nodes[i]])
-    bucket = np.empty(source.size, np.int64)
-    images = np.empty((nodes.size, most), np.int64)
-    start = np.zeros((nodes.size, steps * most + 1), np.int64)
-    first = np.zeros((nodes.size, n + 1), np.int64)
+    steps, num_links = offset.shape
+    most = (start.shape[1] - 1) // steps
     local = np.empty(num_links, np.int64)
     for i in range(nodes.size):
         u = nodes[i]
@@ -338,37 +329,53 @@ def _translate(
         start[i, 0] = first[i, 0] = ends[i]
         for b in range(steps * most):
             start[i, b + 1] += start[i, b]
-        for v in range(n):
+        for v in range(first.shape[1] - 1):
             first[i, v + 1] += first[i, v]
-    offset = np.zeros((steps, num_links), np.int64)
+    image = np.zeros(most, np.int64)
     for g in range(group.shape[0]):
         for i in range(nodes.size):
-            _match_links(group[g], nodes[i], link_ptr, link_id, tail, images[i])
+            _match_links(group[g], nodes[i], link_ptr, link_id, tail, image)
             for b in range(steps * most):
                 if start[i, b + 1] > start[i, b]:
-                    offset[b // most, images[i, b % most]] = start[i, b + 1] - start[i, b]
+                    offset[b // most, image[b % most]] = start[i, b + 1] - start[i, b]
     at = 0
     for t in range(steps):
         for e in range(num_links):
             at, offset[t, e] = at + offset[t, e], at
+
+
+@njit(cache=True, nogil=True)
+def _translate(
+    group, nodes, link_ptr, link_id, tail, bucket, start, first, offset,
+    lo, hi, to_source, to_lo, to_hi, to_link, to_step,
+):  # fmt: skip
+    """Write the rows that these automorphisms make of those into ``nodes``, as ``_plan_translation`` says.
+
+    For each node sources are walked in the order of their images and their rows dealt out to buckets, which so come out
+    sorted; only then are they written, bucket by bucket.
+    """
+    n = group.shape[1]
+    steps = offset.shape[0]
+    most = (start.shape[1] - 1) // steps
     back = np.empty(n, np.int64)
-    dealt = np.empty(source.size, np.int32)
-    image = np.empty(source.size, np.int32)
+    image = np.zeros(most, np.int64)
+    dealt = np.empty(bucket.size, np.int32)
+    origin = np.empty(bucket.size, np.int32)
     end = np.empty(steps * most, np.int64)
     for g in range(group.shape[0]):
         for v in range(n):
             back[group[g, v]] = v
         for i in range(nodes.size):
-            _match_links(group[g], nodes[i], link_ptr, link_id, tail, images[i])
+            _match_links(group[g], nodes[i], link_ptr, link_id, tail, image)
             end[:] = start[i, :-1]
             for v in range(n):
                 for r in range(first[i, back[v]], first[i, back[v] + 1]):
                     b = bucket[r]
-                    dealt[end[b]], image[end[b]] = r, v
+                    dealt[end[b]], origin[end[b]] = r, v
                     end[b] += 1
             for b in range(steps * most):
-                t, e = b // most, images[i, b % most]
+                t, e = b // most, image[b % most]
                 shift = offset[t, e] - start[i, b]
                 for j in range(start[i, b], end[b]):
                     r, to = dealt[j], j + shift
-                    to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = image[j], lo[r], hi[r], e, t + 1
+                    to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = origin[j], lo[r], hi[r], e, t + 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
@@ -154,7 +154,7 @@ def for_each_block(
 ) -> Iterator[T]:
     """Yield ``work(block)`` for blocks of nodes in order; all cores work at once (kernels hold no lock)."""
     sources = topology.num_nodes if arrivals is None else arrivals.step.shape[1]
-    size = max(1, min(_BLOCK // sources, -(-nodes.size // (4 * _cores()))))
+    size = max(1, min(_BLOCK // sources, -(-nodes.size // (4 * cores()))))
     pieces = [nodes[i : i + size] for i in range(0, nodes.size, size)]
 
     def one(piece: Ints) -> T:
@@ -174,11 +174,11 @@ def for_each_block(
             return
         from concurrent.futures import Future, ThreadPoolExecutor  # 15 ms to import, not needed for one node
 
-        with ThreadPoolExecutor(_cores()) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             pending: deque[tuple[int, Future[T]]] = deque()  # a window, so that results nobody took do not pile up
             for piece in pieces:
                 pending.append((piece.size, pool.submit(one, piece)))
-                if len(pending) > 2 * _cores():
+                if len(pending) > 2 * cores():
                     count, future = pending.popleft()
                     yield count, future.result()
             for count, future in pending:
@@ -192,5 +192,18 @@ def for_each_block(
             progress(done, nodes.size)
 
 
-def _cores() -> int:
+def in_parallel(work: Callable[[T], object], parts: Sequence[T]) -> None:
+    """Call a kernel that holds no lock on all parts at once."""
+    if len(parts) == 1:
+        work(parts[0])
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        for _ in pool.map(work, parts):
+            pass
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,13 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.bfb_flow import _place, _rows, _tally, _translate
+from linkstep._kernels.bfb_flow import _place, _plan_translation, _rows, _tally, _translate
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.units import Number, check_count, parse_size
 from linkstep.methods.bfb.cost import Certificate, bfb_certificate
-from linkstep.methods.bfb.problems import Arrivals, Block, Links, Progress, for_each_block, pieces_of
+from linkstep.methods.bfb.problems import (
+    Arrivals,
+    Block,
+    Links,
+    Progress,
+    cores,
+    for_each_block,
+    in_parallel,
+    pieces_of,
+)
 from linkstep.methods.bfb.translations import translations
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
 
@@ -192,11 +201,18 @@ def _translated(topology: Topology, links: Links, group: Ids, steps: int, made: 
     rows = {what: np.concatenate([block[what] for block in blocks]) for what in _TYPES}
     node = topology.head[rows["link"]]
     order = np.lexsort((rows["lo"], rows["source"], node))
-    nodes, first = np.unique(node[order], return_index=True)
-    ends = np.append(first, order.size)
-    columns = _columns(order.size * len(group))
     rows = {what: column[order] for what, column in rows.items()}
-    graph = links.ptr, links.id, topology.tail, steps, topology.num_links
-    arrays: Any = (group, nodes, ends, *graph, *rows.values(), *columns.values())
-    _translate(*arrays)
+    nodes, begin = np.unique(node[order], return_index=True)
+    most = int(np.diff(links.ptr)[nodes].max())
+    bucket = np.empty(order.size, np.int64)
+    start = np.zeros((nodes.size, steps * most + 1), np.int64)
+    first = np.zeros((nodes.size, topology.num_nodes + 1), np.int64)
+    offset = np.zeros((steps, topology.num_links), np.int64)
+    graph = links.ptr, links.id, topology.tail
+    arrays: Any = (group, nodes, np.append(begin, order.size), *graph, rows["source"], rows["link"], rows["step"])
+    arrays += bucket, start, first, offset
+    _plan_translation(*arrays)
+    columns = _columns(order.size * len(group))
+    places: Any = (nodes, *graph, bucket, start, first, offset, rows["lo"], rows["hi"], *columns.values())
+    in_parallel(lambda part: _translate(*(part, *places)), np.array_split(group, cores()))
     return columns
