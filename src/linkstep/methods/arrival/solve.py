@@ -27,11 +27,11 @@ Watch = Callable[[int, Fraction, Fraction], None]
 """Called with (steps, T_B so far, the bound on T_B that the nodes' links set) as a search goes on."""
 
 MAX_STEPS = 2**12
-_PIECES = (1, 2, 1, 2, 4, 1, 2, 3)
-"""Pieces of a shard in each round of a search."""
-_MANY_NODES = 300
+_PIECES = (1, 2, 1, 2, 4, 1, 2, 3, 6, 4, 6, 5)
+"""Pieces of a shard in each round of a search: irregular graphs need several."""
+_ROUNDS = ((64, len(_PIECES)), (300, 8))
+"""Rounds up to so many nodes; ``_FEW_ROUNDS`` above."""
 _FEW_ROUNDS = 3
-"""Rounds above so many nodes."""
 _FEW_NODES = 150
 """Up to here the first round takes a second at most, so it is never cut short."""
 _WORK = 2 * 10**8
@@ -85,7 +85,7 @@ def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
         loads = [Fraction(ceil(load * chunks), chunks) for load in loads]
     network = Network.of(topology)
     best = Best(sum(loads, Fraction(0)), network.dist)
-    bound = network.least_total()
+    bound = network.least_total()  # what the search aims at and stops at
     scale = Fraction(topology.degree * fastest, topology.num_nodes)
 
     def tell(total: Fraction) -> None:
@@ -121,7 +121,7 @@ def _search_in_rounds(network: Network, wish: Wish, bound: Fraction, clock: Cloc
     n, steps, chunks = network.num_nodes, wish.steps, wish.chunks
     assert steps is not None
     plan = [pieces for pieces in _PIECES if chunks is None or chunks % pieces == 0]
-    most = len(plan) if n <= _MANY_NODES else _FEW_ROUNDS
+    most = next((rounds for nodes, rounds in _ROUNDS if n <= nodes), _FEW_ROUNDS)
     for number, pieces in enumerate(plan[: most if wish.rounds is None else max(1, wish.rounds)]):
         parts = None if chunks is None else chunks // pieces
         ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if chunks is None else chunks
