@@ -52,9 +52,9 @@ class Network:
         rates = np.zeros(near.shape, np.int64)
         rates[heads, bit] = rate
         kinds, kind = np.unique(rates, axis=0, return_inverse=True)
-        dist = np.array([distances_to(topology, u) for u in range(n)], np.int16)
         return cls(
-            near, near_count, after, after_count, after_bit, kind.reshape(-1).astype(np.int32), _set_sums(kinds), dist
+            near, near_count, after, after_count, after_bit, kind.reshape(-1).astype(np.int32), _set_sums(kinds),
+            all_distances(topology),
         )  # fmt: skip
 
     @property
@@ -81,6 +81,18 @@ class Network:
     def neighbours(self) -> tuple[Ids, ...]:
         """The columns that most kernels take after the arrivals."""
         return self.near, self.near_count, self.after, self.after_count, self.after_bit
+
+
+def all_distances(topology: Topology) -> NDArray[np.int16]:
+    """Return dist[u, v], the distance from v to u: the arrivals of BFB."""
+    return np.array([distances_to(topology, u) for u in range(topology.num_nodes)], np.int16)
+
+
+def most_neighbours(topology: Topology) -> int:
+    """Return the most in-neighbours of any node: links in parallel count once, self-loops not at all."""
+    pairs = np.unique(topology.head.astype(np.int64) * topology.num_nodes + topology.tail)
+    heads, tails = np.divmod(pairs, topology.num_nodes)
+    return int(np.bincount(heads[heads != tails], minlength=1).max())
 
 
 def _numbers(group: Ints, size: int) -> Ints:

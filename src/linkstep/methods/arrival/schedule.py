@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number
-from linkstep.costs import Cost
-from linkstep.methods.arrival.network import Network
+from linkstep.costs import Cost, cost_of
+from linkstep.methods.arrival.network import all_distances
 from linkstep.methods.arrival.solve import Watch, Wish, find_arrivals
 from linkstep.methods.bfb import Certificate, bfb_cost, bfb_step_times
 from linkstep.methods.bfb.cost import solve
@@ -25,18 +27,27 @@ def arrival_certificate(
 ) -> Certificate:
     """Return, for the arrivals that a search finds, what decides each step's load: no split of them takes less.
 
-    Where links differ in latency, distances take their place if an allgather of ``size`` bytes is as fast with these.
+    Where links differ, distances take their place if a schedule of ``size`` bytes, or of so many chunks, is as fast
+    with these.
 
     >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
     >>> arrival_certificate(ring).cost
     Cost(steps=1, bandwidth=Fraction(2, 3))
     """
-    arrivals = find_arrivals(topology, wish, watch=watch)
-    if size is not None and topology.alpha is not None and topology.num_nodes > 1:
-        breadth_first = Arrivals(Network.of(topology).dist)
-        times = [sum(bfb_step_times(topology, size, a), Fraction(0)) for a in (breadth_first, arrivals)]
-        arrivals = breadth_first if times[0] <= times[1] else arrivals
-    return solve(topology, Links.of(topology), arrivals=arrivals)
+    links = Links.of(topology)
+    found = solve(topology, links, arrivals=find_arrivals(topology, wish, watch=watch))
+    by_time = size is not None and topology.alpha is not None
+    if topology.num_nodes == 1 or not (by_time or (wish.chunks is not None and np.ptp(links.weight) > 0)):
+        return found
+    breadth_first = solve(topology, links, arrivals=Arrivals(all_distances(topology)))
+
+    def price(certificate: Certificate) -> Fraction:
+        if by_time:
+            assert size is not None
+            return sum(bfb_step_times(topology, size, certificate.arrivals), Fraction(0))
+        return cost_of(build(topology, certificate, wish.chunks)).bandwidth
+
+    return min([breadth_first, found], key=price)
 
 
 def arrival_cost(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Cost:

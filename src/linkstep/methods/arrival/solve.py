@@ -17,7 +17,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology, check_connected
 from linkstep.core.units import check_count
 from linkstep.methods.arrival.alike import search_alike
-from linkstep.methods.arrival.network import MAX_LINKS, Network
+from linkstep.methods.arrival.network import MAX_LINKS, Network, all_distances, most_neighbours
 from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, Steps, ticks_for
 from linkstep.methods.bfb import bfb_certificate
 from linkstep.methods.bfb.problems import Arrivals, Links
@@ -27,11 +27,15 @@ Watch = Callable[[int, Fraction, Fraction], None]
 """Called with (steps, T_B so far, the bound on T_B that the nodes' links set) as a search goes on."""
 
 MAX_STEPS = 2**12
+MAX_NODES = 2**13
+"""A search keeps several tables of N^2 entries."""
 _PIECES = (1, 2, 1, 2, 4, 1, 2, 3, 6, 4, 6, 5)
 """Pieces of a shard in each round of a search: irregular graphs need several."""
 _ROUNDS = ((64, len(_PIECES)), (300, 8))
 """Rounds up to so many nodes; ``_FEW_ROUNDS`` above."""
 _FEW_ROUNDS = 3
+_TOO_MANY = 1024
+"""Above this even the shortest search takes long; only one that is asked for is run."""
 _FEW_NODES = 150
 """Up to here the first round takes a second at most, so it is never cut short."""
 _WORK = 2 * 10**8
@@ -81,8 +85,14 @@ def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
         )
     fastest = int(links.weight.max())
     loads = [step.load / fastest for step in certificate.steps]
-    if chunks is not None:
-        loads = [Fraction(ceil(load * chunks), chunks) for load in loads]
+    # Where chunks take longer on some links than on others, arrivals are compared as if shards were cut at will.
+    whole = chunks if int(links.weight.min()) == fastest else None
+    if whole is not None:
+        loads = [Fraction(ceil(load * whole), whole) for load in loads]
+    if topology.num_nodes > MAX_NODES:
+        raise LinkstepError(f"arrival times are searched for up to {MAX_NODES} nodes, not {topology.num_nodes}")
+    if most_neighbours(topology) > MAX_LINKS:
+        return Arrivals(all_distances(topology))
     network = Network.of(topology)
     best = Best(sum(loads, Fraction(0)), network.dist)
     bound = network.least_total()  # what the search aims at and stops at
@@ -93,38 +103,44 @@ def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
             watch(steps, total * scale, bound * scale)
 
     tell(best.total)
-    asked = replace(wish, steps=steps, chunks=chunks)
-    best = _search(topology, network, asked, bound, Clock(wish.seconds, tell), best)
+    asked = replace(wish, steps=steps)
+    best = _search(topology, network, asked, whole, bound, Clock(wish.seconds, tell), best)
     return Arrivals(_without_gaps(best.step), best.pieces, best.group)
 
 
-def _search(topology: Topology, network: Network, wish: Wish, bound: Fraction, clock: Clock, best: Best) -> Best:
+def _search(
+    topology: Topology, network: Network, wish: Wish, whole: int | None, bound: Fraction, clock: Clock, best: Best
+) -> Best:
     assert wish.steps is not None
-    if best.total <= bound or int(network.near_count.max()) > MAX_LINKS:
+    if best.total <= bound:
         return best
     holder = [best]  # what stands when the search is interrupted
     try:
         group = translations(topology)
         if group is not None and len(group) == network.num_nodes:
-            holder[0] = search_alike(network, group, wish.steps, wish.chunks, bound, wish.seed, clock, best)
+            holder[0] = search_alike(network, group, wish.steps, whole, bound, wish.seed, clock, best)
             enough = wish.rounds is not None or network.num_nodes > _ALIKE_ENOUGH
             if holder[0].total <= bound or enough:
                 return holder[0]
-        _search_in_rounds(network, wish, bound, clock, holder)
+        if wish.rounds == 0 and network.num_nodes > _TOO_MANY:
+            return best
+        _search_in_rounds(network, wish, whole, bound, clock, holder)
     except (OutOfTime, KeyboardInterrupt):
         pass
     return holder[0]
 
 
-def _search_in_rounds(network: Network, wish: Wish, bound: Fraction, clock: Clock, holder: list[Best]) -> None:
+def _search_in_rounds(
+    network: Network, wish: Wish, whole: int | None, bound: Fraction, clock: Clock, holder: list[Best]
+) -> None:
     """Search with one piece a shard, then with several in turn, until the bound is reached or the rounds are over."""
     n, steps, chunks = network.num_nodes, wish.steps, wish.chunks
     assert steps is not None
     plan = [pieces for pieces in _PIECES if chunks is None or chunks % pieces == 0]
     most = next((rounds for nodes, rounds in _ROUNDS if n <= nodes), _FEW_ROUNDS)
     for number, pieces in enumerate(plan[: most if wish.rounds is None else max(1, wish.rounds)]):
-        parts = None if chunks is None else chunks // pieces
-        ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if chunks is None else chunks
+        parts = None if whole is None else whole // pieces
+        ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if whole is None else whole
         search = Search(network, steps, pieces, ticks, parts, wish.seed * len(_PIECES) + number, clock, holder)
         if number == 0 and (n <= _FEW_NODES or wish.rounds != 0):
             search.run(bound)
