@@ -24,9 +24,20 @@ _HOT, _COLD = 0.5, 0.02
 
 
 def search_alike(
-    network: Network, group: Ids, steps: int, chunks: int | None, bound: Fraction, seed: int, clock: Clock, best: Best
-) -> Best:
-    """Return better arrivals than ``best`` that look the same from every node, or ``best`` if none are found."""
+    network: Network,
+    group: Ids,
+    steps: int,
+    chunks: int | None,
+    whole: int | None,
+    bound: Fraction,
+    seed: int,
+    clock: Clock,
+    holder: list[Best],
+) -> None:
+    """Look for arrivals that look the same from every node; what is better than ``holder[0]`` takes its place.
+
+    The number of pieces divides ``chunks``; a link carries whole ones of ``whole`` parts of a shard.
+    """
     inverse = np.argsort(group, axis=1).astype(np.int32)
     element = np.empty(network.num_nodes, np.int64)
     element[group[:, 0]] = np.arange(len(group))  # the one that takes node 0 there
@@ -36,7 +47,7 @@ def search_alike(
         if chunks is not None and chunks % pieces:
             continue
         clock.check()
-        parts = None if chunks is None else chunks // pieces
+        parts = None if whole is None else whole // pieces
         before, beyond = (_pieces_of(table[near], pieces).T.copy() for table in (inverse, group))
         arrive = np.repeat(network.dist[0], pieces).astype(np.int64)
         target = float(bound * pieces) if parts is None else ceil(bound * pieces * parts) / parts
@@ -45,12 +56,11 @@ def search_alike(
         numbers = pieces, weight.astype(np.float64), steps, parts or 0, target, rounds, _HOT, _COLD, state
         _anneal(arrive, before, beyond, *numbers)
         total = _total(arrive, before, pieces, weight, steps, parts)
-        if total < best.total:
-            best = Best(total, arrive.astype(np.int16)[_pieces_of(inverse[element], pieces)], pieces, group)
+        if total < holder[0].total:
+            holder[0] = Best(total, arrive.astype(np.int16)[_pieces_of(inverse[element], pieces)], pieces, group)
             clock.say(total)
-        if best.total <= bound:
+        if holder[0].total <= bound:
             break
-    return best
 
 
 def _pieces_of(nodes: Ids, pieces: int) -> Ids:

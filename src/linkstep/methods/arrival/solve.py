@@ -118,12 +118,12 @@ def _search(
     try:
         group = translations(topology)
         if group is not None and len(group) == network.num_nodes:
-            holder[0] = search_alike(network, group, wish.steps, whole, bound, wish.seed, clock, best)
+            search_alike(network, group, wish.steps, wish.chunks, whole, bound, wish.seed, clock, holder)
             enough = wish.rounds is not None or network.num_nodes > _ALIKE_ENOUGH
             if holder[0].total <= bound or enough:
                 return holder[0]
         if wish.rounds == 0 and network.num_nodes > _TOO_MANY:
-            return best
+            return holder[0]
         _search_in_rounds(network, wish, whole, bound, clock, holder)
     except (OutOfTime, KeyboardInterrupt):
         pass
