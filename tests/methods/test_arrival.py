@@ -128,7 +128,8 @@ def test_seconds_only_stop_it():
     topology = random_digraph(60, 4, 0)
     assert arrival_cost(topology, Wish(seconds=1e-9)) == bfb_cost(topology)
     heard = []
-    arrival_cost(topology, QUICK, watch=lambda *what: heard.append(what))
+    found = arrival_cost(topology, QUICK, watch=lambda *what: heard.append(what))
+    assert heard[-1][1] == found.bandwidth
     assert heard[0][:2] == (bfb_cost(topology).steps, bfb_cost(topology).bandwidth)
     assert [what[1] for what in heard] == sorted((what[1] for what in heard), reverse=True)
     assert {what[2] for what in heard} == {bandwidth_bound(60)} and heard[-1][1] < heard[0][1]
