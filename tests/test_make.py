@@ -10,7 +10,7 @@ from linkstep.core.errors import LinkstepError, ScheduleError
 from linkstep.core.schedule import COLLECTIVES
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
-from linkstep.costs import Cost, cost_of
+from linkstep.costs import Cost, Fabric, cost_of
 from linkstep.families import cubes
 from linkstep.make import METHODS, schedule
 from linkstep.methods.bfb import bfb_cost
@@ -35,10 +35,11 @@ def test_every_collective_of_whatever_names_a_topology(collective, given_as):
 @given(CONNECTED)
 def test_property_bfb_costs_what_its_certificates_say(topology):
     gather, scatter = bfb_cost(topology), bfb_cost(topology.transpose())
-    assert schedule(topology).cost == gather
-    assert schedule(topology, "reduce-scatter").cost == scatter
-    both = schedule(topology, "allreduce")
+    assert schedule(topology, method="bfb").cost == gather
+    assert schedule(topology, "reduce-scatter", method="bfb").cost == scatter
+    both = schedule(topology, "allreduce", method="bfb")
     assert both.cost == gather + scatter
+    assert both.halves == (scatter, gather)
     assert both.certificate.cost.bandwidth == max(gather.bandwidth, scatter.bandwidth)
 
 
@@ -49,10 +50,21 @@ def test_property_the_best_is_no_worse_than_either(recipe):
     except LinkstepError:  # Bi(G) of a base that is not its own reverse
         return
     best, searched = schedule(recipe, "allreduce"), schedule(recipe, "allreduce", method="bfb").cost
-    assert best.method in ("bfb", "expand", "stored")
+    assert best.method in ("bfb", "expand", "stored", "arrival")
     assert best.cost.is_within(expanded) or best.cost.is_within(searched)
     if searched.is_within(expanded):
-        assert best.cost == searched
+        assert best.cost.is_within(searched) and (best.method == "bfb") == (best.cost == searched)
+
+
+@pytest.mark.parametrize(
+    ("size", "method", "cost"),
+    [("1KB", "bfb", Cost(2, Fraction(1))), ("1GB", "arrival", Cost(3, Fraction(14, 15)))],
+)
+def test_the_best_at_a_price(size, method, cost):
+    """C(15,{1,4,5}) is bandwidth-optimal only with a step more than its diameter."""
+    fabric = Fabric.of("10us", "100Gbps", 6)
+    made = schedule("C(15,{1,4,5})", price=lambda cost: fabric.time(cost, "allgather", size))
+    assert (made.method, made.cost) == (method, cost)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +73,7 @@ def test_property_the_best_is_no_worse_than_either(recipe):
         ("L(Paley(7))", "allgather", "bfb", Cost(3, Fraction(20, 21))),
         ("Paley(5)*2", "allgather", "bfb", Cost(2, Fraction(9, 10))),
         ("Diamond", "allgather", "stored", Cost(3, Fraction(7, 8))),
-        ("L(Diamond)", "allgather", "expand", Cost(4, Fraction(1))),
+        ("L(Diamond)", "allgather", "arrival", Cost(4, Fraction(15, 16))),
     ],
 )
 def test_the_best_method(recipe, collective, method, cost):
@@ -104,13 +116,20 @@ def test_synthesized():
     ("arguments", "message"),
     [
         ({"collective": "gossip"}, "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce"),
-        ({"method": "magic"}, "method must be one of best, bfb, expand, stored, synthesized, exchange, not 'magic'"),
+        (
+            {"method": "magic"},
+            "method must be one of best, bfb, arrival, expand, stored, synthesized, exchange, not 'magic'",
+        ),
         ({"method": "exchange"}, "method exchange makes all-to-all schedules only"),
         ({"collective": "all-to-all", "method": "bfb"}, "method bfb makes no all-to-all .*: method exchange does"),
         ({"collective": "all-to-all", "method": "expand"}, "method expand makes no all-to-all schedules"),
         ({"collective": "all-to-all", "method": "synthesized"}, "method synthesized makes no all-to-all schedules"),
         ({"collective": "all-to-all", "steps": 2}, "takes at least as many steps as the diameter, 3, not 2"),
-        ({"collective": "allreduce", "steps": 3}, "steps can be chosen for an all-to-all, not for allreduce"),
+        ({"method": "bfb", "steps": 3}, "takes as many steps as it needs: steps can be chosen for method arrival and"),
+        ({"method": "synthesized", "steps": 3}, "steps can be chosen for method arrival and for an all-to-all"),
+        ({"collective": "allreduce", "steps": 2}, "steps must be at least the diameter, 3"),
+        ({"method": "arrival", "seconds": 0}, "seconds must be positive, not 0"),
+        ({"collective": "all-to-all", "method": "arrival"}, "method arrival makes no all-to-all schedules"),
         ({"method": "expand"}, "method expand needs a recipe"),
         ({"method": "stored"}, "method stored needs a recipe"),
         ({"method": "synthesized", "size": "1MB"}, "method synthesized takes no size"),

@@ -8,7 +8,7 @@ returned. Not here: the methods themselves (``linkstep.methods``) and recipes (`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from linkstep.core.collective import Collective
@@ -17,7 +17,8 @@ from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology, diameter
 from linkstep.core.units import Number
 from linkstep.correctness import check
-from linkstep.costs import Cost, cost_of
+from linkstep.costs import Cost, bandwidth_bound, cost_of
+from linkstep.methods.arrival import Watch, Wish, arrival_allgather, arrival_certificate
 from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.methods.synthesis import synthesize
@@ -33,8 +34,9 @@ MAX_ROWS = 2**30 // 5
 class Made:
     """A schedule, the method that made it, and why no BFB schedule takes less bandwidth (None if BFB was not solved).
 
-    Of an allreduce the certificate is that of the half that takes more; for a reduce-scatter, and for that half of an
-    allreduce, it speaks of the transpose, on which the steps run backwards.
+    A certificate of method arrival speaks of schedules with the same arrivals. Of an allreduce the certificate is that
+    of the half that takes more; for a reduce-scatter, and for that half of an allreduce, it speaks of the transpose, on
+    which the steps run backwards.
     """
 
     schedule: Schedule
@@ -42,6 +44,8 @@ class Made:
     certificate: Certificate | None = None
     least_bandwidth: Fraction | None = None
     """What no all-to-all in as many steps goes below; None for other collectives."""
+    halves: tuple[Cost, ...] = ()
+    """Of an allreduce by BFB or by arrivals: the cost of its reduce-scatter and of its allgather."""
 
     def __repr__(self) -> str:
         return f"<Made {self.schedule!r} by {self.method}: {self.cost}>"
@@ -50,6 +54,10 @@ class Made:
     def cost(self) -> Cost:
         """T_L and T_B of the schedule."""
         return cost_of(self.schedule)
+
+
+Price = Callable[[Cost], Fraction]
+"""What a cost is worth, in seconds say."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,17 @@ class Request:
     size: Number | None = None
     root: int = 0
     steps: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+    rounds: int | None = None
+    price: Price | None = None
     progress: Progress | None = None
+    watch: Watch | None = None
+
+    @property
+    def wish(self) -> Wish:
+        """What is asked of a search for arrivals."""
+        return Wish(self.steps, self.chunks, self.seconds, self.seed, self.rounds)
 
     @property
     def gathered(self) -> list[Topology]:
@@ -93,8 +111,34 @@ def _by_bfb(request: Request) -> Made:
     def allgather(topology: Topology) -> Schedule:
         return bfb_allgather(topology, request.chunks, size=request.size, progress=request.progress)
 
-    made = derive(request.topology, request.collective, allgather, request.root)
-    return Made(made, "bfb", _certificate(request))
+    return _from_allgathers(request, allgather, "bfb", _certificate(request))
+
+
+def _by_arrivals(request: Request) -> Made:
+    def allgather(topology: Topology) -> Schedule:
+        return arrival_allgather(
+            topology, request.wish, size=request.size, progress=request.progress, watch=request.watch
+        )
+
+    made = _from_allgathers(request, allgather, "arrival", None)
+    found = [arrival_certificate(topology, request.wish, size=request.size) for topology in request.gathered]
+    return replace(made, certificate=max(found, key=lambda certificate: certificate.cost.bandwidth))
+
+
+def _from_allgathers(
+    request: Request, allgather: Callable[[Topology], Schedule], method: str, certificate: Certificate | None
+) -> Made:
+    """Derive what is asked for from allgathers, noting what each costs: the reverse of one costs the same."""
+    costs: list[Cost] = []
+
+    def costed(topology: Topology) -> Schedule:
+        made = allgather(topology)
+        if request.collective is Collective.ALLREDUCE:
+            costs.append(cost_of(made))
+        return made
+
+    made = derive(request.topology, request.collective, costed, request.root)
+    return Made(made, method, certificate, halves=tuple(costs * 2 if len(costs) == 1 else costs))
 
 
 def _by_expanding(request: Request) -> Made:
@@ -136,9 +180,17 @@ def _no_exchange(request: Request) -> str | None:
     return "makes no all-to-all schedules: method exchange does" if request.collective.exchanges else None
 
 
+def _fewest_steps(request: Request) -> str | None:
+    if request.steps is not None:
+        return "takes as many steps as it needs: steps can be chosen for method arrival and for an all-to-all"
+    return _no_exchange(request)
+
+
 def _no_recipe(request: Request) -> str | None:
     if request.collective.exchanges:
         return _no_exchange(request)
+    if request.steps is not None:
+        return _fewest_steps(request)
     if request.recipe is None:
         return "needs a recipe: a topology alone does not say what it was expanded from"
     if request.chunks is not None or request.size is not None:
@@ -152,15 +204,16 @@ def _nothing_stored(request: Request) -> str | None:
 
 
 def _no_sizes(request: Request) -> str | None:
-    if request.collective.exchanges:
-        return _no_exchange(request)
+    if request.collective.exchanges or request.steps is not None:
+        return _fewest_steps(request)
     return "takes no size: it searches for steps and bandwidth" if request.size is not None else None
 
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("bfb", "breadth-first broadcast", _by_bfb, _no_exchange),
+        Method("bfb", "breadth-first broadcast", _by_bfb, _fewest_steps),
+        Method("arrival", "arrival times", _by_arrivals, _no_exchange),
         Method("expand", "expanded from its base", _by_expanding, _no_recipe),
         Method("stored", "from the store of schedules", _from_store, _nothing_stored),
         Method("synthesized", "exact search (small topologies)", _by_synthesis, _no_sizes),
@@ -169,19 +222,64 @@ METHODS: dict[str, Method] = {
 }
 
 
+_FOR_FREE = 0
+"""Rounds of the search for arrivals where nobody asked for one: it takes a second for a few hundred nodes."""
+_MORE_STEPS = 2
+"""Steps beyond the diameter that are tried where a price says what they are worth."""
+
+
 def _best(request: Request) -> Made:
-    """Choose between BFB and the recipe's own schedule: BFB if it is no worse in either part."""
-    recipe = request.recipe
+    """Choose between BFB, the recipe's own schedule and arrivals.
+
+    BFB, if it is no worse in either part than the recipe's own, or that; arrivals if they are no worse in either part
+    than this choice and better in one. Where there is a price, the cheapest of all, the first of these if several are.
+    """
     if request.collective.exchanges:
         return _by_exchange(request)
-    if _no_recipe(request) is not None or recipe is None or recipe.predict().is_bfb:
-        return _by_bfb(request)
-    searched = sum((bfb_certificate(t, progress=request.progress).cost for t in request.gathered), Cost.zero())
-    if searched.is_within(recipe.cost_of(request.collective)):
-        return _by_bfb(request)
-    stored = _nothing_stored(request) is None
-    made = _from_store(request) if stored else _by_expanding(request)
-    return Made(made.schedule, made.method, _certificate(request))
+    if request.steps is not None:
+        return _by_arrivals(request)
+    options: list[tuple[Cost, Callable[[Request], Made]]] = [(_bfb_cost(request), _by_bfb)]
+    recipe = request.recipe
+    if _no_recipe(request) is None and recipe is not None and not recipe.predict().is_bfb:
+        make = _from_store if _nothing_stored(request) is None else _by_expanding
+        own = (recipe.cost_of(request.collective), make)
+        options = [*options, own] if options[0][0].is_within(own[0]) else [own, *options]
+    chosen = options[0]
+    settled = min(options, key=lambda option: (option[0].steps, option[0].bandwidth))[0] if request.price else chosen[0]
+    if not request.collective.has_root and not _is_optimal(request, settled):
+        options += [(_arrival_cost(asked), _makes(asked)) for asked in _with_arrivals(request)]
+        better = [option for option in options[1:] if option[0] != chosen[0] and option[0].is_within(chosen[0])]
+        chosen = min([chosen, *better], key=lambda option: (option[0].steps, option[0].bandwidth))
+    if request.price is not None:
+        price = request.price
+        chosen = min(options, key=lambda option: price(option[0]))
+    made = chosen[1](request)
+    return made if made.certificate is not None else replace(made, certificate=_certificate(request))
+
+
+def _makes(asked: Request) -> Callable[[Request], Made]:
+    return lambda request: _by_arrivals(asked)
+
+
+def _bfb_cost(request: Request) -> Cost:
+    return sum((bfb_certificate(t, progress=request.progress).cost for t in request.gathered), Cost.zero())
+
+
+def _arrival_cost(request: Request) -> Cost:
+    found = [arrival_certificate(topology, request.wish, watch=request.watch) for topology in request.gathered]
+    return sum((certificate.cost for certificate in found), Cost.zero())
+
+
+def _is_optimal(request: Request, cost: Cost) -> bool:
+    return cost.bandwidth <= bandwidth_bound(request.topology.num_nodes) * len(request.collective.phases)
+
+
+def _with_arrivals(request: Request) -> list[Request]:
+    """Return requests for arrivals: in as few steps as can be, and in a few more where a price weighs them up."""
+    more = 0 if request.price is None else _MORE_STEPS
+    least = max(bfb_certificate(topology).cost.steps for topology in request.gathered)
+    plain = replace(request, rounds=_FOR_FREE)
+    return [plain, *(replace(plain, steps=least + extra) for extra in range(1, more + 1))]
 
 
 def _check_rows(topology: Topology, collective: Collective) -> None:
@@ -203,13 +301,20 @@ def schedule(
     size: Number | None = None,
     root: int = 0,
     steps: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    price: Price | None = None,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Made:
     """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
 
-    ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says. ``chunks``
-    cuts every shard (of an all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all,
-    counts where links differ in latency. ``steps`` is for all-to-all: the diameter, or more for less bandwidth.
+    ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
+    where they improve on that; with a ``price`` of costs, whatever is cheapest. ``chunks`` cuts every shard (of an
+    all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all, counts where links differ in
+    latency. ``steps`` is for arrivals (each half of an allreduce takes so many) and for all-to-all: the diameter, or
+    more for less bandwidth. A search for arrivals ends by itself, the same way for the same ``seed``; ``seconds``, or a
+    KeyboardInterrupt, stop it before, and ``watch`` hears of what it found so far.
 
     >>> made = schedule("L(Paley(7))", "allreduce")
     >>> made.schedule, made.method, made.cost
@@ -224,9 +329,12 @@ def schedule(
     if graph is None:
         assert recipe is not None
         graph = recipe.topology()
-    request = Request(graph, Collective(collective), recipe, chunks, size, root, steps, progress)
-    if steps is not None and not request.collective.exchanges:
-        raise LinkstepError(f"steps can be chosen for an all-to-all, not for {request.collective}")
+    if seconds is not None and seconds <= 0:
+        raise LinkstepError(f"seconds must be positive, not {seconds}")
+    request = Request(
+        graph, Collective(collective), recipe, chunks, size, root, steps, seconds, seed,
+        price=price, progress=progress, watch=watch,
+    )  # fmt: skip
     check_root(graph, root)
     _check_rows(graph, request.collective)
     if method == BEST:

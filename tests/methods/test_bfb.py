@@ -1,5 +1,6 @@
 """BFB schedules: costs against HiGHS and the paper, schedules against the checker, certificates against definitions."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, lcm
 
@@ -15,8 +16,10 @@ from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps, time_of
 from linkstep.families._kautz_costs import kautz_costs
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time
+from linkstep.methods.bfb import schedule as bfb_schedule
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Links
+from linkstep.methods.bfb.translations import translations
 from support import lp, reference
 from support.strategies import connected_link_lists, pairs, topologies, topology_of
 
@@ -325,3 +328,30 @@ def test_large_schedules_pass_the_checker(recipe):
 def test_cost_of_a_million_nodes():
     topology = build("Torus(100,100,100)")
     assert bfb_cost(topology) == Cost(150, bandwidth_bound(10**6))
+
+
+@pytest.mark.parametrize("chunks", [None, 3])
+@pytest.mark.parametrize(
+    "recipe",
+    ["Torus(3,4)", "Q(4)", "BiRing(4,9)", "Torus(2,2,2)", "C(12,{1,5})", "Cayley(Z8:Z2[3],{(1,0),(1,1)})", "O(3)"],
+)
+def test_translated_rows(monkeypatch, recipe, chunks):
+    """Rows made for one node and taken to the others cost the same and are right, parallel links included."""
+    topology = build(recipe)
+    made = bfb_allgather(without_symmetry(topology), chunks)
+    assert translations(topology) is not None or recipe == "O(3)"  # Petersen's graph is no Cayley graph
+    monkeypatch.setattr(bfb_schedule, "_WORTH_TRANSLATING", 2)
+    translated = bfb_allgather(topology, chunks)
+    check_allgather(translated)
+    assert (cost_of(translated), translated.unit) == (cost_of(made), made.unit)
+
+
+def test_translated_rows_where_links_differ(monkeypatch):
+    """Translations keep rates: of a ring with two rates only every other step round is one."""
+    tail, head, rates = [0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3], [2, 1, 2, 1, 2, 1, 2, 1]
+    ring = replace(topology_of(4, list(zip(tail, head, strict=True)), bandwidth=rates), vertex_transitive=True)
+    group = translations(ring)
+    assert group is not None and all(ring.relabel(image) == ring for image in group)
+    monkeypatch.setattr(bfb_schedule, "_WORTH_TRANSLATING", 2)
+    check_allgather(bfb_allgather(ring))
+    assert cost_of(bfb_allgather(ring)) == bfb_cost(ring)

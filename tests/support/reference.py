@@ -7,7 +7,7 @@ permutations tried one by one. Links are lists of (tail, head), a row is a tuple
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -481,3 +481,29 @@ def allreduce_shard_times(num_nodes: int, links: Links, rates: list[int] | None 
         crossing = (r for (u, w), r in zip(links, shares, strict=True) if inside >> u & 1 and not inside >> w & 1)
         least = min(least, sum(crossing, Fraction(0)))
     return max(num_nodes / least, 2 * num_nodes * (num_nodes - 1) / total)
+
+
+def arrival_loads(num_nodes: int, links: Links, rates: list[int], arrive: list[list[int]], pieces: int) -> dict:
+    """Return the least load of each step, in pieces a unit of rate, for given arrivals; by every set of in-links.
+
+    ``arrive[u][q]`` is the step at which piece q, of node q // pieces, reaches u. Raises where a piece reaches a node
+    before any of its in-neighbours has it.
+    """
+    worst: dict[int, Fraction] = {}
+    for u in range(num_nodes):
+        into = [e for e, (w, x) in enumerate(links) if x == u and w != u]
+        allowed: dict[int, list[set[int]]] = {}
+        for q in range(num_nodes * pieces):
+            if q // pieces == u:
+                assert arrive[u][q] == 0
+                continue
+            ways = {e for e in into if arrive[links[e][0]][q] < arrive[u][q]}
+            assert ways, (u, q)
+            allowed.setdefault(arrive[u][q], []).append(ways)
+        for step, ways in allowed.items():
+            for size in range(1, len(into) + 1):
+                for chosen in combinations(into, size):
+                    inside = sum(way <= set(chosen) for way in ways)
+                    load = Fraction(inside, sum(rates[e] for e in chosen))
+                    worst[step] = max(worst.get(step, Fraction(0)), load)
+    return worst

@@ -186,13 +186,14 @@ def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, sh
 
 
 @njit(cache=True, nogil=True)
-def _emit(members, group_of, links, local_link, share, scale, flow, number, source, lo, hi, link, step, at):
+def _emit(members, group_of, links, local_link, pieces, share, scale, flow, number, source, lo, hi, link, step, at):
     """Write the rows of one problem of step ``number``, sources ascending. Return the new end; ``flow`` is used up.
 
-    Whole sources go first, cut ones last.
+    Whole sources go first, cut ones last. A member is piece m % pieces of node m // pieces.
     """
     for i in range(members.size):
         g = group_of[i]
+        origin, first = members[i] // pieces, (members[i] % pieces) * share * scale
         have, k = np.int64(0), 0
         while k < links and flow[g, k] < share:
             k += 1
@@ -202,7 +203,7 @@ def _emit(members, group_of, links, local_link, share, scale, flow, number, sour
             take = min(flow[g, k], share - have)
             if take > 0:
                 flow[g, k] -= take
-                source[at], lo[at], hi[at] = members[i], have * scale, (have + take) * scale
+                source[at], lo[at], hi[at] = origin, first + have * scale, first + (have + take) * scale
                 link[at], step[at] = local_link[k], number
                 at += 1
                 have += take
@@ -222,6 +223,7 @@ def _rows(
     link_class,
     cap_of,
     whole_of,
+    pieces,
     share,
     scale,
     source,
@@ -232,8 +234,9 @@ def _rows(
 ):
     """Fill the columns of rows of all problems; return (how many, -1), or the number of a problem that does not fit.
 
-    At step t each source is ``share[t - 1]`` pieces of ``scale[t - 1]`` units and a link of class c takes
-    ``cap_of[t - 1, c]`` pieces. Where whole sources fit within ``whole_of[t - 1, c]`` sources a link, none is cut.
+    At step t each source (or piece of one, where a shard has several) is ``share[t - 1]`` parts of ``scale[t - 1]``
+    units and a link of class c takes ``cap_of[t - 1, c]`` parts. Where whole sources fit within ``whole_of[t - 1, c]``
+    sources a link, none is cut.
     """
     most = _most_groups(problems)
     flow = np.empty((most, 64), np.int64)
@@ -253,18 +256,18 @@ def _rows(
         for k in range(links):
             cap[k] = whole_of[t, classes[k]]
             fitting += cap[k]
-        pieces, units, done = np.int64(1), share[t] * scale[t], False
+        parts, units, done = np.int64(1), share[t] * scale[t], False
         if fitting >= end - first:
             done = _assign(masks, counts, links, cap, np.int64(1), flow, load, left, work)[0]
         if not done:
             for k in range(links):
                 cap[k] = cap_of[t, classes[k]]
-            pieces, units = share[t], scale[t]
-            if not _assign(masks, counts, links, cap, pieces, flow, load, left, work)[0]:
+            parts, units = share[t], scale[t]
+            if not _assign(masks, counts, links, cap, parts, flow, load, left, work)[0]:
                 return at, i
         local_link = link_id[link_ptr[u] : link_ptr[u + 1]]
         at = _emit(
-            members[first:end], group_of[first:end], links, local_link, pieces, units, flow, t + 1,
+            members[first:end], group_of[first:end], links, local_link, pieces, parts, units, flow, t + 1,
             source, lo, hi, link, step, at,
         )  # fmt: skip
     return at, -1
@@ -285,3 +288,94 @@ def _place(source, lo, hi, link, step, offset, to_source, to_lo, to_hi, to_link,
         to = offset[t - 1, e]
         offset[t - 1, e] = to + 1
         to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = source[r], lo[r], hi[r], e, t
+
+
+@njit(cache=True, nogil=True)
+def _match_links(mapping, u, link_ptr, link_id, tail, image):
+    """Fill image[k] with where a map of nodes takes local link k of u; parallel links keep their order."""
+    base, there = link_ptr[u], mapping[u]
+    for k in range(link_ptr[u + 1] - base):
+        w, skip = tail[link_id[base + k]], 0
+        for j in range(k):
+            if tail[link_id[base + j]] == w:
+                skip += 1
+        for j in range(link_ptr[there], link_ptr[there + 1]):
+            if tail[link_id[j]] == mapping[w]:
+                if skip == 0:
+                    image[k] = link_id[j]
+                    break
+                skip -= 1
+
+
+@njit(cache=True, nogil=True)
+def _plan_translation(group, nodes, ends, link_ptr, link_id, tail, source, link, step, bucket, start, first, offset):
+    """Work out where the rows go that automorphisms make of those into ``nodes``, one of each orbit.
+
+    Rows ends[i]:ends[i + 1] are into nodes[i], sorted by (source, lo). Each has a bucket, its (step, local link); those
+    of node i's bucket b begin at start[i, b] once dealt out, and those of source v are first[i, v]:first[i, v + 1].
+    offset[t, e] is where the rows of step t + 1 on link e begin. The group acts freely, so every node is met once.
+    """
+    steps, num_links = offset.shape
+    most = (start.shape[1] - 1) // steps
+    local = np.empty(num_links, np.int64)
+    for i in range(nodes.size):
+        u = nodes[i]
+        for k in range(link_ptr[u], link_ptr[u + 1]):
+            local[link_id[k]] = k - link_ptr[u]
+        for r in range(ends[i], ends[i + 1]):
+            bucket[r] = (step[r] - 1) * most + local[link[r]]
+            start[i, bucket[r] + 1] += 1
+            first[i, source[r] + 1] += 1
+        start[i, 0] = first[i, 0] = ends[i]
+        for b in range(steps * most):
+            start[i, b + 1] += start[i, b]
+        for v in range(first.shape[1] - 1):
+            first[i, v + 1] += first[i, v]
+    image = np.zeros(most, np.int64)
+    for g in range(group.shape[0]):
+        for i in range(nodes.size):
+            _match_links(group[g], nodes[i], link_ptr, link_id, tail, image)
+            for b in range(steps * most):
+                if start[i, b + 1] > start[i, b]:
+                    offset[b // most, image[b % most]] = start[i, b + 1] - start[i, b]
+    at = 0
+    for t in range(steps):
+        for e in range(num_links):
+            at, offset[t, e] = at + offset[t, e], at
+
+
+@njit(cache=True, nogil=True)
+def _translate(
+    group, nodes, link_ptr, link_id, tail, bucket, start, first, offset,
+    lo, hi, to_source, to_lo, to_hi, to_link, to_step,
+):  # fmt: skip
+    """Write the rows that these automorphisms make of those into ``nodes``, as ``_plan_translation`` says.
+
+    For each node sources are walked in the order of their images and their rows dealt out to buckets, which so come out
+    sorted; only then are they written, bucket by bucket.
+    """
+    n = group.shape[1]
+    steps = offset.shape[0]
+    most = (start.shape[1] - 1) // steps
+    back = np.empty(n, np.int64)
+    image = np.zeros(most, np.int64)
+    dealt = np.empty(bucket.size, np.int32)
+    origin = np.empty(bucket.size, np.int32)
+    end = np.empty(steps * most, np.int64)
+    for g in range(group.shape[0]):
+        for v in range(n):
+            back[group[g, v]] = v
+        for i in range(nodes.size):
+            _match_links(group[g], nodes[i], link_ptr, link_id, tail, image)
+            end[:] = start[i, :-1]
+            for v in range(n):
+                for r in range(first[i, back[v]], first[i, back[v] + 1]):
+                    b = bucket[r]
+                    dealt[end[b]], origin[end[b]] = r, v
+                    end[b] += 1
+            for b in range(steps * most):
+                t, e = b // most, image[b % most]
+                shift = offset[t, e] - start[i, b]
+                for j in range(start[i, b], end[b]):
+                    r, to = dealt[j], j + shift
+                    to_source[to], to_lo[to], to_hi[to], to_link[to], to_step[to] = origin[j], lo[r], hi[r], e, t + 1

@@ -1,8 +1,10 @@
-"""Breadth-first broadcast, first half: which in-links of u each source may use, sorted into few groups.
+"""Schedules by arrival times, first half: which in-links of u each source may use, sorted into few groups.
 
-For a node u and a step t, a source v at distance t may use the in-links f(v) of u that lie on a shortest path from v.
-One backward search from u finds them all: f(v) is the union of f(x) over v's next hops x. As bits of a word, f(v) sorts
-the sources of a *problem* (u, t) into groups. Local link k of u is its k-th in-link that is no self-loop; at most 64.
+A source v that reaches u at step t may use the in-links f(v) of u whose tails v has reached before. As bits of a word,
+f(v) sorts the sources of a *problem* (u, t) into groups. Local link k of u is its k-th in-link that is no self-loop; at
+most 64. In breadth-first broadcast t is the distance and f(v) holds the links on a shortest path from v: one backward
+search from u finds them all, f(v) being the union of f(x) over v's next hops x, and no table of distances is needed.
+With arrivals of their own, pieces of shards take the place of sources.
 """
 
 import numpy as np
@@ -123,6 +125,54 @@ def _problems(in_ptr, in_tail, nodes, problems):
         _by_level(n, dist, last, ptr, members[base : base + n])
         for t in range(1, last + 1):
             lo, hi = base + ptr[t], base + ptr[t + 1]
+            groups = _group(members[lo:hi], mask, slots, slot_of, group_mask[g:], group_count[g:], group_of[lo:hi])
+            problems["node"][p], problems["step"][p] = u, t
+            problems["first_group"][p], problems["end_group"][p] = g, g + groups
+            problems["first_source"][p], problems["end_source"][p] = lo, hi
+            p += 1
+            g += groups
+    return p, group_mask[:g], group_count[:g], members, group_of, -1
+
+
+@njit(cache=True, nogil=True)
+def _problems_of_arrivals(in_ptr, in_tail, nodes, arrive, last, problems):
+    """As ``_problems`` where piece q reaches node u at step arrive[u, q], at most ``last``.
+
+    Empty problems are left out. ``stuck`` is -1, or a node that some piece reaches before any of its in-neighbours.
+    """
+    num_pieces = arrive.shape[1]
+    mask = np.empty(num_pieces, np.uint64)
+    ptr = np.empty(last + 2, np.int64)
+    slot_count = 4
+    while slot_count < 2 * num_pieces:
+        slot_count *= 2
+    slots = np.full(slot_count, -1, np.int32)
+    slot_of = np.empty(num_pieces, np.int64)
+    group_mask = np.empty(nodes.size * num_pieces, np.uint64)
+    group_count = np.empty(nodes.size * num_pieces, np.int64)
+    members = np.empty(nodes.size * num_pieces, np.int32)
+    group_of = np.empty(nodes.size * num_pieces, np.int32)
+    p, g = 0, 0
+    for i in range(nodes.size):
+        u = nodes[i]
+        mask[:] = 0
+        bit = _ONE
+        for e in range(in_ptr[u], in_ptr[u + 1]):
+            w = in_tail[e]
+            if w != u:
+                for q in range(num_pieces):
+                    if arrive[w, q] < arrive[u, q]:
+                        mask[q] |= bit
+                bit <<= _ONE
+        base = i * num_pieces
+        _by_level(num_pieces, arrive[u], last, ptr, members[base : base + num_pieces])
+        for t in range(1, last + 1):
+            lo, hi = base + ptr[t], base + ptr[t + 1]
+            if lo == hi:
+                continue
+            for j in range(lo, hi):
+                if mask[members[j]] == 0:
+                    return p, group_mask[:g], group_count[:g], members, group_of, u
             groups = _group(members[lo:hi], mask, slots, slot_of, group_mask[g:], group_count[g:], group_of[lo:hi])
             problems["node"][p], problems["step"][p] = u, t
             problems["first_group"][p], problems["end_group"][p] = g, g + groups

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 from linkstep.cli._common import (
+    DEFAULT,
     SIZE,
     Command,
     Given,
@@ -22,12 +27,13 @@ from linkstep.cli._common import (
     read,
     schedule_of,
 )
+from linkstep.cli._progress import gap_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
 from linkstep.costs import Cost, lower_bound
 from linkstep.files import check_savable, save
-from linkstep.make import BEST, METHODS, Made
+from linkstep.make import BEST, METHODS, Made, Price
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,9 +44,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=[BEST, *METHODS],
         default=BEST,
-        help=f"{titles}; default: bfb if it is no worse in steps and bandwidth than what the recipe says",
+        help=f"{titles}; default: bfb if it is no worse in steps and bandwidth than what the recipe says, arrival if "
+        "that improves on it, and whatever takes least time where --size, --alpha or --fabric say what that is",
     )
-    parser.add_argument("--steps", type=int, metavar="T", help="of an all-to-all; default: the diameter")
+    parser.add_argument(
+        "--steps", type=int, metavar="T", help="by arrival times, or of an all-to-all; default: the diameter"
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="stop the search for arrival times after this long; so does Ctrl-C"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="K", help="of the search for arrival times; default: 0")
     parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard, or piece, into exactly P equal chunks")
     parser.add_argument(
         "--size", metavar="BYTES", help=f"bytes in all; decides where links differ in latency; default: {SIZE}"
@@ -74,9 +87,38 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _make(given: Given, args: argparse.Namespace) -> Made:
-    return schedule_of(
-        given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size, steps=args.steps
-    )
+    with gap_bar("arrival times") as bar, one_interrupt():
+
+        def watch(steps: int, bandwidth: Fraction, bound: Fraction) -> None:
+            bar(float(bandwidth / bound - 1))
+
+        return schedule_of(
+            given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size, steps=args.steps,
+            seconds=args.seconds, seed=args.seed, price=_price(given, args), watch=watch,
+        )  # fmt: skip
+
+
+def _price(given: Given, args: argparse.Namespace) -> Price | None:
+    """Return what costs are worth, if options say what a step and a byte take."""
+    if given.schedule is not None or not any((args.size, args.alpha, args.fabric)):
+        return None
+    topology = given.topology
+    fabric, collective = fabric_of(args, topology.degree).on(topology), args.collective or DEFAULT
+    return lambda cost: fabric.time(cost, collective, args.size or SIZE)
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt at Ctrl-C once, not until the command has ended: a search stops and the work goes on."""
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, signal.default_int_handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _before(made: Made, args: argparse.Namespace) -> dict[str, Any]:
@@ -99,6 +141,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "method": made.method,
         "steps": cost.steps,
         "bandwidth": cost.bandwidth,
+        "halves": [{"steps": half.steps, "bandwidth": half.bandwidth} for half in made.halves],
         "seconds": float(fabric_of(args, topology.degree).time_of(schedule, args.size or SIZE)),
         "size": args.size or SIZE,
         "alpha": values["alpha"],
@@ -112,19 +155,22 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "moore_optimal": cost.steps == bound.steps,
         "bandwidth_optimal": optimal,
         "limited_by": searched.explain_bandwidth()
-        if searched is not None and optimal is False and made.method == "bfb"
+        if searched is not None and optimal is False and made.method in ("bfb", "arrival")
         else None,
         "file": args.output,
     }
 
 
-def _print(name: str, facts: dict[str, Any]) -> None:
-    print(f"{facts['recipe'] or name}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
+def _print(recipe: str, facts: dict[str, Any]) -> None:
+    print(f"{facts['recipe'] or recipe}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
     moore = "Moore-optimal" if facts["moore_optimal"] else f"not Moore-optimal (bound {facts['moore_bound']})"
     fields = [
         ("T_L", f"{facts['steps']} steps, {moore}"),
         ("T_B", f"{facts['bandwidth']} = {float(facts['bandwidth']):.4f} M/B"),
     ]
+    if facts["method"] == "arrival":
+        for name, part in zip(("  reduce-scatter", "  allgather"), facts["halves"], strict=False):
+            fields.append((name, f"{part['steps']} steps, {part['bandwidth']} M/B"))
     if facts["bandwidth_optimal"] is not None:
         reached = "yes" if facts["bandwidth_optimal"] else f"no (bound {facts['bandwidth_bound']})"
         fields.append(("bandwidth-optimal", reached))

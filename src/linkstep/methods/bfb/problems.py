@@ -1,10 +1,14 @@
-"""The problems (u, t) of a topology, block by block: what the cost and the schedule of BFB both start from."""
+"""The problems (u, t) of a topology, block by block: what the cost and the schedule both start from.
+
+A problem is what reaches node u at step t, and over which links it may come. In BFB t is the distance from the source;
+``Arrivals`` say other steps. Not here: how arrivals are chosen (``linkstep.methods.arrival``).
+"""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
@@ -13,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.bfb_groups import _problems
+from linkstep._kernels.bfb_groups import _problems, _problems_of_arrivals
 from linkstep.core.errors import TopologyError
 from linkstep.core.topology import Ids, Ints, Topology, check_connected, distances_from, distances_to
 
@@ -72,6 +76,31 @@ class Links:
 
 
 @dataclass(frozen=True)
+class Arrivals:
+    """When shards reach nodes, where that is not at the step of their distance.
+
+    Piece q of the whole is piece ``q % pieces`` of node ``q // pieces``; it reaches node u at step ``step[u, q]``, 0 at
+    its own node, over in-links from nodes that it has reached before. No step is without an arrival.
+    """
+
+    step: NDArray[np.int16]
+    pieces: int = 1
+    group: Ids | None = None
+    """Automorphisms, the identity first, that act freely and that arrivals look the same under; None: no such are
+    known."""
+
+    @property
+    def num_steps(self) -> int:
+        """The last step at which anything arrives."""
+        return int(self.step.max())
+
+    @property
+    def counts(self) -> Ints:
+        """How many pieces reach each node at each step, from step 0."""
+        return np.array([np.bincount(row, minlength=self.num_steps + 1) for row in self.step])
+
+
+@dataclass(frozen=True)
 class Block:
     """The problems of some nodes; the arrays are described in ``linkstep._kernels.bfb_groups``."""
 
@@ -87,15 +116,25 @@ class Block:
         return self.problems, self.group_mask, self.group_count
 
 
-def max_steps(topology: Topology) -> int:
-    """Return a bound on the diameter: exact where all nodes are alike, at most twice it otherwise."""
+def pieces_of(arrivals: Arrivals | None) -> int:
+    """Return how many pieces of a shard have arrivals of their own; 1 in BFB."""
+    return 1 if arrivals is None else arrivals.pieces
+
+
+def max_steps(topology: Topology, arrivals: Arrivals | None = None) -> int:
+    """Return a bound on the steps. Of BFB: the diameter where all nodes are alike, at most twice it otherwise."""
     check_connected(topology)
+    if arrivals is not None:
+        return arrivals.num_steps
     to_first = int(distances_to(topology, 0).max())
     return to_first if topology.vertex_transitive else to_first + int(distances_from(topology, 0).max())
 
 
-def representatives(topology: Topology) -> Ints:
+def representatives(topology: Topology, arrivals: Arrivals | None = None) -> Ints:
     """Return nodes that between them look like every node: one if all are alike, orbits where that pays, or all."""
+    if arrivals is not None:
+        group = arrivals.group
+        return np.arange(topology.num_nodes) if group is None else np.unique(group.min(axis=0)).astype(np.int64)
     if topology.vertex_transitive:
         return np.zeros(1, np.int64)
     if topology.num_nodes * topology.num_links <= _SEARCH_SYMMETRY:
@@ -106,16 +145,27 @@ def representatives(topology: Topology) -> Ints:
 
 
 def for_each_block(
-    topology: Topology, nodes: Ints, steps: int, work: Callable[[Block], T], progress: Progress | None = None
+    topology: Topology,
+    nodes: Ints,
+    steps: int,
+    work: Callable[[Block], T],
+    progress: Progress | None = None,
+    arrivals: Arrivals | None = None,
 ) -> Iterator[T]:
     """Yield ``work(block)`` for blocks of nodes in order; all cores work at once (kernels hold no lock)."""
-    size = max(1, min(_BLOCK // topology.num_nodes, -(-nodes.size // (4 * _cores()))))
+    sources = topology.num_nodes if arrivals is None else arrivals.step.shape[1]
+    size = max(1, min(_BLOCK // sources, -(-nodes.size // (4 * cores()))))
     pieces = [nodes[i : i + size] for i in range(0, nodes.size, size)]
 
     def one(piece: Ints) -> T:
-        problems = np.empty(piece.size * min(steps, topology.num_nodes - 1), PROBLEM)
-        count, *columns, stuck = _problems(topology.in_ptr, topology.in_tail, piece, problems)
-        assert stuck < 0, f"node {stuck} is not reached although the topology is connected"
+        problems = np.empty(piece.size * min(steps, sources), PROBLEM)
+        graph = topology.in_ptr, topology.in_tail, piece
+        if arrivals is None:
+            count, *columns, stuck = _problems(*graph, problems)
+            assert stuck < 0, f"node {stuck} is not reached although the topology is connected"
+        else:
+            count, *columns, stuck = _problems_of_arrivals(*graph, arrivals.step, steps, problems)
+            assert stuck < 0, f"node {stuck} is reached before its in-neighbours are"
         return work(Block(problems[:count], *columns))
 
     def finished() -> Iterator[tuple[int, T]]:
@@ -124,11 +174,11 @@ def for_each_block(
             return
         from concurrent.futures import Future, ThreadPoolExecutor  # 15 ms to import, not needed for one node
 
-        with ThreadPoolExecutor(_cores()) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             pending: deque[tuple[int, Future[T]]] = deque()  # a window, so that results nobody took do not pile up
             for piece in pieces:
                 pending.append((piece.size, pool.submit(one, piece)))
-                if len(pending) > 2 * _cores():
+                if len(pending) > 2 * cores():
                     count, future = pending.popleft()
                     yield count, future.result()
             for count, future in pending:
@@ -142,5 +192,18 @@ def for_each_block(
             progress(done, nodes.size)
 
 
-def _cores() -> int:
+def in_parallel(work: Callable[[T], object], parts: Sequence[T]) -> None:
+    """Call a kernel that holds no lock on all parts at once."""
+    if len(parts) == 1:
+        work(parts[0])
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        for _ in pool.map(work, parts):
+            pass
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

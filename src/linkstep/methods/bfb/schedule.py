@@ -1,7 +1,11 @@
-"""The best BFB schedule: integral flows for the least loads that the certificate allows."""
+"""The best schedule for given arrivals, distances in BFB: integral flows for the least loads the certificate allows.
+
+Where a group of automorphisms acts freely, rows are made for one node of each orbit and translated to the others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
@@ -10,48 +14,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.bfb_flow import _place, _rows, _tally
+from linkstep._kernels.bfb_flow import _place, _plan_translation, _rows, _tally, _translate
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.units import Number, check_count, parse_size
-from linkstep.methods.bfb.cost import bfb_certificate
-from linkstep.methods.bfb.problems import Block, Links, Progress, for_each_block
+from linkstep.methods.bfb.cost import Certificate, bfb_certificate
+from linkstep.methods.bfb.problems import (
+    Arrivals,
+    Block,
+    Links,
+    Progress,
+    cores,
+    for_each_block,
+    in_parallel,
+    pieces_of,
+)
+from linkstep.methods.bfb.translations import translations
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
 
 _TYPES = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, "step": np.int16}
 """The columns of ``Schedule``, as the kernels take them."""
 
+Columns = dict[str, NDArray[Any]]
+
+_WORTH_TRANSLATING = 128
+"""Nodes from which on looking for a group takes less time than the rows that it saves."""
 MAX_UNIT = 2**31
 MAX_CHUNKS = 10**6
 
 
 @dataclass(frozen=True)
 class Capacities:
-    """At step t a shard is ``share[t - 1]`` pieces and a link of class c may carry ``piece[t - 1, c]`` of them."""
+    """At step t a piece is ``share[t - 1]`` parts and a link of class c may carry ``part[t - 1, c]`` of them.
+
+    A piece is what arrives at one step: a whole shard, unless arrivals say otherwise.
+    """
 
     share: Ints
-    piece: NDArray[np.int64]
+    part: NDArray[np.int64]
     link_class: Ints
 
     @property
     def unit(self) -> int:
-        """Pieces of all steps on one grid."""
+        """Parts of a piece on one grid for all steps."""
         return lcm(*self.share.tolist())
 
 
 def _exact(loads: list[Fraction], links: Links) -> Capacities:
-    """Capacities for loads p/q of a link of weight 1: shards of q pieces, p pieces a weight, so flows are integral."""
+    """Capacities for loads p/q of a link of weight 1: pieces of q parts, p parts a weight, so flows are integral."""
     weights, classes = links.classes
     share = np.array([load.denominator for load in loads], np.int64)
-    piece = np.array([load.numerator for load in loads], np.int64)[:, None] * weights
-    return Capacities(share, piece, classes)
+    part = np.array([load.numerator for load in loads], np.int64)[:, None] * weights
+    return Capacities(share, part, classes)
 
 
 def _chunked(loads: list[Fraction], links: Links, chunks: int) -> Capacities:
-    """Capacities for P pieces a shard where links are alike: an integral flow exists at ceil(P U) (sec:shortestIP)."""
-    piece = np.array([[ceil(chunks * load)] for load in loads], np.int64)
-    return Capacities(np.full(len(loads), chunks, np.int64), piece, np.zeros(links.id.size, np.int64))
+    """Capacities for P parts a piece where links are alike: an integral flow exists at ceil(P U) (sec:shortestIP)."""
+    part = np.array([[ceil(chunks * load)] for load in loads], np.int64)
+    return Capacities(np.full(len(loads), chunks, np.int64), part, np.zeros(links.id.size, np.int64))
 
 
 def bfb_allgather(
@@ -71,60 +92,127 @@ def bfb_allgather(
     >>> bfb_allgather(ring)
     <Schedule allgather on N=4: 16 rows, 2 steps, unit 2>
     """
+    return build(topology, bfb_certificate(topology), chunks, size, progress)
+
+
+def build(
+    topology: Topology,
+    certificate: Certificate,
+    chunks: int | None = None,
+    size: Number | None = None,
+    progress: Progress | None = None,
+) -> Schedule:
+    """Return the schedule that reaches what a certificate proves, for its arrivals: see ``bfb_allgather``."""
     if chunks is not None:
         chunks = check_count("chunks", chunks, 1, MAX_CHUNKS)
     total = None if size is None else parse_size(size)
     links = Links.of(topology)
-    certificate = bfb_certificate(topology)
     if topology.num_nodes == 1:
         return Schedule.from_columns(topology, 1, [], [], [], [], [])
-    fastest = int(links.weight.max())
-    loads = [step.load / fastest for step in certificate.steps]  # per unit of weight
-    if topology.alpha is not None and total is not None:
-        caps = Capacities(*grid_capacities(topology, links, chunks or 64, total))
-    elif chunks is None:
-        caps = _exact(loads, links)
-        if caps.unit > MAX_UNIT:
-            raise ScheduleError(f"the exact split needs {caps.unit} chunks a shard: ask for a number with chunks")
-    elif fastest == int(links.weight.min()):
-        caps = _chunked(loads, links, chunks)
+    caps = _capacities(topology, links, certificate, chunks, total)
+    if certificate.arrivals is None:
+        group = translations(topology) if topology.num_nodes >= _WORTH_TRANSLATING else None
     else:
-        caps = Capacities(*lift_to_grid(topology, links, loads, chunks))
-    return _build(topology, links, caps, progress)
+        group = certificate.arrivals.group
+    return _build(topology, links, caps, certificate.arrivals, group, progress)
 
 
-def _columns(size: int) -> dict[str, NDArray[Any]]:
+def _capacities(
+    topology: Topology, links: Links, certificate: Certificate, chunks: int | None, size: Fraction | None
+) -> Capacities:
+    arrivals = certificate.arrivals
+    pieces = pieces_of(arrivals)
+    fastest = int(links.weight.max())
+    loads = [step.load * pieces / fastest for step in certificate.steps]  # in pieces, per unit of weight
+    if chunks is not None and chunks % pieces:
+        raise ScheduleError(f"{pieces} pieces of a shard arrive apart: chunks must be a multiple, not {chunks}")
+    parts = None if chunks is None else chunks // pieces
+    if topology.alpha is not None and size is not None:
+        return Capacities(*grid_capacities(topology, links, parts or -(-64 // pieces), size, arrivals))
+    if parts is None:
+        caps = _exact(loads, links)
+        if caps.unit * pieces > MAX_UNIT:
+            raise ScheduleError(
+                f"the exact split needs {caps.unit * pieces} chunks a shard: ask for a number with chunks"
+            )
+        return caps
+    if fastest == int(links.weight.min()):
+        return _chunked(loads, links, parts)
+    return Capacities(*lift_to_grid(topology, links, loads, parts, arrivals))
+
+
+def _columns(size: int) -> Columns:
     return {what: np.empty(size, kind) for what, kind in _TYPES.items()}
 
 
-def _build(topology: Topology, links: Links, caps: Capacities, progress: Progress | None) -> Schedule:
-    share, unit = caps.share, caps.unit
-    scale = unit // share
-    whole = caps.piece // share[:, None]
+def _build(
+    topology: Topology,
+    links: Links,
+    caps: Capacities,
+    arrivals: Arrivals | None,
+    group: Ids | None,
+    progress: Progress | None,
+) -> Schedule:
+    share = caps.share
+    scale = caps.unit // share
+    whole = caps.part // share[:, None]
     steps = share.size
     most = int(min(share.max(), np.diff(links.ptr).max()))
+    pieces = pieces_of(arrivals)
 
-    def work(block: Block) -> dict[str, NDArray[Any]]:
+    def work(block: Block) -> Columns:
         sources = int((block.problems["end_source"] - block.problems["first_source"]).sum())
         rows = _columns(sources * most)
         count, stuck = _rows(
             *block.groups, block.members, block.group_of, links.ptr, links.id, caps.link_class,
-            caps.piece, whole, share, scale, *rows.values(),
+            caps.part, whole, pieces, share, scale, *rows.values(),
         )  # fmt: skip
         assert stuck < 0, f"problem {block.problems[stuck]} does not fit although its load is feasible"
         return {what: column[:count].copy() for what, column in rows.items()}
 
+    nodes = np.arange(topology.num_nodes) if group is None else np.unique(group.min(axis=0)).astype(np.int64)
+    made = for_each_block(topology, nodes, steps, work, progress, arrivals)
+    columns: dict[str, Any] = (
+        _in_order(topology, steps, made) if group is None else _translated(topology, links, group, steps, made)
+    )
+    for column in columns.values():
+        column.flags.writeable = False
+    return Schedule(topology, caps.unit * pieces, **columns)
+
+
+def _in_order(topology: Topology, steps: int, made: Iterator[Columns]) -> Columns:
+    """Return the rows of blocks in canonical order; within a block they are sorted but for step and link."""
     counts = np.zeros((steps, topology.num_links), np.int64)
     blocks = []
-    for block in for_each_block(topology, np.arange(topology.num_nodes), steps, work, progress):
+    for block in made:
         _tally(block["link"], block["step"], counts)
         blocks.append(block)
-    total = int(counts.sum())
     offset = np.cumsum(counts.ravel()).reshape(counts.shape) - counts
-    columns: dict[str, Any] = _columns(total)
+    columns = _columns(int(counts.sum()))
     while blocks:
         arrays = (*blocks.pop(0).values(), offset, *columns.values())
         _place(*arrays)
-    for column in columns.values():
-        column.flags.writeable = False
-    return Schedule(topology, unit, **columns)
+    return columns
+
+
+def _translated(topology: Topology, links: Links, group: Ids, steps: int, made: Iterator[Columns]) -> Columns:
+    """Return the rows of one node of each orbit, and what the group makes of them, in canonical order."""
+    blocks = list(made)
+    rows = {what: np.concatenate([block[what] for block in blocks]) for what in _TYPES}
+    node = topology.head[rows["link"]]
+    order = np.lexsort((rows["lo"], rows["source"], node))
+    rows = {what: column[order] for what, column in rows.items()}
+    nodes, begin = np.unique(node[order], return_index=True)
+    most = int(np.diff(links.ptr)[nodes].max())
+    bucket = np.empty(order.size, np.int64)
+    start = np.zeros((nodes.size, steps * most + 1), np.int64)
+    first = np.zeros((nodes.size, topology.num_nodes + 1), np.int64)
+    offset = np.zeros((steps, topology.num_links), np.int64)
+    graph = links.ptr, links.id, topology.tail
+    arrays: Any = (group, nodes, np.append(begin, order.size), *graph, rows["source"], rows["link"], rows["step"])
+    arrays += bucket, start, first, offset
+    _plan_translation(*arrays)
+    columns = _columns(order.size * len(group))
+    places: Any = (nodes, *graph, bucket, start, first, offset, rows["lo"], rows["hi"], *columns.values())
+    in_parallel(lambda part: _translate(*(part, *places)), np.array_split(group, cores()))
+    return columns

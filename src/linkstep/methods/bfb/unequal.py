@@ -1,4 +1,4 @@
-"""BFB where links differ in latency or bandwidth (sec:heterogeneous): exact times, and schedules on a grid.
+"""Links that differ in latency or bandwidth (sec:heterogeneous): exact times, and schedules on a grid.
 
 A link with latency a and rate b carries (T - a) b by time T, and nothing if T <= a: then it is simply not used, so no
 second solve without it is needed. Times are exact Fractions of a second.
@@ -18,7 +18,7 @@ from linkstep._kernels.bfb_subsets import _times_by_subsets
 from linkstep.core.errors import TopologyError
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, parse_size
-from linkstep.methods.bfb.problems import Block, Links, for_each_block, max_steps, representatives
+from linkstep.methods.bfb.problems import Arrivals, Block, Links, for_each_block, max_steps, pieces_of, representatives
 
 MAX_SUBSET_LINKS = 16
 _NS = Fraction(1, 10**9)
@@ -56,22 +56,23 @@ class _Kinds:
         return time
 
 
-def bfb_step_times(topology: Topology, size: Number) -> list[Fraction]:
+def bfb_step_times(topology: Topology, size: Number, arrivals: Arrivals | None = None) -> list[Fraction]:
     """Return how long each step of the fastest BFB allgather of ``size`` bytes in all takes, in seconds, exactly.
 
-    Every set of links is tried in floating point, then the few within one part in 10^9 of the worst are compared
-    exactly: rounding errors are a thousand times smaller.
+    With ``arrivals``, of the fastest allgather that has these instead of distances. Every set of links is tried in
+    floating point, then the few within one part in 10^9 of the worst are compared exactly: rounding errors are a
+    thousand times smaller.
     """
     links = Links.of(topology)
     most = int(np.diff(links.ptr).max())
     if most > MAX_SUBSET_LINKS:
         raise TopologyError(f"times with latencies take at most {MAX_SUBSET_LINKS} links into a node, not {most}")
     kinds = _Kinds.of(topology, links)
-    bits = 8 * parse_size(size) / topology.num_nodes
+    bits = 8 * parse_size(size) / (topology.num_nodes * pieces_of(arrivals))
     if bits <= 0:
         raise TopologyError("size must be positive")
     alpha, rate = np.array([float(a) for a in kinds.alpha]), np.array([float(b) for b in kinds.rate])
-    steps, nodes = max_steps(topology), representatives(topology)
+    steps, nodes = max_steps(topology, arrivals), representatives(topology, arrivals)
 
     def rough(block: Block) -> NDArray[np.float64]:
         best = np.zeros(steps)
@@ -79,7 +80,7 @@ def bfb_step_times(topology: Topology, size: Number) -> list[Fraction]:
         _times_by_subsets(*block.groups, links.ptr, kinds.link_class, alpha, rate, float(bits), 0.0, best, none)
         return best
 
-    best = np.max(list(for_each_block(topology, nodes, steps, rough)), axis=0)
+    best = np.max(list(for_each_block(topology, nodes, steps, rough, arrivals=arrivals)), axis=0)
 
     def close(block: Block) -> NDArray[np.int64]:
         size = 1024
@@ -93,9 +94,8 @@ def bfb_step_times(topology: Topology, size: Number) -> list[Fraction]:
             size *= 8
 
     times = [Fraction(0)] * int((best > 0).sum())
-    for t, jobs, *counts in np.unique(
-        np.concatenate(list(for_each_block(topology, nodes, steps, close))), axis=0
-    ).tolist():
+    found = list(for_each_block(topology, nodes, steps, close, arrivals=arrivals))
+    for t, jobs, *counts in np.unique(np.concatenate(found), axis=0).tolist():
         times[t] = max(times[t], kinds.finish(jobs * bits, counts))
     return times
 
@@ -113,9 +113,11 @@ def _on_grid(
     tick: list[Fraction],
     least: list[Fraction],
     chunks: int,
+    arrivals: Arrivals | None,
 ) -> NDArray[np.int64]:
     """Return the capacities in chunks, by step and class, at the least time for which integral flows exist.
 
+    What arrives (a shard, or a piece of one) is ``chunks`` chunks.
     Class c has carried k chunks at alpha[c] + k tick[c] and not before, so the least feasible time is one of these. It
     is at least ``least[t]``, the time with shards cut at will, and at most one tick of the slowest class more: by then
     every link has carried what it carries in the best split, rounded up.
@@ -137,27 +139,31 @@ def _on_grid(
         assert stuck < 0, f"problem {block.problems[stuck]} does not fit a tick after its least time"
         return best
 
-    found = list(for_each_block(topology, representatives(topology), max_steps(topology), work))
+    nodes, steps = representatives(topology, arrivals), max_steps(topology, arrivals)
+    found = list(for_each_block(topology, nodes, steps, work, arrivals=arrivals))
     capacities: NDArray[np.int64] = table[np.arange(len(least)), np.max(found, axis=0)]
     return capacities
 
 
 def grid_capacities(
-    topology: Topology, links: Links, chunks: int, size: Fraction
+    topology: Topology, links: Links, chunks: int, size: Fraction, arrivals: Arrivals | None
 ) -> tuple[Ints, NDArray[np.int64], Ints]:
-    """Return (share, capacities by class, class of each link) of the fastest schedule on a grid of ``chunks``."""
+    """Return (share, capacities by class, class of each link) of the fastest schedule on a grid.
+
+    A shard, or a piece of one where arrivals say so, is ``chunks`` chunks.
+    """
     kinds = _Kinds.of(topology, links)
-    tick = [8 * size / topology.num_nodes / chunks / rate for rate in kinds.rate]
-    least = bfb_step_times(topology, size)
-    piece = _on_grid(topology, links, kinds.link_class, kinds.alpha, tick, least, chunks)
+    tick = [8 * size / (topology.num_nodes * pieces_of(arrivals) * chunks) / rate for rate in kinds.rate]
+    least = bfb_step_times(topology, size, arrivals)
+    piece = _on_grid(topology, links, kinds.link_class, kinds.alpha, tick, least, chunks, arrivals)
     return np.full(len(least), chunks, np.int64), piece, kinds.link_class
 
 
 def lift_to_grid(
-    topology: Topology, links: Links, loads: list[Fraction], chunks: int
+    topology: Topology, links: Links, loads: list[Fraction], chunks: int, arrivals: Arrivals | None
 ) -> tuple[Ints, NDArray[np.int64], Ints]:
-    """As ``grid_capacities`` where links differ in bandwidth only: time is then in shards a unit of weight."""
+    """As ``grid_capacities`` where links differ in bandwidth only: time is then in pieces a unit of weight."""
     weights, classes = links.classes
     tick = [Fraction(1, chunks * w) for w in weights.tolist()]
-    piece = _on_grid(topology, links, classes, [Fraction(0)] * len(tick), tick, loads, chunks)
+    piece = _on_grid(topology, links, classes, [Fraction(0)] * len(tick), tick, loads, chunks, arrivals)
     return np.full(len(loads), chunks, np.int64), piece, classes

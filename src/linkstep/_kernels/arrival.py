@@ -1,0 +1,355 @@
+"""Choosing arrival times: a greedy pass under caps, and repair of what exceeds them.
+
+``arrive[u, q]`` is the step at which piece q reaches node u, ``owner[q]`` the node that has it from the start. The
+in-neighbours of u are ``near[u, :near_count[u]]`` (parallel links merged), its out-neighbours ``after[u]``, and
+``after_bit[u, c]`` is u's place among the in-neighbours of ``after[u, c]``. For a piece that reaches u at step s the
+mask has bit k set if in-neighbour k has it before s. ``load[u, s, P]`` counts the pieces whose mask is inside P, and
+``limit[kind[u], s, P]`` is what the links of P can carry at step s; the excess of (u, s) is the most by which a load is
+above its limit (Hall's condition), and E the sum of all excesses. ``p = (p + 1) | m`` walks the supersets of a mask m.
+"""
+
+import numpy as np
+from numba import njit
+
+_NEVER = np.int16(32767)
+_ILLEGAL = 1 << 30
+
+
+@njit(cache=True)
+def _draw(state, below):
+    """Return a random number in [0, below): xorshift, so that a seed gives the same run everywhere."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    return np.int64((x >> np.uint64(11)) % np.uint64(below))
+
+
+@njit(cache=True)
+def _deadlines(dist, near, near_count, after, after_count, owner, steps, state, deadline, rank):
+    """Fill in when each piece must reach each node at the latest so that a tree of shortest paths is in time.
+
+    From the farthest node on, each takes as its parent the in-neighbour on a shortest path whose deadline is earliest
+    already, ties at random: few nodes then need a piece early. ``rank`` orders what a node may take early: by deadline,
+    then those with more nodes beyond.
+    """
+    n = near_count.size
+    farthest = dist.max()
+    order = np.empty(n, np.int32)
+    place = np.empty(farthest + 2, np.int64)
+    latest = np.empty(n, np.int64)
+    for q in range(owner.size):
+        v = owner[q]
+        place[:] = 0
+        for u in range(n):
+            place[dist[u, v] + 1] += 1
+        for t in range(farthest + 1):
+            place[t + 1] += place[t]
+        for u in range(n):
+            order[place[dist[u, v]]] = u
+            place[dist[u, v]] += 1
+        latest[:] = steps
+        for i in range(n - 1, 0, -1):
+            x = order[i]
+            parent, least, shift = -1, np.int64(_ILLEGAL), _draw(state, near_count[x])
+            for j in range(near_count[x]):
+                w = near[x, (j + shift) % near_count[x]]
+                if dist[w, v] == dist[x, v] - 1 and latest[w] < least:
+                    parent, least = w, latest[w]
+            latest[parent] = min(least, latest[x] - 1)
+        for u in range(n):
+            onward = 0
+            for c in range(after_count[u]):
+                if dist[after[u, c], v] == dist[u, v] + 1:
+                    onward += 1
+            deadline[u, q] = latest[u]
+            rank[u, q] = latest[u] * 8 + max(0, 7 - onward)
+
+
+@njit(cache=True)
+def _masks(arrive, near, links, u, step, mask):
+    """Fill mask[q] for piece q if it reached u at this step; loops that a compiler turns into vector instructions."""
+    mask[:] = 0
+    for k in range(links):
+        row = arrive[near[u, k]]
+        bit = np.int16(1 << k)
+        for q in range(mask.size):
+            mask[q] |= bit if row[q] < step else np.int16(0)
+
+
+@njit(cache=True)
+def _add(table, mask, full, amount):
+    """Add to the count of every set of links that holds a mask."""
+    p = mask
+    while p < full:
+        table[p] += amount
+        p = (p + 1) | mask
+
+
+@njit(cache=True)
+def _fits(table, most, mask, full):
+    """Whether one more piece of this mask keeps every set of links within its limit."""
+    p = mask
+    while p < full:
+        if table[p] >= most[p]:
+            return False
+        p = (p + 1) | mask
+    return True
+
+
+@njit(cache=True)
+def _excess(table, most, full):
+    worst = 0
+    for p in range(1, full):
+        worst = max(worst, table[p] - most[p])
+    return worst
+
+
+@njit(cache=True)
+def _greedy(arrive, near, near_count, owner, kind, limit, deadline, rank, load, excess, give_up, state):
+    """Fill arrive step by step, load and excess with it; return E, or what it had reached when above ``give_up``.
+
+    A node takes every piece whose deadline has come, even beyond its limits, so that all is in time; then others by
+    rank, while they fit.
+    """
+    n, num_pieces = arrive.shape
+    steps = limit.shape[1] - 1
+    arrive[:] = _NEVER
+    for q in range(num_pieces):
+        arrive[owner[q], q] = 0
+    mask = np.empty(num_pieces, np.int16)
+    waiting = np.empty(num_pieces, np.int32)
+    by_rank = np.empty(num_pieces, np.int32)
+    place = np.empty(8 * steps + 10, np.int64)
+    load[:] = 0
+    total = 0
+    for s in range(1, steps + 1):
+        step = np.int16(s)
+        for u in range(n):
+            full = 1 << near_count[u]
+            table, most = load[u, s], limit[kind[u], s]
+            _masks(arrive, near, near_count[u], u, step, mask)
+            count = 0
+            place[:] = 0
+            for q in range(num_pieces):
+                if mask[q] and arrive[u, q] == _NEVER:
+                    if deadline[u, q] <= s:
+                        _add(table, np.int64(mask[q]), full, 1)
+                        arrive[u, q] = step
+                    else:
+                        waiting[count] = q
+                        place[rank[u, q] + 1] += 1
+                        count += 1
+            if s < steps and table[full - 1] < most[full - 1]:
+                for r in range(place.size - 1):
+                    place[r + 1] += place[r]
+                shift = _draw(state, max(count, 1))
+                for i in range(count):
+                    q = waiting[i + shift if i + shift < count else i + shift - count]
+                    by_rank[place[rank[u, q]]] = q
+                    place[rank[u, q]] += 1
+                for i in range(count):
+                    q = by_rank[i]
+                    if table[full - 1] >= most[full - 1]:
+                        break
+                    if _fits(table, most, np.int64(mask[q]), full):
+                        _add(table, np.int64(mask[q]), full, 1)
+                        arrive[u, q] = step
+            excess[u, s] = _excess(table, most, full)
+            total += excess[u, s]
+        if total > give_up:
+            return total
+    return total
+
+
+@njit(cache=True)
+def _worst_loads(load, near_count, kind, weight, num, den):
+    """Fill num[s] / den[s] with the largest load / weight over nodes and sets of links at step s."""
+    num[:] = 0
+    den[:] = 1
+    for u in range(load.shape[0]):
+        for s in range(1, load.shape[1]):
+            for p in range(1, 1 << near_count[u]):
+                if load[u, s, p] * den[s] > num[s] * weight[kind[u], p]:
+                    num[s], den[s] = load[u, s, p], weight[kind[u], p]
+
+
+@njit(cache=True)
+def _mask_of(arrive, near, near_count, u, q, step):
+    mask = 0
+    for k in range(near_count[u]):
+        if arrive[near[u, k], q] < step:
+            mask |= 1 << k
+    return mask
+
+
+@njit(cache=True)
+def _excess_changed(table, most, full, lost, gained):
+    """Return the excess once a piece of mask ``lost`` is gone and one of mask ``gained`` is there; 0: none is."""
+    worst = 0
+    for p in range(1, full):
+        x = table[p] - most[p]
+        if lost and p & lost == lost:
+            x -= 1
+        if gained and p & gained == gained:
+            x += 1
+        worst = max(worst, x)
+    return worst
+
+
+@njit(cache=True)
+def _change(arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess, u, q, to):
+    """Return how E changes if piece q reaches u at step ``to`` instead, or ``_ILLEGAL``."""
+    at = np.int64(arrive[u, q])
+    gained = _mask_of(arrive, near, near_count, u, q, to)
+    if gained == 0:
+        return _ILLEGAL
+    full, k = 1 << near_count[u], kind[u]
+    change = _excess_changed(load[u, to], limit[k, to], full, 0, gained) - excess[u, to]
+    if excess[u, at] > 0:
+        lost = _mask_of(arrive, near, near_count, u, q, at)
+        change += _excess_changed(load[u, at], limit[k, at], full, lost, 0) - excess[u, at]
+    for c in range(after_count[u]):
+        y = after[u, c]
+        t = np.int64(arrive[y, q])
+        if y == owner[q] or not min(at, to) < t <= max(at, to):
+            continue
+        if to < at and excess[y, t] == 0:
+            continue  # one more way in never hurts
+        before = _mask_of(arrive, near, near_count, y, q, t)
+        now = before ^ (1 << after_bit[u, c])
+        if now == 0:
+            return _ILLEGAL
+        change += _excess_changed(load[y, t], limit[kind[y], t], 1 << near_count[y], before, now) - excess[y, t]
+    return change
+
+
+@njit(cache=True)
+def _note(excess, broken, where, u, s, value):
+    """Set an excess and keep the list of cells above 0: broken[0] is its length, where[cell] the place in it."""
+    cell = u * excess.shape[1] + s
+    excess[u, s] = value
+    if value > 0 and where[cell] == 0:
+        broken[0] += 1
+        broken[broken[0]] = cell
+        where[cell] = broken[0]
+    elif value == 0 and where[cell] > 0:
+        last = broken[broken[0]]
+        broken[where[cell]] = last
+        where[last] = where[cell]
+        where[cell] = 0
+        broken[0] -= 1
+
+
+@njit(cache=True)
+def _move(
+    arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess, broken, where, u, q, to
+):  # fmt: skip
+    """Let piece q reach u at step ``to`` and bring loads and excesses up to date."""
+    at = np.int64(arrive[u, q])
+    full, k = 1 << near_count[u], kind[u]
+    _add(load[u, at], _mask_of(arrive, near, near_count, u, q, at), full, -1)
+    _add(load[u, to], _mask_of(arrive, near, near_count, u, q, to), full, 1)
+    _note(excess, broken, where, u, at, _excess(load[u, at], limit[k, at], full))
+    _note(excess, broken, where, u, to, _excess(load[u, to], limit[k, to], full))
+    for c in range(after_count[u]):
+        y = after[u, c]
+        t = np.int64(arrive[y, q])
+        if y == owner[q] or not min(at, to) < t <= max(at, to):
+            continue
+        mask, whole = _mask_of(arrive, near, near_count, y, q, t), 1 << near_count[y]
+        _add(load[y, t], mask, whole, -1)
+        _add(load[y, t], mask ^ (1 << after_bit[u, c]), whole, 1)
+        _note(excess, broken, where, y, t, _excess(load[y, t], limit[kind[y], t], whole))
+    arrive[u, q] = to
+
+
+@njit(cache=True)
+def _worst_set(table, most, full, state):
+    """Return a set of links with the largest excess, ties at random."""
+    worst, found, ties = 0, 0, 0
+    for p in range(1, full):
+        x = table[p] - most[p]
+        if x > worst:
+            worst, found, ties = x, p, 1
+        elif x == worst and x > 0:
+            ties += 1
+            if _draw(state, ties) == 0:
+                found = p
+    return found
+
+
+@njit(cache=True)
+def _repair(
+    arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess,
+    tabu, rounds, tries, tenure, state,
+):  # fmt: skip
+    """Make E smaller by moving pieces, for at most so many rounds; return E. ``load`` is that of ``arrive``.
+
+    A round takes an overfull (u, s) at random and its worst set P. Of up to ``tries`` pieces that only P can carry, one
+    comes at another step, or an in-neighbour outside P has it before: the best such move, ties at random, made if E
+    does not grow, or with probability 0.05 to the power of how much it would. What moved stays for ``tenure`` rounds or
+    more.
+    """
+    n, num_pieces = arrive.shape
+    steps = limit.shape[1] - 1
+    broken = np.zeros(n * (steps + 1) + 1, np.int64)
+    where = np.zeros(n * (steps + 1), np.int64)
+    total = 0
+    for u in range(n):
+        for s in range(1, steps + 1):
+            excess[u, s] = 0
+            value = _excess(load[u, s], limit[kind[u], s], 1 << near_count[u])
+            _note(excess, broken, where, u, s, value)
+            total += value
+    tabu[:] = 0
+    for now in range(1, rounds + 1):
+        if broken[0] == 0:
+            break
+        cell = broken[1 + _draw(state, broken[0])]
+        u, s = cell // (steps + 1), cell % (steps + 1)
+        tight = _worst_set(load[u, s], limit[kind[u], s], 1 << near_count[u], state)
+        best, ties, tried = _ILLEGAL, 0, 0
+        node, piece, step = -1, -1, -1
+        q = _draw(state, num_pieces)
+        for _ in range(num_pieces):
+            q = q + 1 if q + 1 < num_pieces else 0
+            if arrive[u, q] != s or owner[q] == u:
+                continue
+            mask = _mask_of(arrive, near, near_count, u, q, s)
+            if mask & ~tight:
+                continue
+            tried += 1
+            for k in range(-1, near_count[u]):
+                if k >= 0 and ((mask | tight) >> k) & 1:
+                    continue
+                x = u if k < 0 else near[u, k]
+                if tabu[x, q] > now:
+                    continue
+                for to in range(1, steps + 1 if k < 0 else s):
+                    if k < 0 and to == s:
+                        continue
+                    change = _change(
+                        arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess,
+                        x, q, to,
+                    )  # fmt: skip
+                    if change < best:
+                        best, ties = change, 1
+                        node, piece, step = x, q, to
+                    elif change == best and best < _ILLEGAL:
+                        ties += 1
+                        if _draw(state, ties) == 0:
+                            node, piece, step = x, q, to
+            if tried >= tries or best < 0:
+                break
+        if best >= _ILLEGAL:
+            continue
+        if best <= 0 or _draw(state, 1 << 30) < 0.05**best * (1 << 30):
+            _move(
+                arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess,
+                broken, where, node, piece, step,
+            )  # fmt: skip
+            tabu[node, piece] = now + tenure + _draw(state, tenure + 1)
+            total += best
+    return total

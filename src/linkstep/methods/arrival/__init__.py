@@ -1,0 +1,26 @@
+"""Schedules by arrival times: shards may reach nodes later than over shortest paths, which spreads them over links.
+
+Give every shard (or piece of one) and every node a step of arrival; a node receives it at that step from in-neighbours
+that have it already. Any split over those links is legal, so costs, certificates and integral flows are those of BFB
+(``linkstep.methods.bfb``) with arrivals in place of distances. Here arrivals are chosen.
+"""
+
+from linkstep.methods.arrival.schedule import (
+    ArrivalPoint,
+    arrival_allgather,
+    arrival_certificate,
+    arrival_cost,
+    arrival_frontier,
+)
+from linkstep.methods.arrival.solve import Watch, Wish, find_arrivals
+
+__all__ = [
+    "ArrivalPoint",
+    "Watch",
+    "Wish",
+    "arrival_allgather",
+    "arrival_certificate",
+    "arrival_cost",
+    "arrival_frontier",
+    "find_arrivals",
+]

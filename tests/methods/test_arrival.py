@@ -1,0 +1,316 @@
+"""Arrival times: never worse than BFB, exact where theory says so, the same for the same seed, and always right."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import linkstep
+from linkstep.core.errors import LinkstepError
+from linkstep.core.faults import Cut, Down, Slow, apply
+from linkstep.core.topology import Topology, diameter
+from linkstep.correctness import check, check_allgather
+from linkstep.costs import Cost, bandwidth_bound, cost_of, time_of
+from linkstep.methods.arrival import (
+    Wish,
+    arrival_allgather,
+    arrival_certificate,
+    arrival_cost,
+    arrival_frontier,
+    find_arrivals,
+)
+from linkstep.methods.arrival.network import Network, most_neighbours
+from linkstep.methods.arrival.profiles import Shape
+from linkstep.methods.bfb import bfb_allgather, bfb_cost
+from linkstep.methods.bfb.problems import Links
+from linkstep.methods.bfb.translations import translations
+from support import reference
+from support.strategies import connected_link_lists, pairs, topologies
+
+SMALL = topologies(connected_link_lists(min_nodes=2, max_nodes=7, max_extra=12))
+UNEQUAL = topologies(connected_link_lists(min_nodes=2, max_nodes=5, max_extra=5), columns=True)
+QUICK = Wish(rounds=1)
+
+
+def random_digraph(num_nodes: int, degree: int, seed: int) -> Topology:
+    """Return a union of permutations without self-loops and parallel links."""
+    rng = np.random.default_rng(seed)
+    heads = np.stack([rng.permutation(num_nodes) for _ in range(degree)], axis=1)
+    nodes = np.arange(num_nodes)
+    while True:
+        repeated = np.array([[h in row[:c] for c, h in enumerate(row)] for row in heads.tolist()])
+        bad = np.argwhere(repeated | (heads == nodes[:, np.newaxis]))
+        if not bad.size:
+            return Topology.from_links(num_nodes, np.repeat(nodes, degree), heads.ravel())
+        for u, c in bad:
+            other = rng.integers(num_nodes), c
+            heads[u, c], heads[other] = heads[other], heads[u, c]
+
+
+def random_graph(num_nodes: int, degree: int, seed: int) -> Topology:
+    nx = pytest.importorskip("networkx")
+    return Topology.from_networkx(nx.random_regular_graph(degree, num_nodes, seed))
+
+
+@settings(max_examples=12)
+@given(SMALL, st.integers(0, 2), st.sampled_from([None, 1, 2, 6]))
+def test_property_right_and_no_worse_than_bfb(topology, extra, chunks):
+    steps = diameter(topology) + extra
+    wish = Wish(steps, chunks, rounds=1)
+    schedule = arrival_allgather(topology, wish)
+    check_allgather(schedule)
+    cost = cost_of(schedule)
+    assert cost.is_within(replace_steps(cost_of(bfb_allgather(topology, chunks)), steps))
+    if chunks is None:
+        assert cost == arrival_cost(topology, wish)
+    else:
+        assert schedule.unit == chunks
+
+
+def replace_steps(cost: Cost, steps: int) -> Cost:
+    return Cost(max(cost.steps, steps), cost.bandwidth)
+
+
+@settings(max_examples=12)
+@given(UNEQUAL, st.integers(0, 1), st.sampled_from([None, 4]))
+def test_property_cost_is_that_of_the_slow_twin(topology, extra, chunks):
+    plain = Topology.from_links(topology.num_nodes, topology.tail, topology.head, bandwidth=topology.bandwidth)
+    wish = Wish(diameter(plain) + extra, chunks, rounds=2)
+    arrivals, certificate = find_arrivals(plain, wish), arrival_certificate(plain, wish)
+    rates = [1] * plain.num_links if plain.bandwidth is None else plain.bandwidth.tolist()
+    loads = reference.arrival_loads(plain.num_nodes, pairs(plain), rates, arrivals.step.tolist(), arrivals.pieces)
+    assert sorted(loads) == list(range(1, arrivals.num_steps + 1))
+    fastest = max(rate for (u, w), rate in zip(pairs(plain), rates, strict=True) if u != w)
+    assert [step.load for step in certificate.steps] == [
+        loads[s] * fastest / arrivals.pieces for s in range(1, arrivals.num_steps + 1)
+    ]
+    schedule = arrival_allgather(plain, wish)
+    check_allgather(schedule)
+    assert cost_of(schedule).bandwidth <= cost_of(bfb_allgather(plain, chunks)).bandwidth
+    if chunks is None:
+        assert cost_of(schedule) == certificate.cost
+
+
+@settings(max_examples=4)
+@given(connected_link_lists(min_nodes=2, max_nodes=4, max_extra=4, loops=False), st.data())
+def test_property_no_slower_than_bfb_where_latencies_differ(graph, data):
+    n, links = graph
+    column = st.lists(st.sampled_from([100, 1000, 20_000]), min_size=len(links), max_size=len(links))
+    rates = [b * 10**6 for b in data.draw(column)]
+    topology = Topology.from_links(n, *zip(*links, strict=True), alpha=data.draw(column), bandwidth=rates)
+    schedule = arrival_allgather(topology, Wish(chunks=240, rounds=1), size=10**5)
+    check_allgather(schedule)
+    assert time_of(schedule, 10**5) <= time_of(bfb_allgather(topology, 240, size=10**5), 10**5)
+
+
+@pytest.mark.parametrize("build", [random_digraph, random_graph])
+def test_random_regular_graphs_with_a_step_more_are_bandwidth_optimal(build):
+    topology = build(50, 4, 0)
+    first = bfb_cost(topology)
+    wish = Wish(first.steps + 1)
+    schedule = arrival_allgather(topology, wish)
+    check_allgather(schedule)
+    assert cost_of(schedule) == Cost(first.steps + 1, bandwidth_bound(50)) != first
+    assert arrival_cost(topology, QUICK).bandwidth <= Fraction(11, 10) < first.bandwidth
+
+
+def test_the_same_seed_gives_the_same_arrivals():
+    first, again, other = (find_arrivals(random_digraph(30, 3, 5), Wish(seed=seed, rounds=1)) for seed in (1, 1, 2))
+    assert np.array_equal(first.step, again.step) and first.pieces == again.pieces
+    assert not np.array_equal(first.step, other.step)
+
+
+def test_seconds_only_stop_it():
+    """With no time at all there are BFB's arrivals; what the search was told of falls, never below the bound."""
+    topology = random_digraph(60, 4, 0)
+    assert arrival_cost(topology, Wish(seconds=1e-9)) == bfb_cost(topology)
+    heard = []
+    found = arrival_cost(topology, QUICK, watch=lambda *what: heard.append(what))
+    assert heard[-1][1] == found.bandwidth
+    assert heard[0][:2] == (bfb_cost(topology).steps, bfb_cost(topology).bandwidth)
+    assert [what[1] for what in heard] == sorted((what[1] for what in heard), reverse=True)
+    assert {what[2] for what in heard} == {bandwidth_bound(60)} and heard[-1][1] < heard[0][1]
+
+
+def test_an_interrupt_gives_the_best_so_far():
+    topology = random_digraph(60, 4, 0)
+    heard = []
+
+    def watch(steps: int, bandwidth: Fraction, bound: Fraction) -> None:
+        heard.append(bandwidth)
+        if len(heard) == 3:
+            raise KeyboardInterrupt
+
+    assert arrival_cost(topology, watch=watch).bandwidth == heard[-1] < heard[0]
+
+
+@pytest.mark.parametrize(("steps", "bandwidth"), [(2, Fraction(1)), (3, Fraction(14, 15))])
+def test_one_node_serves_all_where_nodes_are_alike(steps, bandwidth):
+    """C(15,{1,4,5}) at two steps cannot be better than 1; a step more makes it optimal."""
+    topology = linkstep.parse("C(15,{1,4,5})").topology()
+    wish = Wish(steps, rounds=1)
+    schedule = arrival_allgather(topology, wish)
+    check_allgather(schedule)
+    assert cost_of(schedule) == arrival_cost(topology, wish) == Cost(steps, bandwidth)
+    if steps == 3:
+        arrivals = find_arrivals(topology, wish)
+        assert arrivals.group is not None
+        for image in arrivals.group:
+            assert np.array_equal(arrivals.step[np.ix_(image, image)], arrivals.step)
+
+
+@pytest.mark.parametrize(("chunks", "bandwidth"), [(None, 14), (1, 18), (2, 15), (6, 14)])
+def test_chunks_of_a_cayley_graph(chunks, bandwidth):
+    """One chunk: three steps of a whole shard at least; arrivals are chosen for the number of chunks."""
+    topology = linkstep.parse("C(15,{1,4,5})").topology()
+    schedule = arrival_allgather(topology, Wish(3, chunks))
+    check_allgather(schedule)
+    assert cost_of(schedule) == Cost(cost_of(schedule).steps, Fraction(bandwidth, 15))
+    assert cost_of(schedule).bandwidth <= cost_of(bfb_allgather(topology, chunks)).bandwidth
+
+
+def test_whole_shards():
+    """With one chunk a shard every step takes a whole number of shards on its busiest link."""
+    topology = random_digraph(41, 4, 3)
+    steps = diameter(topology) + 1
+    whole = arrival_allgather(topology, Wish(steps, chunks=1, rounds=1))
+    check_allgather(whole)
+    assert whole.unit == 1
+    assert cost_of(whole) == Cost(steps, bandwidth_bound(41))
+
+
+def test_faults():
+    torus, rate = linkstep.parse("Torus(4,4)").topology(), Fraction(25 * 10**9)
+    for faults in ([Cut("0", "1")], [Down("5")], [Cut("0", "1"), Down("9")], [Slow("0", "1", Fraction(10**10))]):
+        hurt = apply(torus, faults, rate)
+        cost = arrival_cost(hurt, replace(QUICK, steps=diameter(hurt) + 1))
+        check_allgather(arrival_allgather(hurt, replace(QUICK, steps=diameter(hurt) + 1)))
+        assert cost.bandwidth <= bfb_cost(hurt).bandwidth
+    assert arrival_cost(apply(torus, [Cut("0", "1")], rate)).bandwidth == Fraction(5, 4)
+
+
+def test_many_links_into_a_node_are_left_to_bfb():
+    for recipe in ("K_{11,11}", "K_40"):
+        topology = linkstep.parse(recipe).topology()
+        assert arrival_cost(topology, Wish(steps=3)) == bfb_cost(topology)
+
+
+def test_links_in_parallel_count_once():
+    many = Topology.from_links(3, [0, 1, 2] * 14, [1, 2, 0] * 14)
+    assert most_neighbours(many) == 1 and Links.of(many).ptr[-1] == 42
+    assert arrival_cost(many) == bfb_cost(many)
+
+
+def test_one_node():
+    alone = Topology.from_links(1, [], [])
+    assert arrival_cost(alone) == Cost.zero()
+    assert arrival_allgather(alone).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        (Wish(steps=2), "steps must be at least the diameter, 3: a shard moves one link a step, not 2"),
+        (Wish(steps=0), "steps must"),
+        (Wish(chunks=0), "chunks must"),
+    ],
+)
+def test_refusals(wish, message):
+    with pytest.raises(LinkstepError, match=message):
+        arrival_cost(linkstep.parse("UniRing(1,4)").topology(), wish)
+    with pytest.raises(LinkstepError, match="the topology is disconnected"):
+        arrival_cost(Topology.from_links(2, [0], [1]))
+
+
+def test_frontier():
+    """Points grow in steps and fall in bandwidth, and each makes its own schedule."""
+    topology = random_digraph(21, 4, 1)
+    points = list(arrival_frontier(topology, QUICK))
+    assert [p.cost.steps for p in points] == sorted({p.cost.steps for p in points})
+    assert [p.cost.bandwidth for p in points] == sorted({p.cost.bandwidth for p in points}, reverse=True)
+    assert points[-1].cost.bandwidth == bandwidth_bound(21) < points[0].cost.bandwidth < bfb_cost(topology).bandwidth
+    assert cost_of(points[-1].allgather()) == points[-1].cost
+
+
+def test_profiles_add_up():
+    network = Network.of(random_digraph(30, 3, 0))
+    for steps, pieces, total in ((4, 1, 29), (5, 2, 40), (network.diameter, 1, 60)):
+        for caps in Shape.of(network, steps, pieces, 3).profiles(total):
+            assert caps.size == steps + 1 and caps[0] == 0 and caps.sum() == total and caps.min() >= 0
+
+
+@given(SMALL)
+def test_property_the_network_has_the_links(topology):
+    network = Network.of(topology)
+    distances = reference.all_distances(topology.num_nodes, pairs(topology))
+    assert network.dist.T.tolist() == distances
+    for u in range(topology.num_nodes):
+        near = network.near[u, : network.near_count[u]].tolist()
+        assert near == sorted({w for w, x in pairs(topology) if x == u != w})
+        for p in range(1 << len(near)):
+            chosen = [w for k, w in enumerate(near) if p >> k & 1]
+            assert network.weight[network.kind[u], p] == sum(x in chosen for x, y in pairs(topology) if y == u)
+        for c in range(network.after_count[u]):
+            y = network.after[u, c]
+            assert network.near[y, network.after_bit[u, c]] == u
+
+
+@pytest.mark.parametrize("recipe", ["Torus(3,4)", "Q(4)", "C(12,{1,5})", "H(2,3)", "Cayley(Z8:Z2[3],{(1,0),(1,1)})"])
+def test_translations_are_automorphisms_that_move_every_node(recipe):
+    topology = linkstep.parse(recipe).topology()
+    group = translations(topology)
+    assert group is not None and len(group) == topology.num_nodes
+    assert group[0].tolist() == list(range(topology.num_nodes))
+    assert sorted(group[:, 0].tolist()) == list(range(topology.num_nodes))
+    for image in group:
+        assert topology.relabel(image) == topology
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turned", [False, True])
+def test_random_digraphs_at_the_diameter(turned):
+    """Mean T_B over (N - 1)/N at most 1.005; BFB takes 1.13 to 1.5."""
+    ratios = []
+    for size, seeds in ((50, 5), (100, 5), (200, 3)):
+        for seed in range(seeds):
+            topology = random_digraph(size, 4, seed)
+            topology = topology.transpose() if turned else topology
+            ratios.append(arrival_cost(topology, Wish(rounds=2)).bandwidth / bandwidth_bound(size))
+    assert float(sum(ratios) / len(ratios)) <= 1.008
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [50, 100, 200, 500, 1000])
+@pytest.mark.parametrize(("build", "mean", "exact"), [(random_digraph, 1.005, 0.95), (random_graph, 1.02, 0.8)])
+def test_random_regular_graphs(build, mean, exact, size):
+    ratios: list[Fraction] = []
+    reached = 0
+    seeds = 20 if size <= 500 else 6
+    for seed in range(seeds):
+        topology = build(size, 4, seed)
+        steps = bfb_cost(topology).steps
+        for extra in (0, 1):
+            wish = Wish(steps + extra)
+            schedule = arrival_allgather(topology, wish)
+            check_allgather(schedule)
+            ratio = cost_of(schedule).bandwidth / bandwidth_bound(size)
+            if extra:
+                reached += ratio == 1
+            else:
+                ratios.append(ratio)
+    assert float(sum(ratios) / len(ratios)) <= (mean if size > 50 else mean + 0.01)
+    assert reached >= exact * seeds
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
+def test_every_collective(collective):
+    made = linkstep.schedule(random_digraph(20, 3, 1), collective, method="arrival", steps=5, root=3)
+    check(made.schedule)
+    assert made.method == "arrival" and made.certificate.cost == Cost(5, bandwidth_bound(20))
+    if collective == "allreduce":
+        assert sum(made.halves, Cost.zero()) == made.cost and len(made.halves) == 2
+    else:
+        assert made.halves == ()
