@@ -122,7 +122,8 @@ def reducing_rows(schedule: Schedule) -> Rows:
             f"a row either reduces or gathers",
             row,
         )
-    return phase == 0
+    reduces: Rows = phase == 0
+    return reduces
 
 
 def check_allreduce(schedule: Schedule) -> None:
