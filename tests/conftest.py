@@ -15,6 +15,8 @@ for recipe in ("Torus(3,3)", "K_10"):
     made = linkstep.schedule(recipe, "allreduce")
     linkstep.schedule(recipe, "broadcast", chunks=3)
 linkstep.schedule("K_{2,2}", "all-to-all")
+diamond = linkstep.schedule("L(Diamond)", method="arrival").schedule.topology
+linkstep.step_bound(diamond, 4), linkstep.wiring_bound(diamond, "allreduce")
 distance_profiles(made.schedule.topology)
 links = ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
 unequal = Topology.from_links(3, *links, bandwidth=[1, 2] * 3, alpha=[1] * 6)

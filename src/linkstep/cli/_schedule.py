@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
+from linkstep.cli import _frontier
 from linkstep.cli._common import (
     DEFAULT,
     SIZE,
@@ -26,6 +27,8 @@ from linkstep.cli._common import (
     print_json,
     read,
     schedule_of,
+    wiring_facts,
+    wiring_fields,
 )
 from linkstep.cli._progress import gap_bar
 from linkstep.core.errors import LinkstepError
@@ -58,6 +61,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size", metavar="BYTES", help=f"bytes in all; decides where links differ in latency; default: {SIZE}"
     )
+    parser.add_argument(
+        "--frontier", action="store_true", help="make none: compare steps and bandwidth of what this wiring allows"
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the frontier to a .svg or .png file")
     add_fabric(parser)
     add_faults(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
@@ -68,9 +75,19 @@ def _run(args: argparse.Namespace) -> int:
     fabric_of(args, 1)
     if args.output is not None:
         check_savable(Schedule, args.output)
+    if args.frontier:
+        _frontier.refuse_what_makes_one(args)
+    if args.plot is not None:
+        if not args.frontier:
+            raise LinkstepError("--plot draws a frontier: add --frontier")
+        from linkstep.pictures.style import check_drawable  # here: most calls draw nothing
+
+        check_drawable(args.plot)
     given = read(args.topology, args)
     if given.schedule is not None:
         raise LinkstepError(f"{args.topology} holds a schedule already: `linkstep check` proves it and costs it")
+    if args.frontier:
+        return _frontier.run(given, args)
     made = _make(given, args)
     if args.output is not None:
         with busy(f"writing {args.output}"):
@@ -157,6 +174,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "limited_by": searched.explain_bandwidth()
         if searched is not None and optimal is False and made.method in ("bfb", "arrival")
         else None,
+        **wiring_facts(topology, collective, cost),
         "file": args.output,
     }
 
@@ -177,8 +195,10 @@ def _print(recipe: str, facts: dict[str, Any]) -> None:
     elif facts["bandwidth_bound"] is not None:
         least = facts["bandwidth_bound"]
         fields.append(("at least", f"{float(least):.4f} M/B in {facts['steps']} steps; M is what each node has"))
-    if facts["limited_by"]:
+    is_optimal_here = facts["wiring_bound"] is not None and facts["wiring_bound"]["optimal"]
+    if facts["limited_by"] and not is_optimal_here:
         fields.append(("  limited by", facts["limited_by"]))
+    fields += wiring_fields(facts)
     fields.append((f"time for {facts['size']}", f"{format_time(facts['seconds'])} ({facts['fabric']})"))
     fields += [("chunks a shard", str(facts["unit"])), ("rows", str(facts["rows"]))]
     if facts["faults"]:

@@ -16,6 +16,7 @@ import numpy as np
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology, check_connected
 from linkstep.core.units import check_count
+from linkstep.costs import step_bound, wiring_bound
 from linkstep.methods.arrival.alike import search_alike
 from linkstep.methods.arrival.network import MAX_LINKS, Network, all_distances, most_neighbours
 from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, Steps, ticks_for
@@ -41,6 +42,8 @@ _FEW_NODES = 150
 _WORK = 2 * 10**8
 _PASSES = 40, 1200
 """Passes of a round: as many as do this much work (nodes times pieces times steps), within these limits."""
+_QUICK_FLOWS = 10**6
+"""Nodes times links times steps up to which the bound for a number of steps is found in a second."""
 _ALIKE_ENOUGH = 1024
 """Nodes up to which arrivals that differ from node to node are tried where alike ones miss the bound."""
 
@@ -151,6 +154,13 @@ def _search_in_rounds(
             search.improve(bound, Fraction(number % 3, 3), passes)
         if holder[0].total <= bound:
             return
+
+
+def _wiring_total(topology: Topology, network: Network, steps: int) -> Fraction:
+    """Return the time that no schedule of so many steps goes below on this wiring, as far as that is quick to find."""
+    quick = steps * topology.num_links * topology.num_nodes <= _QUICK_FLOWS
+    bound = step_bound(topology, steps) if quick else wiring_bound(topology)
+    return bound.cost.bandwidth * topology.num_nodes / (topology.degree * int(Links.of(topology).weight.max()))
 
 
 def _without_gaps(step: Steps) -> Steps:

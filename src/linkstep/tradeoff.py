@@ -1,0 +1,96 @@
+"""What a wiring allows at best: steps against bandwidth, from the fewest steps on.
+
+``trade_off`` considers BFB, arrival times in more and more steps, and what a recipe says, and keeps what no other
+equals or beats. Not here: making the schedules (``linkstep.make``; a point says by which method and in how many steps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology
+from linkstep.costs import Cost, bound_if_quick, step_bound
+from linkstep.methods.arrival import Watch, Wish, arrival_frontier
+from linkstep.methods.bfb import bfb_cost
+from linkstep.recipe import Recipe, parse
+
+MORE_STEPS = 4
+"""Steps beyond the diameter that are looked at, in each half of an allreduce."""
+_QUICK = 2 * 10**5
+"""Links times steps up to which the bound for a number of steps is found in a second or two."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cost, the method that reaches it, and what no schedule in as many steps goes below (None: not known)."""
+
+    cost: Cost
+    method: str
+    halves: tuple[Cost, ...] = ()
+    """Of an allreduce: its reduce-scatter and its allgather."""
+    least: Fraction | None = None
+
+
+def trade_off(
+    topology: Topology | Recipe | str,
+    collective: Collective | str = Collective.ALLGATHER,
+    *,
+    more_steps: int = MORE_STEPS,
+    seconds: float | None = None,
+    seed: int = 0,
+    watch: Watch | None = None,
+) -> tuple[Point, ...]:
+    """Return the Pareto-optimal costs found on a wiring, fewest steps first; ``seconds`` limit each search.
+
+    >>> [str(point.cost) for point in trade_off("C(15,{1,4,5})")]
+    ['2 alpha + 1 M/B', '3 alpha + 14/15 M/B']
+    """
+    wanted = Collective(collective)
+    if wanted.has_root or wanted.exchanges:
+        raise LinkstepError(f"a frontier is of an allgather, a reduce-scatter or an allreduce, not of {wanted}")
+    recipe = parse(topology) if isinstance(topology, str) else topology if isinstance(topology, Recipe) else None
+    graph = topology if isinstance(topology, Topology) else recipe.topology() if recipe else None
+    assert graph is not None
+    turned = graph if graph.is_bidirectional else graph.transpose()
+    sides = [turned] * wanted.reduces + [graph] * wanted.gathers
+    wish = Wish(seconds=seconds, seed=seed)
+    found = [list(_of_allgather(side, wish, more_steps, watch)) for side in sides]
+    points = [_sum(several) for several in product(*found)]
+    if recipe is not None and not recipe.predict().is_bfb:
+        points.append(Point(recipe.cost_of(wanted), "expand"))
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.cost.steps, p.cost.bandwidth, p.method != "bfb")):
+        if not kept or point.cost.bandwidth < kept[-1].cost.bandwidth:
+            kept.append(point)
+    return tuple(_with_least(graph, wanted, point) for point in kept)
+
+
+def _of_allgather(topology: Topology, wish: Wish, more_steps: int, watch: Watch | None) -> Iterator[Point]:
+    bound = bound_if_quick(topology, Collective.ALLGATHER)
+    least = None if bound is None else bound.cost.bandwidth
+    plain = bfb_cost(topology)
+    for point in arrival_frontier(topology, wish, extra_steps=more_steps, bound=least, watch=watch):
+        yield Point(point.cost, "bfb" if point.cost == plain else "arrival")
+
+
+def _sum(points: tuple[Point, ...]) -> Point:
+    if len(points) == 1:
+        return points[0]
+    methods = {point.method for point in points}
+    cost = sum((point.cost for point in points), Cost.zero())
+    return Point(cost, methods.pop() if len(methods) == 1 else "arrival", tuple(point.cost for point in points))
+
+
+def _with_least(topology: Topology, collective: Collective, point: Point) -> Point:
+    """Add the bound for so many steps; of an allreduce there is none that is worth printing."""
+    if point.halves or collective is Collective.ALLREDUCE or topology.num_nodes == 1:
+        return point
+    if point.cost.steps * topology.num_links > _QUICK:
+        return point
+    least = step_bound(topology, point.cost.steps, collective).cost.bandwidth
+    return Point(point.cost, point.method, least=least)
