@@ -7,15 +7,14 @@ equals or beats. Not here: making the schedules (``linkstep.make``; a point says
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
-from linkstep.costs import Cost, bound_if_quick, step_bound
-from linkstep.methods.arrival import Watch, Wish, arrival_frontier
+from linkstep.costs import Cost, bandwidth_bound, bound_if_quick, step_bound
+from linkstep.methods.arrival import Watch, Wish, arrival_cost
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
 
@@ -58,9 +57,7 @@ def trade_off(
     assert graph is not None
     turned = graph if graph.is_bidirectional else graph.transpose()
     sides = [turned] * wanted.reduces + [graph] * wanted.gathers
-    wish = Wish(seconds=seconds, seed=seed)
-    found = [list(_of_allgather(side, wish, more_steps, watch)) for side in sides]
-    points = [_sum(several) for several in product(*found)]
+    points = list(_of_arrivals(sides, Wish(seconds=seconds, seed=seed), more_steps, watch))
     if recipe is not None and not recipe.predict().is_bfb:
         points.append(Point(recipe.cost_of(wanted), "expand"))
     kept: list[Point] = []
@@ -70,20 +67,17 @@ def trade_off(
     return tuple(_with_least(graph, wanted, point) for point in kept)
 
 
-def _of_allgather(topology: Topology, wish: Wish, more_steps: int, watch: Watch | None) -> Iterator[Point]:
-    bound = bound_if_quick(topology, Collective.ALLGATHER)
-    least = None if bound is None else bound.cost.bandwidth
-    plain = bfb_cost(topology)
-    for point in arrival_frontier(topology, wish, extra_steps=more_steps, bound=least, watch=watch):
-        yield Point(point.cost, "bfb" if point.cost == plain else "arrival")
-
-
-def _sum(points: tuple[Point, ...]) -> Point:
-    if len(points) == 1:
-        return points[0]
-    methods = {point.method for point in points}
-    cost = sum((point.cost for point in points), Cost.zero())
-    return Point(cost, methods.pop() if len(methods) == 1 else "arrival", tuple(point.cost for point in points))
+def _of_arrivals(sides: list[Topology], wish: Wish, more_steps: int, watch: Watch | None) -> Iterator[Point]:
+    """Yield what arrival times reach in each number of steps, from the diameter on, until all reach their bounds."""
+    bounds = [bound_if_quick(side, Collective.ALLGATHER) for side in sides]
+    least = [bandwidth_bound(sides[0].num_nodes) if b is None else b.cost.bandwidth for b in bounds]
+    plain = [bfb_cost(side) for side in sides]
+    for steps in range(plain[0].steps, plain[0].steps + more_steps + 1):
+        costs = [arrival_cost(side, replace(wish, steps=steps), watch=watch) for side in sides]
+        method = "bfb" if costs == plain else "arrival"
+        yield Point(sum(costs, Cost.zero()), method, tuple(costs) if len(costs) > 1 else ())
+        if all(cost.bandwidth <= bound for cost, bound in zip(costs, least, strict=True)):
+            return
 
 
 def _with_least(topology: Topology, collective: Collective, point: Point) -> Point:

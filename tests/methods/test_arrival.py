@@ -19,7 +19,6 @@ from linkstep.methods.arrival import (
     arrival_allgather,
     arrival_certificate,
     arrival_cost,
-    arrival_frontier,
     find_arrivals,
 )
 from linkstep.methods.arrival.network import Network, most_neighbours
@@ -223,16 +222,6 @@ def test_refusals(wish, message):
         arrival_cost(linkstep.parse("UniRing(1,4)").topology(), wish)
     with pytest.raises(LinkstepError, match="the topology is disconnected"):
         arrival_cost(Topology.from_links(2, [0], [1]))
-
-
-def test_frontier():
-    """Points grow in steps and fall in bandwidth, and each makes its own schedule."""
-    topology = random_digraph(21, 4, 1)
-    points = list(arrival_frontier(topology, QUICK))
-    assert [p.cost.steps for p in points] == sorted({p.cost.steps for p in points})
-    assert [p.cost.bandwidth for p in points] == sorted({p.cost.bandwidth for p in points}, reverse=True)
-    assert points[-1].cost.bandwidth == bandwidth_bound(21) < points[0].cost.bandwidth < bfb_cost(topology).bandwidth
-    assert cost_of(points[-1].allgather()) == points[-1].cost
 
 
 def test_profiles_add_up():

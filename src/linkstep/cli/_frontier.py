@@ -82,7 +82,9 @@ def _print(facts: dict[str, Any]) -> None:
         value = point["bandwidth"]
         known = "" if least is None else "least possible" if least == value else f"at least {float(least):.4f}"
         method = METHODS[point["method"]].title
-        rows.append((point["steps"], value, f"{float(value):.4f}", format_time(point["seconds"]), method, known))
+        rows.append(
+            (str(point["steps"]), str(value), f"{float(value):.4f}", format_time(point["seconds"]), method, known)
+        )
     head = ("T_L", "T_B", "M/B", f"time for {facts['size']}", "method", "in so many steps")
     print_table(head, rows, right=(0, 1, 2, 3))
     if facts["plot"]:

@@ -6,21 +6,17 @@ that have it already. Any split over those links is legal, so costs, certificate
 """
 
 from linkstep.methods.arrival.schedule import (
-    ArrivalPoint,
     arrival_allgather,
     arrival_certificate,
     arrival_cost,
-    arrival_frontier,
 )
 from linkstep.methods.arrival.solve import Watch, Wish, find_arrivals
 
 __all__ = [
-    "ArrivalPoint",
     "Watch",
     "Wish",
     "arrival_allgather",
     "arrival_certificate",
     "arrival_cost",
-    "arrival_frontier",
     "find_arrivals",
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +12,7 @@ from linkstep.core.units import Number
 from linkstep.costs import Cost, cost_of
 from linkstep.methods.arrival.network import all_distances
 from linkstep.methods.arrival.solve import Watch, Wish, find_arrivals
-from linkstep.methods.bfb import Certificate, bfb_cost, bfb_step_times
+from linkstep.methods.bfb import Certificate, bfb_step_times
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Arrivals, Links, Progress
 from linkstep.methods.bfb.schedule import build
@@ -74,46 +72,3 @@ def arrival_allgather(
     """
     certificate = arrival_certificate(topology, wish, size=size, watch=watch)
     return build(topology, certificate, wish.chunks, size, progress)
-
-
-@dataclass(frozen=True)
-class ArrivalPoint:
-    """What a wiring allows in a number of steps; the schedule is made when asked for."""
-
-    topology: Topology
-    wish: Wish
-    cost: Cost
-
-    def allgather(self, *, size: Number | None = None, progress: Progress | None = None) -> Schedule:
-        """Make the allgather of this cost."""
-        return arrival_allgather(self.topology, self.wish, size=size, progress=progress)
-
-
-def arrival_frontier(
-    topology: Topology,
-    wish: Wish = _PLAIN,
-    *,
-    extra_steps: int = 4,
-    bound: Fraction | None = None,
-    watch: Watch | None = None,
-) -> Iterator[ArrivalPoint]:
-    """Yield the trade-off of this wiring: more steps, from the diameter on, each with less bandwidth than before.
-
-    It ends ``extra_steps`` after the diameter, or where T_B reaches ``bound``: (N - 1)/N if None is given.
-
-    >>> path = Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 1])
-    >>> [point.cost for point in arrival_frontier(path)]
-    [Cost(steps=2, bandwidth=Fraction(4, 3))]
-    """
-    n = topology.num_nodes
-    least = Fraction(n - 1, n) if bound is None else bound
-    before: Fraction | None = None
-    first = bfb_cost(topology).steps
-    for steps in range(first, first + extra_steps + 1):
-        here = replace(wish, steps=steps)
-        cost = arrival_cost(topology, here, watch=watch)
-        if before is None or cost.bandwidth < before:
-            before = cost.bandwidth
-            yield ArrivalPoint(topology, here, cost)
-        if before <= least:
-            return
