@@ -46,8 +46,8 @@ def trade_off(
 ) -> tuple[Point, ...]:
     """Return the Pareto-optimal costs found on a wiring, fewest steps first; ``seconds`` limit each search.
 
-    >>> [str(point.cost) for point in trade_off("C(15,{1,4,5})")]
-    ['2 alpha + 1 M/B', '3 alpha + 14/15 M/B']
+    >>> [str(point.cost) for point in trade_off("BiRing(2,5)")]
+    ['2 alpha + 4/5 M/B']
     """
     wanted = Collective(collective)
     if wanted.has_root or wanted.exchanges:

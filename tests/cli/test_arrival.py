@@ -18,6 +18,7 @@ def run(capsys, *argv: str) -> tuple[int, str, str]:
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_an_allreduce_says_what_each_half_costs(capsys):
     code, out, _ = run(capsys, "C(15,{1,4,5})", "--method", "arrival", "--steps", "3", "--collective", "allreduce")
     assert code == 0

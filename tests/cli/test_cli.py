@@ -109,7 +109,7 @@ def test_schedule_check_convert(capsys, tmp_path):
 
 def test_schedule_chunks(capsys):
     _, out, _ = run(capsys, "schedule", "Pi_{4,64}", "--collective", "allgather", "--chunks", "3")
-    assert "  bandwidth-optimal  no (bound 63/64)\n    limited by       step 2, node 0: 4 of its 15 shards" in out
+    assert "  bandwidth-optimal  no (bound 63/64)\n  on this wiring     optimal; 3 alpha + 21/16 M/B at least: " in out
     assert "  chunks a shard     3\n" in out
 
 

@@ -31,6 +31,7 @@ def test_an_exact_answer(capsys):
     )
 
 
+@pytest.mark.slow
 def test_an_interval(capsys):
     code, out, _ = run(capsys, "Pi_{4,33}", "--seconds", "1ms", "--gap", "5%")
     assert code == 0

@@ -73,7 +73,10 @@ def test_degree_expansion_is_scheduled_by_bfb_where_that_is_better():
     assert [(str(c.recipe), c.cost, c.method) for c in frontier] == [("BiRing(2,5)*2", Cost(2, Fraction(9, 10)), "bfb")]
 
 
-@pytest.mark.parametrize(("nodes", "steps"), [(32, 3), (64, 4), (128, 4), (256, 5), (512, 6), (1024, 6)])
+LARGER = [(64, 4), (128, 4), (256, 5), (512, 6), (1024, 6)]
+
+
+@pytest.mark.parametrize(("nodes", "steps"), [(32, 3), *(pytest.param(*row, marks=pytest.mark.slow) for row in LARGER)])
 def test_bandwidth_optimal_next_to_moore_latency(nodes, steps):
     """Powers of two at d = 4: an exactly bandwidth-optimal topology in this many steps or fewer."""
     optimal = [f for f in find(nodes, 4).frontier if f.is_bandwidth_optimal]
@@ -96,6 +99,7 @@ def test_the_paper_s_frontier_is_dominated(nodes):
 LOW_LATENCY = [(64, 3, "17/16"), (256, 4, "1.079"), (512, 5, "1.008"), (1024, 5, "1.083")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "steps", "bandwidth"), LOW_LATENCY, ids=[str(n) for n, _, _ in LOW_LATENCY])
 def test_low_latency_end(nodes, steps, bandwidth):
     assert any(f.cost.steps <= steps and f.cost.bandwidth < near(bandwidth) if "." in bandwidth
@@ -205,6 +209,7 @@ def test_command_json(capsys):
     assert {b["name"] for b in answer["baselines"]} == {"shifted rings", "2D torus", "double binary tree"}
 
 
+@pytest.mark.slow
 def test_command_by_a_job(capsys, tmp_path):
     job = tmp_path / "job.csv"
     job.write_text("collective,size,count\nallreduce,25MB,40\nall-to-all,1MB,100\n")
@@ -220,6 +225,7 @@ def test_command_by_a_job(capsys, tmp_path):
         assert err.startswith(f"linkstep: {job}: ") and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_command_says_what_the_minimum_is(capsys):
     assert main(["find", "1000", "4", "--max-steps", "2"]) == 0
     assert capsys.readouterr().out.endswith(
@@ -258,6 +264,7 @@ def test_command_says_where_a_cost_is_a_bound(capsys):
     assert "  at most, Moore-optimal\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_comes_next_makes_what_was_found(capsys):
     assert main(["find", "64", "4", "--size", "1KB"]) == 0
     assert "schedule 'L(Cayley(Z8:Z2[7],{(0,1),(1,0),(3,1),(6,0)}))' --method bfb --coll" in capsys.readouterr().out

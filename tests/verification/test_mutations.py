@@ -39,12 +39,12 @@ def test_msccl_mutants(name, dialect):
     text = (PROGRAMS / name).read_text()
     assert verify_tools.is_harmful(text) is None
     seen = Counter()
-    for what, mutant in verify_tools.mutants(text, count=108, seed=2024):
+    for what, mutant in verify_tools.mutants(text, count=54, seed=2024):
         harm = verify_tools.is_harmful(mutant)
         broken = verdict(mutant, dialect)
         assert bool(broken) == (harm is not None), (what, harm, broken)
         seen[bool(broken)] += 1
-    assert seen[True] >= 60 and seen[False] >= 10
+    assert seen[True] >= 30 and seen[False] >= 5
 
 
 @pytest.mark.slow
