@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkstep._kernels.spread import _first_own_step, _insert, _missing_piece, _rows_by_source, _spread
+from linkstep._kernels.spread import _insert, _missing_piece, _phases, _rows_by_source, _spread
 from linkstep.core import schedule as schedules
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
@@ -391,25 +391,23 @@ def test_the_witness_of_an_allgather_is_the_earliest(case, seed):
 @given(garbage_cases(), st.data())
 def test_rows_by_source(case, data):
     schedule = case.schedule()
-    n = case.num_nodes
-    first = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
-    last = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
-    ptr, rows = _rows_by_source(n, schedule.source, schedule.step, np.array(first), np.array(last))
+    n, count = case.num_nodes, len(case.rows)
+    keep = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    ptr, rows = _rows_by_source(n, schedule.source, np.array(keep, np.bool_))
     found = [rows[ptr[v] : ptr[v + 1]].tolist() for v in range(n)]
-    source, step = schedule.source.tolist(), schedule.step.tolist()
-    assert found == [
-        [r for r in range(len(source)) if source[r] == v and step[r] in range(first[v], last[v])] for v in range(n)
-    ]
+    source = schedule.source.tolist()
+    assert found == [[r for r in range(count) if source[r] == v and keep[r]] for v in range(n)]
     assert ptr[-1] == rows.size
 
 
-@given(garbage_cases())
-def test_first_own_step(case):
+@given(garbage_cases(max_rows=20))
+def test_phases(case):
     schedule = case.schedule()
-    columns = (schedule.source, schedule.link, schedule.step)
-    found = _first_own_step(case.num_nodes, schedule.topology.tail, *columns, 99)
-    own = [(row[0], row[4]) for row in case.rows if case.links[row[3]][0] == row[0]]
-    assert found.tolist() == [min((t for v, t in own if v == u), default=99) for u in range(case.num_nodes)]
+    ptr, by_source = _rows_by_source(case.num_nodes, schedule.source, np.ones(schedule.num_rows, np.bool_))
+    columns = [getattr(schedule, what) for what in reference.ROW]
+    found = _phases(schedule.topology.tail, *columns, ptr, by_source)
+    links = list(zip(schedule.topology.tail.tolist(), schedule.topology.head.tolist(), strict=True))
+    assert found.tolist() == reference.phases(links, list(zip(*(c.tolist() for c in columns), strict=True)))
 
 
 @given(st.sets(st.integers(0, 15)), st.integers(0, 15), st.integers(1, 16), st.integers(0, 3))
@@ -439,9 +437,8 @@ def test_spread(case, mutate, backward, once, seed):
     tail, head = schedule.topology.tail, schedule.topology.head
     giver, taker = (head, tail) if backward else (tail, head)
     n = case.num_nodes
-    first, last = (np.array([rng.choice([0, 0, 2, 9]) for _ in range(n)]) for _ in range(2))
-    last += 5
-    ptr, wanted = _rows_by_source(n, schedule.source, schedule.step, first, last)
+    keep = np.array([rng.random() < 0.8 for _ in range(schedule.num_rows)], np.bool_)
+    ptr, wanted = _rows_by_source(n, schedule.source, keep)
     columns = (schedule.lo, schedule.hi, schedule.link, schedule.step)
     found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, backward, once)
     rows = list(zip(*(getattr(schedule, what).tolist() for what in reference.ROW), strict=True))
@@ -467,7 +464,7 @@ def hypercube_schedule(dimensions: int, split: int = 1, collective: str = "allga
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", SAME_DATA)
 def test_1024_nodes_exactly(collective):
     """The 1024-node hypercube: 10.5 million rows (21 for allreduce), checked and costed without rounding."""
     schedule = hypercube_schedule(10, 1, collective)

@@ -39,7 +39,22 @@ if TYPE_CHECKING:
         check_reduce,
         check_reduce_scatter,
     )
-    from linkstep.costs import Cost, Fabric, Fit, Run, cost_of, fit, load_fabric, load_runs, save_fabric, time_of
+    from linkstep.costs import (
+        Cost,
+        Fabric,
+        Fit,
+        Run,
+        StepBound,
+        WiringBound,
+        cost_of,
+        fit,
+        load_fabric,
+        load_runs,
+        save_fabric,
+        step_bound,
+        time_of,
+        wiring_bound,
+    )
     from linkstep.engines import Communicator
     from linkstep.files import load, save
     from linkstep.lowering import Lowered, lower
@@ -67,7 +82,8 @@ _ROOMS = {
         "check", "check_allgather", "check_allreduce", "check_broadcast", "check_reduce", "check_reduce_scatter",
     ),
     "linkstep.costs": (
-        "Cost", "Fabric", "Fit", "Run", "cost_of", "fit", "load_fabric", "load_runs", "save_fabric", "time_of",
+        "Cost", "Fabric", "Fit", "Run", "StepBound", "WiringBound", "cost_of", "fit", "load_fabric", "load_runs",
+        "save_fabric", "step_bound", "time_of", "wiring_bound",
     ),
     "linkstep.engines": ("Communicator",),
     "linkstep.files": ("load", "save"),
@@ -114,10 +130,12 @@ __all__ = [
     "ScheduleError",
     "Selector",
     "Simulation",
+    "StepBound",
     "Throughput",
     "Topology",
     "TopologyError",
     "UnitError",
+    "WiringBound",
     "__version__",
     "all_to_all",
     "bfb_allgather",
@@ -143,10 +161,12 @@ __all__ = [
     "save_fabric",
     "schedule",
     "simulate",
+    "step_bound",
     "synthesize",
     "time_of",
     "verify",
     "wire",
+    "wiring_bound",
 ]
 
 

@@ -14,28 +14,31 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from linkstep._kernels.spread import _first_own_step, _rows_by_source, _spread
+from linkstep._kernels.spread import _phases, _rows_by_source, _spread
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Topology
 
-_END = 2**15  # past any int16 step
+Rows = NDArray[np.bool_]
 
 
-def _run(
-    schedule: Schedule, first: Ints, last: Ints, *, gather: bool, only: int = -1, pieces: int = 1
-) -> tuple[int, ...]:  # fmt: skip
-    """Follow rows with first[v] <= step < last[v], of one source if ``only``; return the kernel's witness."""
+def _run(schedule: Schedule, keep: Rows, *, gather: bool, only: int = -1, pieces: int = 1) -> tuple[int, ...]:
+    """Follow the rows to keep, of one source if ``only``; return the kernel's witness."""
     topology = schedule.topology
-    ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, schedule.step, first, last)
+    ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, keep)
     giver, taker = (topology.tail, topology.head) if gather else (topology.head, topology.tail)
     witness = _spread(
         topology.num_nodes, schedule.unit, giver, taker,
         schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, not gather, not gather, only, pieces,
     )  # fmt: skip
     return tuple(int(x) for x in witness)
+
+
+def _every(schedule: Schedule) -> Rows:
+    return np.ones(schedule.num_rows, np.bool_)
 
 
 def _shard(topology: Topology, source: int) -> str:
@@ -91,8 +94,7 @@ def check_allgather(schedule: Schedule) -> None:
     Every row must send what its sender holds before that step. Receiving a chunk again is allowed: it wastes
     bandwidth and harms nothing.
     """
-    n = schedule.topology.num_nodes
-    _refuse_gather(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True))
+    _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True))
 
 
 def check_reduce_scatter(schedule: Schedule) -> None:
@@ -101,22 +103,38 @@ def check_reduce_scatter(schedule: Schedule) -> None:
     A row sends the sender's sum so far and the receiver adds it to its own; each node's part must reach v exactly
     once, and every row must help (a sum that is never passed on is refused).
     """
-    n = schedule.topology.num_nodes
-    _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False))
+    _refuse_reduce(schedule, _run(schedule, _every(schedule), gather=False))
+
+
+def reducing_rows(schedule: Schedule) -> Rows:
+    """Return which rows reduce: all, none or, of an allreduce, those of chunks that their node has not sent yet."""
+    collective, topology = schedule.collective, schedule.topology
+    if not (collective.reduces and collective.gathers):
+        return np.full(schedule.num_rows, collective.reduces)
+    ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, _every(schedule))
+    columns = (schedule.source, schedule.lo, schedule.hi, schedule.link, schedule.step)
+    phase: NDArray[np.int8] = _phases(topology.tail, *columns, ptr, rows)
+    mixed = np.flatnonzero(phase == 2)
+    if mixed.size:
+        row, node = int(mixed[0]), topology.called(int(schedule.source[mixed[0]]))
+        raise ScheduleError(
+            f"{_describe_row(schedule, row)}, but {node} has sent a part of that by then and not the rest: "
+            f"a row either reduces or gathers",
+            row,
+        )
+    return phase == 0
 
 
 def check_allreduce(schedule: Schedule) -> None:
-    """Raise ScheduleError with a witness unless each shard is reduced to its node and then gathered from it.
+    """Raise ScheduleError with a witness unless each chunk is reduced to its node and then gathered from it.
 
-    A shard's rows before its node first sends it are the reduction, the rest the gathering: no valid reduction has a
-    node send its own shard, and every gathering starts with one. The split is found for each shard by itself, so the
-    two phases of different shards may overlap in time.
+    Rows that carry a chunk before its node first sends it are the chunk's reduction, the rest its gathering: no valid
+    reduction has a node send its own shard, and every gathering starts with that. The split is found for each chunk by
+    itself, so the two phases of different chunks may overlap in time; a row has chunks of one phase only.
     """
-    topology = schedule.topology
-    n = topology.num_nodes
-    first = _first_own_step(n, topology.tail, schedule.source, schedule.link, schedule.step, _END)
-    _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), first, gather=False))
-    _refuse_gather(schedule, _run(schedule, first, np.full(n, _END), gather=True))
+    reduces = reducing_rows(schedule)
+    _refuse_reduce(schedule, _run(schedule, reduces, gather=False))
+    _refuse_gather(schedule, _run(schedule, ~reduces, gather=True))
 
 
 def _root(schedule: Schedule) -> int:
@@ -138,14 +156,14 @@ def _root(schedule: Schedule) -> int:
 
 def check_broadcast(schedule: Schedule) -> None:
     """Raise ScheduleError with a witness unless all rows are of one root's shard and bring it to every other node."""
-    n, root = schedule.topology.num_nodes, _root(schedule)
-    _refuse_gather(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True, only=root))
+    root = _root(schedule)
+    _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True, only=root))
 
 
 def check_reduce(schedule: Schedule) -> None:
     """Raise ScheduleError with a witness unless every node's part of one root's shard reaches the root once."""
-    n, root = schedule.topology.num_nodes, _root(schedule)
-    _refuse_reduce(schedule, _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=False, only=root))
+    root = _root(schedule)
+    _refuse_reduce(schedule, _run(schedule, _every(schedule), gather=False, only=root))
 
 
 def check_all_to_all(schedule: Schedule) -> None:
@@ -157,8 +175,7 @@ def check_all_to_all(schedule: Schedule) -> None:
     n = schedule.topology.num_nodes
     if schedule.unit % n:
         raise ScheduleError(f"the unit of an all-to-all must be a multiple of the {n} nodes, not {schedule.unit}")
-    witness = _run(schedule, np.zeros(n, np.int64), np.full(n, _END), gather=True, pieces=n)
-    _refuse_gather(schedule, witness)
+    _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True, pieces=n))
 
 
 CHECKS: dict[Collective, Callable[[Schedule], None]] = {

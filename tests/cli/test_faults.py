@@ -176,7 +176,7 @@ def test_simulate_with_faults(capsys, here):
     assert "bee" in slow["busiest_link"]
     assert slow["simulated_seconds"] > 10 * whole["simulated_seconds"]
     assert slow["simulated_seconds"] <= slow["predicted_seconds"] * 1.001
-    assert f"busiest link  {' to '.join(slow['busiest_link'])}, " in run(capsys, *argv, *faults)[1]
+    assert f"busiest link    {' to '.join(slow['busiest_link'])}, " in run(capsys, *argv, *faults)[1]
 
 
 def test_a_runtime_file_on_a_slow_fabric(capsys, here):

@@ -13,7 +13,7 @@ from linkstep.lowering.fusion import fuse
 from linkstep.verification import verify_text
 from support import interpreters as runtimes
 from support import judge as verify_tools
-from support.strategies import right_cases
+from support.strategies import Case, right_cases
 
 XML = ("allgather", "reduce-scatter", "allreduce")
 
@@ -157,6 +157,22 @@ def test_property_gathered_schedules_run(case, inplace, largest, instances, seed
         alone = sum(n > largest for counts in per_step.values() for n in counts)
         some = sum(any(n <= largest for n in counts) for counts in per_step.values())
         assert len(lowered.placement.messages) == alone + some or to != "cpu"
+
+
+def test_gathering_leaves_the_places_of_passing_chunks_together():
+    """Chunks that only pass through a rank lie in scratch, where gathering takes places of its own."""
+    links = [(0, 1), (1, 2), (2, 0)]
+    rows = [
+        *[(0, 2, 3, 0, 1), (0, 5, 6, 0, 1), (1, 0, 2, 1, 1), (1, 4, 6, 1, 1), (2, 0, 1, 2, 1), (2, 1, 2, 2, 1)],
+        *[(0, 3, 5, 0, 2), (1, 1, 2, 2, 2), (2, 2, 4, 2, 2)],
+        *[(0, 4, 6, 1, 3), (1, 0, 1, 2, 3), (2, 2, 3, 0, 3), (2, 3, 4, 0, 4)],
+    ]
+    schedule = Case(3, links, 6, rows, "all-to-all").schedule()
+    for to in ("cpu", "msccl", "rccl"):
+        lowered = lower(schedule, to, instances=2, gather=1, max_bytes=36)
+        runtimes.run(lowered.text, to, seed=0)
+        assert verify_text(lowered.text, to).is_verified
+        assert all(m.count >= 1 for m in lowered.placement.messages)
 
 
 def test_gathering_follows_the_size_it_is_made_for():

@@ -135,3 +135,98 @@ def concurrent_flow(num_nodes: int, links: list[tuple[int, int]], capacity: list
         h.addConstr(sum(amounts) <= capacity[e])
     h.run()
     return -h.getInfo().objective_function_value
+
+
+class _Rows:
+    """A linear program put together row by row: least sum of the first ``steps`` columns, all columns >= 0."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps, self.columns = steps, steps
+        self.row, self.column, self.value, self.lower, self.upper = [], [], [], [], []
+
+    def variable(self) -> int:
+        self.columns += 1
+        return self.columns - 1
+
+    def add(self, terms: list[tuple[int, float]], lower: float, upper: float) -> None:
+        for column, value in terms:
+            self.row.append(len(self.lower))
+            self.column.append(column)
+            self.value.append(value)
+        self.lower.append(lower)
+        self.upper.append(upper)
+
+    def least(self) -> float:
+        lp, h = highspy.HighsLp(), highspy.Highs()
+        h.setOptionValue("output_flag", False)
+        lp.num_col_, lp.num_row_ = self.columns, len(self.lower)
+        lp.col_cost_ = np.append(np.ones(self.steps), np.zeros(self.columns - self.steps))
+        lp.col_lower_, lp.col_upper_ = np.zeros(self.columns), np.full(self.columns, highspy.kHighsInf)
+        lp.row_lower_, lp.row_upper_ = np.array(self.lower), np.array(self.upper)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.searchsorted(np.array(self.row), np.arange(len(self.lower) + 1))
+        lp.a_matrix_.index_, lp.a_matrix_.value_ = np.array(self.column), np.array(self.value, float)
+        h.passModel(lp)
+        h.run()
+        assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        return h.getInfo().objective_function_value
+
+
+def _unrolled_flow(rows: _Rows, num_nodes: int, links: list, steps: int, dist: list, sources: list[int], sink: int):
+    """Add a flow of one unit from each source to the sink in the graph unrolled in time; return its (link, step)s."""
+    near = min(sources, key=lambda v: dist[v][sink])
+    reach = [min(dist[v][w] for v in sources) for w in range(num_nodes)]
+    assert dist[near][sink] <= steps
+    balance: dict[tuple[int, int], list] = {}
+    sent = {}
+    for s in range(1, steps + 1):
+        for e, (u, w) in enumerate([*links, *((u, u) for u in range(num_nodes))]):
+            is_link = e < len(links)
+            if (is_link and u == w) or reach[u] > s - 1 or dist[w][sink] > steps - s or (is_link and u == sink):
+                continue
+            x = rows.variable()
+            balance.setdefault((u, s - 1), []).append((x, -1.0))
+            balance.setdefault((w, s), []).append((x, 1.0))
+            if is_link:
+                sent[e, s] = x
+    for (u, s), terms in balance.items():
+        kept = float(len(sources)) if (u, s) == (sink, steps) else -1.0 if s == 0 and u in sources else 0.0
+        rows.add(terms, kept, kept)
+    return sent
+
+
+def least_flow_to_each(num_nodes: int, links: list, steps: int, shares: list) -> float:
+    """Return the least c_1 + ... + c_T so that all shards flow to each node, by itself, within c_s share(e)."""
+    rows, dist = _Rows(steps), reference.all_distances(num_nodes, links)
+    for sink in range(num_nodes):
+        others = [v for v in range(num_nodes) if v != sink]
+        for (e, s), x in _unrolled_flow(rows, num_nodes, links, steps, dist, others, sink).items():
+            rows.add([(x, 1.0), (s - 1, -float(shares[e]))], -highspy.kHighsInf, 0.0)
+    return rows.least()
+
+
+def least_allgather(
+    num_nodes: int, links: list, steps: int, shares: list, alike: list[int] | None = None
+) -> float:  # fmt: skip
+    """Return shard times that no allgather in so many steps goes below, shards divisible at will.
+
+    A shard's load on a link is at least what flows over it to any one node, for every node; nodes that may send sums of
+    a shard's chunks need no more. With ``alike``, the orbits of links under a group that moves each node to each other
+    in exactly one way, one shard stands for all: a link's load is what this shard puts on all links of its orbit.
+    """
+    rows, dist = _Rows(steps), reference.all_distances(num_nodes, links)
+    classes = list(range(len(links))) if alike is None else alike
+    loads: dict[tuple[int, int], list] = {}
+    for source in range(num_nodes if alike is None else 1):
+        most: dict[tuple[int, int], int] = {}
+        for sink in range(num_nodes):
+            if sink == source:
+                continue
+            for at, x in _unrolled_flow(rows, num_nodes, links, steps, dist, [source], sink).items():
+                if at not in most:
+                    most[at] = rows.variable()
+                    loads.setdefault((classes[at[0]], at[1]), []).append((most[at], 1.0 / float(shares[at[0]])))
+                rows.add([(x, 1.0), (most[at], -1.0)], -highspy.kHighsInf, 0.0)
+    for (_, s), terms in loads.items():
+        rows.add([*terms, (s - 1, -1.0)], -highspy.kHighsInf, 0.0)
+    return rows.least()

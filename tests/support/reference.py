@@ -271,18 +271,35 @@ def is_reduce_scatter(
     return once and helped
 
 
+def phases(links: Links, rows: list[Row]) -> list[int]:
+    """Return for each row whether its source has sent none (0), all (1) or some (2) of its units by then."""
+
+    def first(v: int, x: int) -> float:
+        return min((t for w, lo, hi, e, t in rows if w == v == links[e][0] and lo <= x < hi), default=float("inf"))
+
+    sent = [{first(v, x) <= t for x in range(lo, hi)} for v, lo, hi, _, t in rows]
+    return [2 if len(both) > 1 else int(True in both) for both in sent]
+
+
 def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
-    """Whether each shard's rows split at some step into a reduction and a gathering: every split is tried."""
+    """Whether each unit's rows split at some step into a reduction and a gathering (every split is tried), and no row
+    reduces one unit and gathers another."""
     last = max((row[4] for row in rows), default=0)
 
-    def is_split_at(v: int, t: int) -> bool:
-        reduction = [row for row in rows if row[0] == v and row[4] < t]
-        gathering = [row for row in rows if row[0] == v and row[4] >= t]
-        return is_allgather(num_nodes, links, unit, gathering, [v]) and is_reduce_scatter(
-            num_nodes, links, unit, reduction, [v]
+    def is_split_at(v: int, x: int, t: int) -> bool:
+        here = [(w, 0, 1, e, s) for w, lo, hi, e, s in rows if w == v and lo <= x < hi]
+        reduction, gathering = [row for row in here if row[4] < t], [row for row in here if row[4] >= t]
+        return is_allgather(num_nodes, links, 1, gathering, [v]) and is_reduce_scatter(
+            num_nodes, links, 1, reduction, [v]
         )
 
-    return all(any(is_split_at(v, t) for t in range(1, last + 2)) for v in range(num_nodes))
+    splits = {}
+    for v in range(num_nodes):
+        for x in range(unit):
+            splits[v, x] = next((t for t in range(1, last + 2) if is_split_at(v, x, t)), None)
+    return None not in splits.values() and all(
+        len({step < splits[v, x] for x in range(lo, hi)}) == 1 for v, lo, hi, _, step in rows
+    )
 
 
 IS_COLLECTIVE = {
@@ -461,3 +478,32 @@ def arrival_loads(num_nodes: int, links: Links, rates: list[int], arrive: list[l
                     load = Fraction(inside, sum(rates[e] for e in chosen))
                     worst[step] = max(worst.get(step, Fraction(0)), load)
     return worst
+
+
+# Wirings
+
+
+def _shares(links: Links, rates: list[int] | None) -> list[Fraction]:
+    """Return the rate of each link in parts of the fastest; self-loops carry nothing."""
+    given = [1] * len(links) if rates is None else rates
+    fastest = max((rate for (u, w), rate in zip(links, given, strict=True) if u != w), default=1)
+    return [Fraction(rate * (u != w), fastest) for (u, w), rate in zip(links, given, strict=True)]
+
+
+def tightest_cut(num_nodes: int, links: Links, rates: list[int] | None = None) -> Fraction:
+    """Return the most |S| / capacity out of S over all sets S of nodes but none and all, each tried."""
+    shares, worst = _shares(links, rates), Fraction(0)
+    for inside in range(1, 2**num_nodes - 1):
+        out = sum(r for (u, w), r in zip(links, shares, strict=True) if inside >> u & 1 and not inside >> w & 1)
+        worst = max(worst, inside.bit_count() / out)
+    return worst
+
+
+def allreduce_shard_times(num_nodes: int, links: Links, rates: list[int] | None = None) -> Fraction:
+    """Return N over the least capacity out of any set, or 2 N (N - 1) over all capacity if that is more."""
+    shares, least = _shares(links, rates), Fraction(sum(_shares(links, rates)))
+    total = least
+    for inside in range(1, 2**num_nodes - 1):
+        crossing = (r for (u, w), r in zip(links, shares, strict=True) if inside >> u & 1 and not inside >> w & 1)
+        least = min(least, sum(crossing, Fraction(0)))
+    return max(num_nodes / least, 2 * num_nodes * (num_nodes - 1) / total)

@@ -173,8 +173,23 @@ def random_case(rng: Random, num_nodes: int, links: list, unit: int, collective:
     turned = [(w, u) for u, w in links]
     gather = random_allgather(rng, num_nodes, links, unit, once=False)
     reduce = reference.reverse(random_allgather(rng, num_nodes, turned, unit, once=True))
-    rows = {"allgather": gather, "reduce-scatter": reduce, "allreduce": reference.then(reduce, gather)}
+    both = overlapped(rng, unit, reduce, gather) if rng.random() < 0.5 else reference.then(reduce, gather)
+    rows = {"allgather": gather, "reduce-scatter": reduce, "allreduce": both}
     return Case(num_nodes, links, unit, rows[collective], collective)
+
+
+def overlapped(rng: Random, unit: int, reduce: list, gather: list) -> list:
+    """Return both halves unit by unit, each beginning when it likes and gathered as soon as it is reduced."""
+    sent: dict[tuple[int, int], list] = {}
+    for source, x in sorted({(row[0], x) for row in [*reduce, *gather] for x in range(unit)}):
+        at = rng.randrange(3)
+        for phase, half in enumerate((reduce, gather)):
+            here = [(e, step) for v, lo, hi, e, step in half if v == source and lo <= x < hi]
+            steps = sorted({step for _, step in here})
+            for e, step in here:
+                sent.setdefault((at + 1 + steps.index(step), phase), []).append((source, e, x))
+            at += len(steps)
+    return [row for (step, _), pieces in sorted(sent.items()) for row in merged(rng, pieces, step)]
 
 
 @st.composite

@@ -12,37 +12,89 @@ from numba import njit
 
 
 @njit(cache=True)
-def _rows_by_source(num_nodes, source, step, first, last):
-    """Return (ptr, rows): rows of source v with first[v] <= step < last[v], in schedule order.
+def _rows_by_source(num_nodes, source, keep):
+    """Return (ptr, rows): the rows of each source that are to be kept, in schedule order.
 
     A stable counting sort: two passes, no comparison.
     """
     ptr = np.zeros(num_nodes + 1, np.int64)
     for r in range(source.size):
-        v = source[r]
-        if first[v] <= step[r] < last[v]:
-            ptr[v + 1] += 1
+        if keep[r]:
+            ptr[source[r] + 1] += 1
     for v in range(num_nodes):
         ptr[v + 1] += ptr[v]
     at = ptr[:-1].copy()
     rows = np.empty(ptr[num_nodes], np.int64)
     for r in range(source.size):
-        v = source[r]
-        if first[v] <= step[r] < last[v]:
+        if keep[r]:
+            v = source[r]
             rows[at[v]] = r
             at[v] += 1
     return ptr, rows
 
 
 @njit(cache=True)
-def _first_own_step(num_nodes, tail, source, link, step, never):
-    """Return, for each source, the first step at which it sends its own shard, or ``never``."""
-    first = np.full(num_nodes, never, np.int64)
-    for r in range(source.size):
-        v = source[r]
-        if tail[link[r]] == v and step[r] < first[v]:
-            first[v] = step[r]
-    return first
+def _phases(tail, source, lo, hi, link, step, ptr, rows):
+    """Return for each row 0 if its chunks have not been sent by their node yet, 1 if all have, 2 if only some have.
+
+    A node sends a chunk for the first time at the step of the first row that takes it away. ``ptr, rows`` are all rows
+    by source; their steps ascend.
+    """
+    phase = np.zeros(source.size, np.int8)
+    most = 0
+    for v in range(ptr.size - 1):
+        own = 0
+        for i in range(ptr[v], ptr[v + 1]):
+            own += tail[link[rows[i]]] == v
+        most = max(most, own)
+    size = 2 * most + 1  # a new row fills at most one gap more than the rows before it
+    cell_lo, cell_hi = np.empty(size, np.int64), np.empty(size, np.int64)
+    cell_first = np.empty(size, np.int64)
+    for v in range(ptr.size - 1):
+        count = 0
+        for i in range(ptr[v], ptr[v + 1]):
+            r = rows[i]
+            if tail[link[r]] != v:
+                continue
+            a, k = lo[r], 0
+            while k < count and cell_hi[k] <= a:
+                k += 1
+            while a < hi[r]:
+                b = min(hi[r], cell_lo[k]) if k < count else hi[r]
+                if a < b:
+                    for j in range(count, k, -1):
+                        cell_lo[j], cell_hi[j], cell_first[j] = cell_lo[j - 1], cell_hi[j - 1], cell_first[j - 1]
+                    cell_lo[k], cell_hi[k], cell_first[k] = a, b, step[r]
+                    count += 1
+                    k += 1
+                if k < count:
+                    b = max(b, cell_hi[k])
+                    k += 1
+                a = b
+        for i in range(ptr[v], ptr[v + 1]):
+            r = rows[i]
+            k, end = 0, count
+            while k < end:  # the first cell that ends after lo
+                middle = (k + end) // 2
+                if cell_hi[middle] <= lo[r]:
+                    k = middle + 1
+                else:
+                    end = middle
+            a = lo[r]
+            sent, kept = False, False
+            while a < hi[r]:
+                if k == count or cell_lo[k] > a:
+                    kept = True
+                    a = hi[r] if k == count else cell_lo[k]
+                else:
+                    if cell_first[k] <= step[r]:
+                        sent = True
+                    else:
+                        kept = True
+                    a = cell_hi[k]
+                    k += 1
+            phase[r] = (2 if kept else 1) if sent else 0
+    return phase
 
 
 @njit(cache=True)

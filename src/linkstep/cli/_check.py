@@ -20,6 +20,8 @@ from linkstep.cli._common import (
     fabric_of,
     fabric_text,
     print_json,
+    wiring_facts,
+    wiring_fields,
 )
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, ScheduleError
@@ -72,6 +74,7 @@ def _run(args: argparse.Namespace) -> int:
     seconds = fabric_of(args, schedule.topology.degree).time_of(schedule, args.size)
     facts |= {"valid": True, "steps": cost.steps, "bandwidth": cost.bandwidth}
     facts |= {"size": args.size, "seconds": float(seconds), "fabric": fabric_text(schedule.topology, args)}
+    facts |= wiring_facts(schedule.topology, collective, cost)
     if args.json:
         print_json(facts)
         return 0
@@ -82,6 +85,8 @@ def _run(args: argparse.Namespace) -> int:
         f"N={schedule.topology.num_nodes}, {schedule.num_rows} rows: {cost}{optimal}, "
         f"{format_time(seconds)} for {args.size} ({facts['fabric']})"
     )
+    for name, text in wiring_fields(facts):
+        print(f"{name}: {text}")
     return 0
 
 

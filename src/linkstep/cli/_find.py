@@ -6,6 +6,7 @@ import argparse
 import csv
 import json
 from collections.abc import Sequence
+from copy import copy
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError, UnitError
 from linkstep.core.units import format_time, parse_size, parse_sizes
-from linkstep.costs import Cost, Fabric
+from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick
 from linkstep.recipe.explanation import explain
 from linkstep.search import Answer, Choice, Workload, find, pick
 from linkstep.search.answer import FAMILIES
@@ -97,6 +98,27 @@ def _sweep(text: str | None) -> tuple[int, ...] | None:
         raise UnitError(f"--sizes names no file that exists, and as a range of sizes: {error}") from None
 
 
+_WIRING_LINKS = 10_000
+"""Up to this many links, rows that are not bandwidth-optimal are compared with what their wirings allow."""
+
+
+def _wiring_bandwidth(choice: Choice) -> Fraction | None:
+    """Return the least T_B that allgather and reduce-scatter both can have on a row's wiring; None if that takes long.
+
+    Of a vertex-transitive graph without parallel links or self-loops it is (N-1)/N: no set of nodes has fewer links out
+    than a node has. Where T_B is that, it is the bound too.
+    """
+    recipe, least = choice.recipe, bandwidth_bound(choice.num_nodes)
+    if choice.is_bandwidth_optimal or (recipe.is_vertex_transitive and choice.is_simple):
+        return least
+    if recipe.num_nodes * recipe.degree > _WIRING_LINKS:
+        return None
+    topology = copy(recipe).topology()  # of a copy: a recipe holds what it builds
+    halves = [bound_if_quick(topology, half) for half in (Collective.ALLGATHER, Collective.REDUCE_SCATTER)]
+    found = [half.cost.bandwidth for half in halves if half is not None]
+    return max(found) if len(found) == len(halves) else None
+
+
 def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str, Any]:
     time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
     return {
@@ -115,6 +137,7 @@ def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str
         "all_to_all_bound": None if choice.is_flow_reached else choice.flow,
         "all_to_all_seconds": choice.flow and float(fabric.all_to_all_time(choice.flow, choice.num_nodes, size)),
         "bandwidth_optimal": choice.is_bandwidth_optimal,
+        "wiring_bandwidth_bound": _wiring_bandwidth(choice),
         "moore_optimal": choice.is_moore_optimal,
         "bidirectional": choice.is_bidirectional,
     }
@@ -125,9 +148,13 @@ def _bound_time(answer: Answer, fabric: Fabric, size: str) -> Fraction:
 
 
 def _notes(choice: Choice) -> str:
+    bandwidth, least = choice.worse_half.bandwidth, _wiring_bandwidth(choice) or Fraction(0)
+    by_wiring = least > bandwidth_bound(choice.num_nodes)
     notes = (
         ("at most", not choice.is_exact),
         ("bandwidth-optimal", choice.is_bandwidth_optimal),
+        ("bandwidth-optimal on its wiring", by_wiring and bandwidth == least),
+        (f"T_B at least {float(least):.4f} on its wiring", by_wiring and bandwidth > least),
         ("Moore-optimal", choice.is_moore_optimal),
     )
     return ", ".join(word for word, holds in notes if holds)

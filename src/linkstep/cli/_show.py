@@ -19,6 +19,8 @@ from linkstep.cli._common import (
     print_json,
     read,
     schedule_of,
+    wiring_facts,
+    wiring_fields,
 )
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
@@ -71,6 +73,7 @@ def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
         "moore_steps_bidirectional": _bidirectional_moore(n, d),
         "bandwidth_bound": bandwidth_bound(n),
         "bfb": _bfb(found, args),
+        **_wiring(found),
     }
     if found.all_to_all_bound is not None:
         facts["all_to_all_bound"] = found.all_to_all_bound
@@ -96,6 +99,13 @@ def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
         "allgather_seconds": float(fabric.time(cost, Collective.ALLGATHER, args.size)),
         "allreduce_seconds": float(fabric.time(both, Collective.ALLREDUCE, args.size)),
     }
+
+
+def _wiring(found: Description) -> dict[str, Any]:
+    """Return the wiring's own bound of an allgather, beside the best BFB one."""
+    if found.certificate is None:
+        return {"wiring_bound": None}
+    return wiring_facts(found.topology, Collective.ALLGATHER, found.certificate.cost)
 
 
 def _before(whole: Given, args: argparse.Namespace) -> dict[str, Any]:
@@ -140,8 +150,10 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({facts['bandwidth_bound']})"
         cost = f"{facts['diameter']} steps, {moore}; {bandwidth} = {float(bandwidth):.4f} M/B, {reached}"
         fields.append(("BFB allgather", cost))
-        if why is not None:
+        is_optimal_here = facts["wiring_bound"] is not None and facts["wiring_bound"]["optimal"]
+        if why is not None and not is_optimal_here:
             fields.append(("  limited by", why))
+        fields += wiring_fields(facts)
         fields.append((f"time for {facts['bfb']['size']}", f"{_times(facts['bfb'])} ({facts['bfb']['fabric']})"))
     if "all_to_all_bound" in facts:
         here, best = float(facts["all_to_all_bound"]), float(facts["all_to_all_bound_any"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,16 @@ from linkstep.cli._common import (
     print_json,
     read,
     schedule_of,
+    wiring_facts,
+    wiring_fields,
 )
 from linkstep.cli._lower import parse_bytes
 from linkstep.cli._progress import progress_bar
-from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.errors import FileError, LinkstepError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
-from linkstep.costs import Fabric, cost_of
+from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of
 from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS, check_fits, lower
 from linkstep.programs import read_program, read_text
@@ -144,8 +147,22 @@ def _end(topology: Topology, node: int) -> int | str:
     return node if topology.labels is None else topology.labels[node]
 
 
+def _bound_seconds(done: Simulation, fabric: Fabric, args: argparse.Namespace) -> float | None:
+    """Return the seconds that bandwidth alone asks of the collective, on this wiring where its bound is known."""
+    bound = None
+    with suppress(TopologyError):  # a file may use links that do not connect all ranks, and do nothing right
+        bound = bound_if_quick(done.topology, done.program.collective)
+    if bound is not None:
+        least = Fabric(fabric.alpha, fabric.node_bandwidth, fabric.degree)
+        return float(least.time(Cost(0, bound.cost.bandwidth), done.program.collective, args.size))
+    return bound_time(done.program, fabric, args.size) if done.topology.bandwidth is None else None
+
+
 def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
     topology, busiest = done.topology, done.busiest
+    wiring: dict[str, Any] = {"wiring_bound": None}
+    if schedule is not None:
+        wiring = wiring_facts(topology, schedule.collective, cost_of(schedule))
     return {
         "recipe": topology.name or None,
         "file": args.topology if schedule is None else None,
@@ -157,7 +174,8 @@ def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: ar
         **fabric_values(args, topology.degree),
         "cost": None if schedule is None else str(cost_of(schedule)),
         "predicted_seconds": done.predicted,
-        "bound_seconds": bound_time(done.program, fabric, args.size) if topology.bandwidth is None else None,
+        "bound_seconds": _bound_seconds(done, fabric, args),
+        **wiring,
         "simulated_seconds": done.time,
         "loss": None if schedule is None else done.loss,
         "busiest_link": [_end(topology, int(ids[busiest])) for ids in (topology.tail, topology.head)],
@@ -173,6 +191,7 @@ def _fields(done: Simulation, facts: dict[str, Any]) -> list[tuple[str, str]]:
     if done.predicted is not None:
         fields.append(("schedule", f"{facts['cost']} = {format_time(done.predicted)}"))
         far = abs(done.loss) > _SAME
+        fields += wiring_fields(facts)
         change = f", {abs(done.loss):.1%} {'slower' if done.loss > 0 else 'faster'}" if far else ", the same"
     elif facts["bound_seconds"] is not None:
         fields.append(("at least", f"{format_time(facts['bound_seconds'])}, by bandwidth"))

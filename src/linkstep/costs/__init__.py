@@ -16,6 +16,9 @@ from linkstep.costs.fabric import Fabric
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
 from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.runs import Run, load_runs
+from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
+from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing
+from linkstep.costs.wiring_steps import StepBound, check_step_bound, step_bound
 
 __all__ = [
     "Cost",
@@ -23,9 +26,15 @@ __all__ = [
     "Fabric",
     "Fit",
     "Run",
+    "Standing",
+    "StepBound",
+    "WiringBound",
     "all_to_all_bound",
     "bandwidth_bound",
+    "bound_if_quick",
     "check_fabric_path",
+    "check_step_bound",
+    "check_wiring_bound",
     "cost_of",
     "distance_flow_bound",
     "fit",
@@ -38,5 +47,8 @@ __all__ = [
     "moore_levels",
     "moore_steps",
     "save_fabric",
+    "standing",
+    "step_bound",
     "time_of",
+    "wiring_bound",
 ]

@@ -16,6 +16,7 @@ import numpy as np
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints
+from linkstep.correctness import reducing_rows
 from linkstep.lowering.gathering import gathered
 from linkstep.lowering.limits import MAX_MOVES, Excess
 from linkstep.lowering.progress import SILENT, Meter
@@ -72,18 +73,6 @@ def num_chunks(schedule: Schedule, options: Options) -> int:
     """Return how many chunks the data M is cut into."""
     shards = schedule.collective.num_shards(schedule.topology.num_nodes)
     return shards * shard_chunks(schedule, options)
-
-
-def _reducing(schedule: Schedule) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which rows reduce; with both phases, those before the shard's node first sends it (as in ``check``)."""
-    collective = schedule.collective
-    if not (collective.reduces and collective.gathers):
-        return np.full(schedule.num_rows, collective.reduces)
-    first = np.full(schedule.topology.num_nodes, 2**15, np.int64)
-    own = schedule.topology.tail[schedule.link] == schedule.source
-    np.minimum.at(first, schedule.source[own], schedule.step[own])
-    reducing: np.ndarray[tuple[int], np.dtype[np.bool_]] = schedule.step < first[schedule.source]
-    return reducing
 
 
 class _Layout:
@@ -158,7 +147,7 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
     """Yield a message for each chunk that its receiver still needs, in the order of the schedule."""
     topology, width = schedule.topology, layout.width
     rows, sources, chunks = _cells(schedule, width)
-    reduces = _reducing(schedule).tolist()
+    reduces = reducing_rows(schedule).tolist()
     tail, head = topology.tail[schedule.link].tolist(), topology.head[schedule.link].tolist()
     step, link = schedule.step.tolist(), schedule.link.tolist()
     has = np.zeros((topology.num_nodes, topology.num_nodes * width), np.bool_)  # a sum, then the gathered chunk
@@ -292,7 +281,8 @@ def place(schedule: Schedule, options: Options, meter: Meter = SILENT) -> Placem
             f"{schedule.collective} is lowered out of place only: what arrives would overwrite what is to be sent"
         )
     layout = _Layout(schedule, options.inplace, shard_chunks(schedule, options))
-    messages = _on_channels(_merged(_single_chunks(schedule, layout, meter)), schedule, options)
+    merged = list(_merged(_single_chunks(schedule, layout, meter)))  # chunks have places before gathering takes any
+    messages = _on_channels(iter(merged), schedule, options)
     if options.gather:
         limit = options.max_count
         messages = gathered(messages, schedule.topology, layout.scratch, options.gather, options.gather_fewest, limit)

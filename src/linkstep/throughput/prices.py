@@ -31,6 +31,8 @@ FADE, LEAST_FADE = 0.1, 0.01
 STEEP = 0.5
 """Prices are e times as high where the load is (gap of now) / (this times log of classes) higher."""
 STEEPER, STEEPEST = 1.3, 2.0
+WIDE = 0.5
+"""A gap above this says little: trees begin with bounds that are ten times too high."""
 PARTS = 2**40
 """Whole prices are at most this."""
 NOTHING = 1e-9
@@ -113,7 +115,7 @@ class _Descent:
 
     def sharpen(self, gap: float, before: float) -> None:
         """Make prices as steep as the gap asks for: a soft maximum is off by log(classes) / eta. More if it stalls."""
-        scale = log(self.load.size + 1) / (max(gap, 1e-9) * float(self.load.max()))
+        scale = log(self.load.size + 1) / (min(max(gap, 1e-9), WIDE) * float(self.load.max()))
         if gap > 0.9 * before:
             self.eta = max(self.eta, min(self.eta * STEEPER, STEEPEST * scale))
         self.eta = max(self.eta, STEEP * scale)

@@ -1,0 +1,276 @@
+"""What no schedule beats on a given wiring: its diameter, and the nodes whose links are the fewest for their data.
+
+In an allgather the shards of a set S of nodes leave S over its outgoing links, so these take |S| / capacity(S) shard
+times at least (a shard time is d/N M/B); T_B is no less for any S. A reduce-scatter is an allgather on the transpose.
+The largest ratio is found by flows in whole numbers, the set that has it is the proof, and ``check_wiring_bound``
+counts it again. Not here: what more can be said for a given number of steps (``costs.wiring_steps``), and what N and d
+alone forbid (``costs.bounds``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+
+import numpy as np
+
+from linkstep._kernels.cuts import _tightest_cut
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.topology import Ints, Topology, check_connected, distance_profiles, distances_from
+from linkstep.costs.cost import Cost
+
+_SHOWN = 8
+"""Names of nodes or links in a line of text, before it only counts them."""
+_BOUNDED = (Collective.ALLGATHER, Collective.REDUCE_SCATTER, Collective.ALLREDUCE)
+
+
+@dataclass(frozen=True)
+class Wires:
+    """The links that carry anything: their ends, and their rates in units of a common part of them."""
+
+    tail: Ints
+    head: Ints
+    weight: Ints
+    fastest: int
+
+    @classmethod
+    def of(cls, topology: Topology) -> Wires:
+        """Leave out self-loops; refuse rates that flows of 64 bits cannot hold."""
+        link = np.flatnonzero(topology.tail != topology.head)
+        weight = np.ones(link.size, np.int64)
+        if topology.bandwidth is not None and link.size:
+            rates = topology.bandwidth[link]
+            weight = rates // gcd(*rates.tolist())
+        if topology.num_nodes * sum(weight.tolist()) >= 2**62:
+            raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
+        tail, head = (ids[link].astype(np.int64) for ids in (topology.tail, topology.head))
+        return cls(tail, head, weight, int(weight.max(initial=1)))
+
+
+@dataclass(frozen=True)
+class WiringBound:
+    """The least T_L and T_B of a collective on a topology, and the set S of nodes that proves T_B.
+
+    Of an allgather, ``nodes`` are those whose links to the others are the fewest for their shards; of a reduce-scatter,
+    those whose links *from* the others are. An allreduce whose reduction ends before its gathering begins takes no less
+    than its two ``halves`` together; one that lets them overlap may take less, and ``cost`` is what it takes at least:
+    ``nodes`` then have the fewest links to the others for all N shards, or are none where the number of all links
+    decides.
+    """
+
+    topology: Topology
+    collective: Collective
+    cost: Cost
+    nodes: tuple[int, ...]
+    halves: tuple[WiringBound, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<WiringBound of {self.collective} on {self.topology!r}: {self.cost}>"
+
+    @property
+    def sequential(self) -> Cost:
+        """What it takes at least where halves do not overlap; ``cost`` where there are none."""
+        return sum((half.cost for half in self.halves), Cost.zero()) if self.halves else self.cost
+
+    @cached_property
+    def links(self) -> tuple[int, ...]:
+        """The links that are too few: out of ``nodes``, of a reduce-scatter into them; all, if there are no nodes."""
+        inside = np.zeros(self.topology.num_nodes, bool)
+        inside[list(self.nodes)] = True
+        begin, end = self.topology.tail, self.topology.head
+        if self.collective is Collective.REDUCE_SCATTER:
+            begin, end = end, begin
+        crosses = inside[begin] & ~inside[end] if self.nodes else begin != end
+        return tuple(np.flatnonzero(crosses).tolist())
+
+    def explain(self) -> str:
+        """Say why no schedule takes less bandwidth.
+
+        >>> wiring_bound(Topology.from_links(3, [0, 1, 2, 1], [1, 2, 0, 0])).explain()
+        'node 1 gets the 2 shards of the others over 1 link (0 -> 1)'
+        """
+        if self.topology.num_nodes == 1:
+            return "one node has all there is"
+        over = f"over {self._links_text()}"
+        total = self.topology.num_nodes
+        count = len(self.nodes)
+        if not self.nodes:
+            return f"{2 * (total - 1)} transfers for each of {total} shards go {over}"
+        few = min(self.nodes, set(range(total)) - set(self.nodes), key=len)
+        others, them = len(few) < count, _names(self.topology, sorted(few))
+        verb = "s" if len(few) == 1 else ""
+        if self.collective is Collective.ALLREDUCE:
+            way = f"from the others to {them}" if others else f"from {them} to the others"
+            return f"a part of each of the {total} shards goes {way} {over}"
+        if self.collective is Collective.REDUCE_SCATTER:
+            if others:
+                return f"{them} add{verb} to the {count} shards of the others {over}"
+            return f"{them} get{verb} what the others add to {_shards(count)} {over}"
+        if others:
+            return f"{them} get{verb} the {_shards(count)} of the others {over}"
+        return f"{them} send{verb} {_shards(count)} to the others {over}"
+
+    def _links_text(self) -> str:
+        topology, links = self.topology, self.links
+        text = f"{len(links)} link{'' if len(links) == 1 else 's'}"
+        if topology.bandwidth is not None:
+            rates = topology.bandwidth[list(links)]
+            fastest = int(topology.bandwidth[topology.tail != topology.head].max())
+            if (rates != fastest).any():
+                text += f" worth {float(Fraction(sum(rates.tolist()), fastest)):.4g} of the fastest"
+        if len(links) > _SHOWN:
+            return text
+        ends = [(topology.host(int(topology.tail[e])), topology.host(int(topology.head[e]))) for e in links]
+        return f"{text} ({', '.join(f'{u} -> {w}' for u, w in ends)})"
+
+
+def _shards(count: int) -> str:
+    return "1 shard" if count == 1 else f"{count} shards"
+
+
+def _names(topology: Topology, nodes: list[int]) -> str:
+    if len(nodes) == 1:
+        return topology.called(nodes[0])
+    names = [topology.host(u) for u in nodes[:_SHOWN]]
+    return f"nodes {', '.join(names)}" if len(nodes) <= _SHOWN else f"{len(nodes)} nodes ({', '.join(names)}, ...)"
+
+
+def has_wiring_bound(collective: Collective) -> bool:
+    """Whether there is a wiring bound of a collective: of those in which every node has a shard."""
+    return collective in _BOUNDED
+
+
+def wiring_bound(topology: Topology, collective: Collective | str = Collective.ALLGATHER) -> WiringBound:
+    """Return the least T_L and T_B that any schedule of a collective can have on a topology, with a proof of T_B.
+
+    Links run at the rates of the topology, self-loops carry nothing, and T_B is in M/B as that of schedules is.
+
+    >>> square = Topology.from_links(4, [0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2])  # a cable of the ring is cut
+    >>> bound = wiring_bound(square)
+    >>> bound.cost, bound.nodes, bound.links
+    (Cost(steps=3, bandwidth=Fraction(3, 2)), (1, 2, 3), (1,))
+    """
+    wanted = Collective(collective)
+    if wanted not in _BOUNDED:
+        raise LinkstepError(f"a wiring bounds {', '.join(_BOUNDED)}, not {wanted}")
+    key = ("wiring bound", wanted)
+    if key not in topology.derived:
+        check_connected(topology)
+        found = _both(topology) if wanted is Collective.ALLREDUCE else _one_way(topology, wanted)
+        check_wiring_bound(found)
+        topology.derived[key] = found
+    bound: WiringBound = topology.derived[key]
+    return bound
+
+
+def _one_way(topology: Topology, collective: Collective) -> WiringBound:
+    """Return the bound of an allgather, or of a reduce-scatter: that of an allgather on the transpose."""
+    if topology.num_nodes == 1:
+        return WiringBound(topology, collective, Cost.zero(), ())
+    turned = topology.transpose() if collective is Collective.REDUCE_SCATTER else topology
+    nodes = _tightest(turned)
+    steps = int(_eccentricities(topology).max())
+    found = WiringBound(topology, collective, Cost(steps, Fraction(0)), nodes)
+    return WiringBound(topology, collective, Cost(steps, _bandwidth(found)), nodes)
+
+
+def _tightest(topology: Topology) -> tuple[int, ...]:
+    """Return the set S with the most |S| / capacity out of S; where single nodes are as bad as any, all but one."""
+    wires, n = Wires.of(topology), topology.num_nodes
+    into = np.zeros(n, np.int64)
+    np.add.at(into, wires.head, wires.weight)
+    worst = int(into.argmin())
+    inside = np.arange(n) != worst
+    # Of a connected vertex-transitive graph without parallel links no set has fewer links out than one node has
+    # (docs/wiring-bound.md has the proof), so that all but one node are the worst.
+    if not (topology.vertex_transitive and not topology.num_parallel and (wires.weight == 1).all()):
+        sinks = np.zeros(1, np.int64) if topology.vertex_transitive else _by_distance(topology, worst)
+        _tightest_cut(n, wires.tail, wires.head, wires.weight, sinks, False, 1, 0, n - 1, int(into[worst]), inside)
+    return tuple(np.flatnonzero(inside).tolist())
+
+
+def _by_distance(topology: Topology, first: int) -> Ints:
+    """Return all nodes, nearest to the first one first: most then have links from earlier ones."""
+    return np.argsort(distances_from(topology, first), kind="stable").astype(np.int64)
+
+
+def _both(topology: Topology) -> WiringBound:
+    """Return the bound of an allreduce, whether or not its halves overlap.
+
+    Each shard is added up at its node and sent out from there. So T_L is at least the way from the farthest node to it
+    and then on to the farthest from it; N - 1 transfers bring a shard's parts together and N - 1 spread it; and for
+    every set S of nodes a part of each of the N shards leaves S: to be added, or to be spread.
+    """
+    collective = Collective.ALLREDUCE
+    halves = tuple(wiring_bound(topology, half) for half in (Collective.REDUCE_SCATTER, Collective.ALLGATHER))
+    if topology.num_nodes == 1:
+        return WiringBound(topology, collective, Cost.zero(), (), halves)
+    steps = int((_eccentricities(topology) + _eccentricities(topology.transpose())).max())
+    least = Cost(steps, Fraction(0))
+    known = [WiringBound(topology, collective, least, nodes, halves) for nodes in ((), _least_cut(topology))]
+    best = max(known, key=_bandwidth)
+    return WiringBound(topology, collective, Cost(steps, _bandwidth(best)), best.nodes, halves)
+
+
+def _least_cut(topology: Topology) -> tuple[int, ...]:
+    """Return a set of nodes whose outgoing links have the least capacity of all sets."""
+    n = topology.num_nodes
+    found = []
+    for turned in (topology, topology.transpose()):  # sets with node 0; sets without it
+        wires = Wires.of(turned)
+        inside = np.arange(n) == 0
+        out = int(wires.weight[wires.tail == 0].sum())
+        if not (topology.vertex_transitive and not topology.num_parallel and (wires.weight == 1).all()):
+            sinks = _by_distance(turned, 0)
+            _, out = _tightest_cut(n, wires.tail, wires.head, wires.weight, sinks, True, 0, n, n, out, inside)
+        found.append((out, inside if turned is topology else ~inside))
+    _, inside = min(found, key=lambda cut: cut[0])
+    return tuple(np.flatnonzero(inside).tolist())
+
+
+def _eccentricities(topology: Topology) -> Ints:
+    """Return how far the farthest node is from each, along links to it; of one node where all are alike."""
+    profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
+    return np.asarray((profiles > 0).sum(axis=1) - 1, np.int64)
+
+
+def _bandwidth(bound: WiringBound) -> Fraction:
+    """Return the T_B that the links of a bound allow, counted link by link: shards that cross over capacity."""
+    topology, n = bound.topology, bound.topology.num_nodes
+    if n == 1:
+        return Fraction(0)
+    rates = [1] * topology.num_links if topology.bandwidth is None else topology.bandwidth.tolist()
+    inside = set(bound.nodes)
+    fastest, capacity = 0, 0
+    for u, w, rate in zip(topology.tail.tolist(), topology.head.tolist(), rates, strict=True):
+        if u == w:
+            continue
+        fastest = max(fastest, rate)
+        begin, end = (w, u) if bound.collective is Collective.REDUCE_SCATTER else (u, w)
+        if not inside or (begin in inside and end not in inside):
+            capacity += rate
+    shards = len(inside)
+    if bound.collective is Collective.ALLREDUCE:
+        shards = n if inside else 2 * n * (n - 1)
+    return Fraction(shards * fastest * topology.degree, capacity * n)
+
+
+def check_wiring_bound(bound: WiringBound) -> None:
+    """Raise a ``LinkstepError`` unless a bound's nodes prove its T_B, by counting links and nothing else.
+
+    >>> check_wiring_bound(wiring_bound(Topology.from_links(3, [0, 1, 2], [1, 2, 0])))
+    """
+    n = bound.topology.num_nodes
+    allreduce = bound.collective is Collective.ALLREDUCE
+    least = 0 if n == 1 or allreduce else 1
+    numbers = set(bound.nodes)
+    if len(numbers) != len(bound.nodes) or not least <= len(numbers) < n or not numbers <= set(range(n)):
+        raise LinkstepError("not a proof of this wiring bound: its nodes are not some of the topology's, but not all")
+    proven = _bandwidth(bound)
+    if proven != bound.cost.bandwidth:
+        raise LinkstepError(f"not a proof of this wiring bound: its nodes prove {proven}, not {bound.cost.bandwidth}")
+    for half in bound.halves:
+        check_wiring_bound(half)
