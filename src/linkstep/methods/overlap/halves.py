@@ -50,7 +50,8 @@ class Middle:
 
     def complete(self, steps: int, middle: int) -> Ints:
         """Return the step at whose end each shard is complete, as near to ``middle`` as can be."""
-        return np.clip(middle, self.before, steps - self.beyond)
+        found: Ints = np.clip(middle, self.before, steps - self.beyond)
+        return found
 
 
 def plan_halves(middle: Middle, wish: Wish) -> list[Plan]:

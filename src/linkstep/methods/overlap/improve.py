@@ -7,6 +7,7 @@ reduction of the others does not need. Not here: the search of a half by itself 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -38,38 +39,38 @@ class Scored:
         return sum(self.loads, Fraction(0)) / self.plan.pieces
 
 
-def score(wiring: Wiring, plan: Plan) -> Scored:
-    """Find out what the steps of a plan take at least."""
+def score(wiring: Wiring, plan: Plan, chunks: int | None = None) -> Scored:
+    """Find out what the steps of a plan take at least, with shards cut at will or in so many chunks."""
     loads = [Fraction(0)] * (plan.steps + 1)
     for groups in groups_of(wiring, plan):
-        loads[groups.step] = Transport(wiring, groups).least_load()
+        step = Transport(wiring, groups)
+        load = step.least_load()
+        loads[groups.step] = load if chunks is None else step.least_on_grid(load, chunks // plan.pieces)
     return Scored(plan, tuple(loads))
 
 
 class Joint:
-    """The state of a search: the best plan so far, and what the kernels work on."""
+    """The state of a search: the plan it has come to, and what the kernels work on."""
 
-    def __init__(self, wiring: Wiring, middle: Middle, plan: Plan, seed: int, clock: Clock) -> None:
+    def __init__(self, wiring: Wiring, middle: Middle, begin: Scored, seed: int, clock: Clock) -> None:
         self.wiring = wiring
         self.networks: tuple[Network, Network] = (middle.turned, middle.network)
-        self.best = score(wiring, plan)
+        self.now = begin
         self.rng = np.random.default_rng(seed)
         self.state = random_state(seed)
         self.clock = clock
-        self.owner = plan.owner.astype(np.int32)
+        self.owner = begin.plan.owner.astype(np.int32)
 
-    def run(self, rounds: int, bound: Fraction) -> None:
-        """Take time from steps, so many times or until the bound on the total is reached."""
-        now = self.best
+    def run(self, rounds: int, bound: Fraction) -> Iterator[Scored]:
+        """Take time from steps, so many times or until the bound on the total is reached; yield what is no worse."""
         for _ in range(rounds):
-            if self.best.total <= bound:
+            if self.now.total <= bound:
                 return
             self.clock.check()
-            found = self._attempt(now, self._caps(now))
-            if found.total <= now.total:
-                now = found
-            if found.total < self.best.total:
-                self.best = found
+            found = self._attempt(self.now, self._caps(self.now))
+            if found.total <= self.now.total:
+                self.now = found
+                yield found
 
     def _caps(self, now: Scored) -> Ints:
         """Return ticks for each step: those of a plan, some taken from one or two steps, fewer given to another."""
@@ -94,8 +95,11 @@ class Joint:
             excess = np.zeros(load.shape[:2], np.int32)
             tabu = np.empty(arrive.shape, np.int32)
             kind = np.arange(network.num_nodes, dtype=np.int32)
-            numbers = _REPAIR, _TRIES, _TENURE, self.state
-            _repair(arrive, *network.neighbours, self.owner, kind, limit, load, excess, tabu, *numbers)
+            state = (
+                arrive, *network.neighbours, self.owner, kind, limit, load, excess, tabu,
+                _REPAIR, _TRIES, _TENURE, self.state,
+            )  # fmt: skip
+            _repair(*state)
             plan = Plan(plan.steps, plan.pieces, *((plan.reduce, arrive) if half else (arrive, plan.gather)))
         return score(self.wiring, self._with_new_middle(plan))
 
@@ -148,16 +152,13 @@ def loads_of(network: Network, arrive: Steps, owner: Ints, steps: int) -> Ids:
     return np.ascontiguousarray(counts.reshape(n, steps + 1, -1)).astype(np.int32)
 
 
-def staggered(middle: Middle, plan: Plan, steps: int, pieces: int, seed: int) -> Plan:
-    """Return a plan for more steps: each shard in so many times the pieces, whose arrivals are late by some steps each.
+def staggered(plan: Plan, steps: int, period: int) -> Plan:
+    """Return a plan for more steps: shards in pieces, each of which does as all did, ``period`` steps after another.
 
-    Each piece has its own delay, from none to all the steps that are there, even over the pieces of a shard.
+    While one piece is gathered the next is reduced, so that links which one half has no use for serve the other.
     """
-    rng = np.random.default_rng(seed)
-    more = steps - plan.steps
-    n = middle.network.num_nodes
-    rank = np.stack([rng.permutation(pieces) for _ in range(n * plan.pieces)]).reshape(-1)
-    delay = (rank + rng.random(rank.size)) * (more + 1) / pieces
-    late = np.minimum(delay.astype(np.int16), more)
-    reduce, gather = (np.repeat(step, pieces, axis=1) for step in plan.halves)
-    return Plan(steps, plan.pieces * pieces, reduce + (more - late).astype(np.int16), gather + late)
+    late = np.arange(0, steps - plan.steps + 1, period, dtype=np.int16)
+    used, count = plan.steps + int(late[-1]), late.size
+    delay = np.tile(late, plan.owner.size)
+    reduce, gather = (np.repeat(step, count, axis=1) for step in plan.halves)
+    return Plan(used, plan.pieces * count, reduce + (late[-1] - delay), gather + delay)

@@ -144,7 +144,8 @@ def groups_of(wiring: Wiring, plan: Plan) -> Iterator[Groups]:
     at, half_of, node, piece = (np.concatenate(column) for column in zip(*columns, strict=True))
     mask = np.concatenate(masks)
     order = np.lexsort((piece, mask, node, half_of, at))
-    at, half_of, node, piece, mask = (column[order] for column in (at, half_of, node, piece, mask))
+    at, half_of, node, piece = (column[order] for column in (at, half_of, node, piece))
+    mask = mask[order]
     new = np.ones(at.size, bool)
     new[1:] = (np.diff(at) != 0) | (np.diff(half_of) != 0) | (np.diff(node) != 0) | (mask[1:] != mask[:-1])
     first = np.flatnonzero(new)
