@@ -27,7 +27,7 @@ _FEW_NODES = 150
 _MORE = 2
 """Steps beyond the fewest that a piece may take where pieces go one after the other."""
 _WORK, _ROUNDS = 2 * 10**6, 300
-_SHORT_WORK, _SHORT_ROUNDS = 3 * 10**5, 60
+_SHORT_WORK, _SHORT_ROUNDS = 3 * 10**5, 30
 """Rounds of the search over both halves: as many as do this much work (nodes times pieces of all), at most so many."""
 
 
