@@ -47,8 +47,8 @@ def halves_cost(topology: Topology, wish: Wish) -> Cost:
     return arrival_cost(topology.transpose(), wish) + arrival_cost(topology, wish)
 
 
-@settings(max_examples=5)
-@given(SMALL | UNEQUAL, st.integers(0, 3))
+@settings(max_examples=4)
+@given(SMALL | UNEQUAL, st.integers(0, 2))
 def test_property_right_and_within_its_bounds(topology, more):
     least = least_overlapped_steps(topology)
     bound = linkstep.wiring_bound(topology, Collective.ALLREDUCE).cost
@@ -145,7 +145,8 @@ def test_too_few_steps_are_refused():
 
 
 def test_the_same_for_the_same_seed():
-    one, two = (overlapped_allreduce(damaged_torus(), Wish(steps=5, rounds=0, seed=5)) for _ in range(2))
+    kite = [0, 1, 1, 2, 0, 2, 2, 3], [1, 0, 2, 1, 2, 0, 3, 2]
+    one, two = (overlapped_allreduce(Topology.from_links(4, *kite), Wish(steps=5, rounds=0, seed=5)) for _ in range(2))
     assert one == two
 
 

@@ -27,7 +27,7 @@ _FEW_NODES = 150
 _MORE = 2
 """Steps beyond the fewest that a piece may take where pieces go one after the other."""
 _WORK, _ROUNDS = 2 * 10**6, 300
-_SHORT_WORK, _SHORT_ROUNDS = 3 * 10**5, 30
+_SHORT_WORK, _SHORT_ROUNDS = 3 * 10**5, 20
 """Rounds of the search over both halves: as many as do this much work (nodes times pieces of all), at most so many."""
 
 
@@ -116,17 +116,28 @@ def _search(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> 
     for plan in plan_halves(middle, wish if wish.seconds is None else replace(wish, seconds=wish.seconds / 4)):
         best = better(score(wiring, plan, wish.chunks))
     assert best is not None
+    begin = [best]
     try:
         if best.total > bound and middle.network.num_nodes <= _FEW_NODES:
             for plan in _in_turn(middle, wish):
                 clock.check()
-                best = better(score(wiring, plan, wish.chunks))
-        joint = Joint(wiring, middle, best, wish.seed, clock)
-        for found in joint.run(_rounds(middle, best.plan, wish), bound):
-            best = better(found)
+                begin.append(score(wiring, plan, wish.chunks))
+                best = better(begin[-1])
+        for start in _starts(begin, wish.steps):
+            for found in Joint(wiring, middle, start, wish.seed, clock).run(_rounds(middle, start.plan, wish), bound):
+                best = better(found)
     except (OutOfTime, KeyboardInterrupt):
         pass
     return best
+
+
+def _starts(found: list[Scored], steps: int) -> list[Scored]:
+    """Return the best plan and, if that leaves steps unused or does not go in turn, the best of those that do."""
+    best = min(found, key=_rank)
+    in_turn = [one for one in found if one.plan.steps == steps and one.plan.pieces > 1 and one.plan is not best.plan]
+    if best.plan.steps == steps and best.plan.pieces > 1:
+        return [best]
+    return [best, *sorted(in_turn, key=_rank)[:1]]
 
 
 def _rank(found: Scored) -> tuple[Fraction, int, int]:
