@@ -132,6 +132,17 @@ def test_whole_chunks(chunks):
     assert cost_of(made).bandwidth <= {1: Fraction(8, 3), 2: Fraction(22, 9), 6: Fraction(58, 27)}[chunks]
 
 
+def test_a_fine_grid_where_loads_have_no_common_measure():
+    """The exact split would take more chunks than a schedule has."""
+    rates = [10**10 + 7 * k for k in range(6)]
+    topology = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], bandwidth=rates)
+    made = overlapped_allreduce(topology, SHORT)
+    check(made)
+    exact = overlapped_cost(topology, SHORT).bandwidth
+    assert made.unit % 5040 == 0
+    assert exact <= cost_of(made).bandwidth <= exact * Fraction(1001, 1000)
+
+
 def test_pieces_must_divide_the_chunks():
     wiring, middle = Wiring.of(damaged_torus()), Middle(damaged_torus())
     plan = staggered(plan_halves(middle, replace(SHORT, steps=4))[0], 7, 3)
@@ -149,6 +160,12 @@ def test_the_same_for_the_same_seed():
     kite = [0, 1, 1, 2, 0, 2, 2, 3], [1, 0, 2, 1, 2, 0, 3, 2]
     one, two = (overlapped_allreduce(Topology.from_links(4, *kite), Wish(steps=5, rounds=0, seed=5)) for _ in range(2))
     assert one == two
+
+
+def test_rates_too_fine_for_flows_are_refused():
+    topology = Topology.from_links(2, [0, 1], [1, 0], bandwidth=[2**60 + 1, 2**60])
+    with pytest.raises(LinkstepError, match="no common measure"):
+        overlapped_allreduce(topology)
 
 
 def test_one_node():

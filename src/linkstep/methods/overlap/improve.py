@@ -21,7 +21,7 @@ from linkstep.methods.overlap.halves import Middle
 from linkstep.methods.overlap.split import Plan, Steps, Transport, Wiring, groups_of
 
 _TICKS = 24
-"""Ticks of time in which a link of weight 1 carries a piece."""
+"""Ticks of time in which the fastest link carries a piece."""
 _REPAIR = 300
 _TRIES, _TENURE = 4, 5
 
@@ -74,7 +74,7 @@ class Joint:
 
     def _caps(self, now: Scored) -> Ints:
         """Return ticks for each step: those of a plan, some taken from one or two steps, fewer given to another."""
-        caps = np.array([int(load * _TICKS) for load in now.loads], np.int64)
+        caps = np.array([int(load * self.wiring.fastest * _TICKS) for load in now.loads], np.int64)
         steps = len(caps) - 1
         for _ in range(int(self.rng.integers(1, 3))):
             a, b = self.rng.integers(1, steps + 1, 2)
@@ -106,10 +106,10 @@ class Joint:
     def _limits(self, plan: Plan, caps: Ints, half: int) -> Ids:
         """Return how many pieces sets of links carry for one half at each of its steps, beside the other half."""
         wiring, network = self.wiring, self.networks[half]
-        free = np.outer(caps, wiring.weight)
+        free = np.outer(caps, wiring.weight) // wiring.fastest
         for groups in groups_of(wiring, plan):
             transport = Transport(wiring, groups)
-            carried, _ = transport.flow(_TICKS, caps[groups.step] * transport.weight)
+            carried, _ = transport.flow(_TICKS, caps[groups.step] * transport.weight // wiring.fastest)
             others = groups.half[groups.arc_group] != half
             np.subtract.at(free[groups.step], groups.arc_link[others], carried[others])
         if not half:

@@ -47,7 +47,10 @@ def least_total(wiring: Wiring) -> Fraction:
 
 
 def overlapped_cost(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Cost:
-    """Return the cost of what ``overlapped_allreduce`` makes."""
+    """Return the cost of what ``overlapped_allreduce`` makes.
+
+    Where that would take more chunks than a schedule has, it makes one a little above this on a fine grid.
+    """
     if topology.num_nodes == 1:
         return Cost.zero()
     wiring = Wiring.of(topology)

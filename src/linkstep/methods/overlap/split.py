@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.cuts import _arcs, _max_flow
 from linkstep.core.collective import Collective
-from linkstep.core.errors import ScheduleError
+from linkstep.core.errors import ScheduleError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.costs import Cost
@@ -28,6 +28,8 @@ from linkstep.methods.bfb.problems import Links
 
 Steps = NDArray[np.int16]
 MAX_UNIT = 2**31
+_MANY_PIECES = 2**10
+"""More than a shard is ever cut into, and both halves: flows of 64 bits must hold what all pieces take."""
 _FINE = 5040
 """Parts of a piece where the least loads of all steps have no common measure below ``MAX_UNIT``."""
 
@@ -47,6 +49,8 @@ class Wiring:
         links = Links.of(topology)
         weight = np.zeros(topology.num_links, np.int64)
         weight[links.id] = links.weight
+        if topology.num_nodes**2 * _MANY_PIECES * sum(weight.tolist()) >= 2**62:
+            raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
         return cls(topology, weight)
 
     @property
