@@ -33,15 +33,6 @@ C(15,{1,4,5}): allreduce by arrival times, checked
     )
 
 
-def test_an_allreduce_whose_halves_overlap(capsys):
-    code, out, _ = run(
-        capsys, "Torus(3,3)", "--cut", "0,1", "--method", "overlapped", "--steps", "7", "--chunks", "2",
-        "--collective", "allreduce",
-    )  # fmt: skip
-    assert code == 0
-    assert out.startswith("Torus(3,3), cut 0,1: allreduce by overlapping halves, checked\n  T_L                 ")
-
-
 @pytest.mark.parametrize(("size", "method", "steps"), [("1KB", "bfb", 2), ("1GB", "arrival", 3)])
 def test_the_best_at_a_size(capsys, size, method, steps):
     code, out, _ = run(capsys, "C(15,{1,4,5})", "--collective", "allgather", "--size", size, "--json")
@@ -53,8 +44,6 @@ def test_the_best_at_a_size(capsys, size, method, steps):
     ("argv", "message"),
     [
         (["--method", "arrival", "--steps", "1"], "steps must be at least the diameter, 2"),
-        (["--method", "overlapped", "--collective", "allgather"], "method overlapped makes allreduce schedules only"),
-        (["--method", "overlapped", "--collective", "allreduce", "--steps", "3"], "steps must be at least 4, not 3: "),
         (["--method", "bfb", "--steps", "3"], "method bfb takes as many steps as it needs"),
         (["--method", "arrival", "--seconds", "0"], "seconds must be positive, not 0.0"),
     ],
