@@ -7,7 +7,7 @@ returned. Not here: the methods themselves (``linkstep.methods``) and recipes (`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -21,6 +21,7 @@ from linkstep.costs import Cost, bandwidth_bound, cost_of
 from linkstep.methods.arrival import Watch, Wish, arrival_allgather, arrival_certificate
 from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
+from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import check_root, derive
 from linkstep.recipe import Member, Recipe, parse
@@ -170,6 +171,14 @@ def _by_exchange(request: Request) -> Made:
     return Made(found.schedule, "exchange", least_bandwidth=found.bound)
 
 
+def _by_overlap(request: Request) -> Made:
+    return Made(overlapped_allreduce(request.topology, request.wish, watch=request.watch), "overlapped")
+
+
+def _only_allreduce(request: Request) -> str | None:
+    return None if request.collective is Collective.ALLREDUCE else "makes allreduce schedules only"
+
+
 def _only_exchange(request: Request) -> str | None:
     if not request.collective.exchanges:
         return "makes all-to-all schedules only"
@@ -182,7 +191,10 @@ def _no_exchange(request: Request) -> str | None:
 
 def _fewest_steps(request: Request) -> str | None:
     if request.steps is not None:
-        return "takes as many steps as it needs: steps can be chosen for method arrival and for an all-to-all"
+        return (
+            "takes as many steps as it needs: steps can be chosen for methods arrival and overlapped, and for an "
+            "all-to-all"
+        )
     return _no_exchange(request)
 
 
@@ -214,6 +226,7 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("bfb", "breadth-first broadcast", _by_bfb, _fewest_steps),
         Method("arrival", "arrival times", _by_arrivals, _no_exchange),
+        Method("overlapped", "overlapping halves", _by_overlap, _only_allreduce),
         Method("expand", "expanded from its base", _by_expanding, _no_recipe),
         Method("stored", "from the store of schedules", _from_store, _nothing_stored),
         Method("synthesized", "exact search (small topologies)", _by_synthesis, _no_sizes),
@@ -226,6 +239,10 @@ _FOR_FREE = 0
 """Rounds of the search for arrivals where nobody asked for one: it takes a second for a few hundred nodes."""
 _MORE_STEPS = 2
 """Steps beyond the diameter that are tried where a price says what they are worth."""
+_TURNS = 2
+"""Pieces of a shard, beyond the first, that are reduced while those before are gathered, where that may pay."""
+_IN_TURN_NODES = 64
+"""Nodes up to which this is tried where nobody asked for it."""
 
 
 def _best(request: Request) -> Made:
@@ -253,12 +270,45 @@ def _best(request: Request) -> Made:
     if request.price is not None:
         price = request.price
         chosen = min(options, key=lambda option: price(option[0]))
+        for asked in _with_overlap(request, chosen[0], price):
+            chosen = min(chosen, (overlapped_cost(asked.topology, asked.wish), _overlaps(asked)), key=_priced(price))
     made = chosen[1](request)
     return made if made.certificate is not None else replace(made, certificate=_certificate(request))
 
 
 def _makes(asked: Request) -> Callable[[Request], Made]:
     return lambda request: _by_arrivals(asked)
+
+
+def _overlaps(asked: Request) -> Callable[[Request], Made]:
+    return lambda request: _by_overlap(asked)
+
+
+def _priced(price: Price) -> Callable[[tuple[Cost, Callable[[Request], Made]]], Fraction]:
+    return lambda option: price(option[0])
+
+
+def _with_overlap(request: Request, chosen: Cost, price: Price) -> Iterator[Request]:
+    """Yield requests for overlapping halves, in some numbers of steps for which they may be cheaper than the choice."""
+    topology = request.topology
+    if request.collective is not Collective.ALLREDUCE or topology.num_nodes == 1:
+        return
+    least, each = least_overlapped_steps(topology), diameter(topology)
+    bandwidth = Fraction(2 * (topology.num_nodes - 1)) * topology.degree / _rates(topology)
+    in_turn = range(2 * each, 2 * each + _TURNS * (each + 1) + 1, each + 1)
+    for steps in sorted({least, *(in_turn if topology.num_nodes <= _IN_TURN_NODES else ())}):
+        helps = steps < 2 * each or bandwidth < chosen.bandwidth
+        if helps and price(Cost(steps, bandwidth)) < price(chosen):
+            yield replace(request, steps=steps, rounds=_FOR_FREE)
+
+
+def _rates(topology: Topology) -> Fraction:
+    """Return the bandwidth of all links but self-loops, in units of the fastest."""
+    links = topology.tail != topology.head
+    if topology.bandwidth is None:
+        return Fraction(int(links.sum()))
+    rates = topology.bandwidth[links].tolist()
+    return Fraction(sum(rates), max(rates))
 
 
 def _bfb_cost(request: Request) -> Cost:
@@ -312,9 +362,10 @@ def schedule(
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
     where they improve on that; with a ``price`` of costs, whatever is cheapest. ``chunks`` cuts every shard (of an
     all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all, counts where links differ in
-    latency. ``steps`` is for arrivals (each half of an allreduce takes so many) and for all-to-all: the diameter, or
-    more for less bandwidth. A search for arrivals ends by itself, the same way for the same ``seed``; ``seconds``, or a
-    KeyboardInterrupt, stop it before, and ``watch`` hears of what it found so far.
+    latency. ``steps`` is for arrivals (each half of an allreduce takes so many), for overlapping halves (both together
+    do) and for all-to-all: the fewest, or more for less bandwidth. A search for arrivals ends by itself, the same way
+    for the same ``seed``; ``seconds``, or a KeyboardInterrupt, stop it before, and ``watch`` hears of what it found so
+    far.
 
     >>> made = schedule("L(Paley(7))", "allreduce")
     >>> made.schedule, made.method, made.cost

@@ -1,11 +1,12 @@
 """Choosing arrival times: a greedy pass under caps, and repair of what exceeds them.
 
-``arrive[u, q]`` is the step at which piece q reaches node u, ``owner[q]`` the node that has it from the start. The
-in-neighbours of u are ``near[u, :near_count[u]]`` (parallel links merged), its out-neighbours ``after[u]``, and
-``after_bit[u, c]`` is u's place among the in-neighbours of ``after[u, c]``. For a piece that reaches u at step s the
-mask has bit k set if in-neighbour k has it before s. ``load[u, s, P]`` counts the pieces whose mask is inside P, and
-``limit[kind[u], s, P]`` is what the links of P can carry at step s; the excess of (u, s) is the most by which a load is
-above its limit (Hall's condition), and E the sum of all excesses. ``p = (p + 1) | m`` walks the supersets of a mask m.
+``arrive[u, q]`` is the step at which piece q reaches node u, ``owner[q]`` the node that has it first, from the end of
+step ``start[q]`` on. The in-neighbours of u are ``near[u, :near_count[u]]`` (parallel links merged), its out-neighbours
+``after[u]``, and ``after_bit[u, c]`` is u's place among the in-neighbours of ``after[u, c]``. For a piece that reaches
+u at step s the mask has bit k set if in-neighbour k has it before s. ``load[u, s, P]`` counts the pieces whose mask is
+inside P, and ``limit[kind[u], s, P]`` is what the links of P can carry at step s; the excess of (u, s) is the most by
+which a load is above its limit (Hall's condition), and E the sum of all excesses. ``p = (p + 1) | m`` walks the
+supersets of a mask m.
 """
 
 import numpy as np
@@ -107,7 +108,7 @@ def _excess(table, most, full):
 
 
 @njit(cache=True)
-def _greedy(arrive, near, near_count, owner, kind, limit, deadline, rank, load, excess, give_up, state):
+def _greedy(arrive, near, near_count, owner, start, kind, limit, deadline, rank, load, excess, give_up, state):
     """Fill arrive step by step, load and excess with it; return E, or what it had reached when above ``give_up``.
 
     A node takes every piece whose deadline has come, even beyond its limits, so that all is in time; then others by
@@ -117,7 +118,7 @@ def _greedy(arrive, near, near_count, owner, kind, limit, deadline, rank, load, 
     steps = limit.shape[1] - 1
     arrive[:] = _NEVER
     for q in range(num_pieces):
-        arrive[owner[q], q] = 0
+        arrive[owner[q], q] = start[q]
     mask = np.empty(num_pieces, np.int16)
     waiting = np.empty(num_pieces, np.int32)
     by_rank = np.empty(num_pieces, np.int32)

@@ -51,7 +51,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "that improves on it, and whatever takes least time where --size, --alpha or --fabric say what that is",
     )
     parser.add_argument(
-        "--steps", type=int, metavar="T", help="by arrival times, or of an all-to-all; default: the diameter"
+        "--steps",
+        type=int,
+        metavar="T",
+        help="by arrival times (in each half), overlapped (in all), or of an all-to-all; default: the fewest",
     )
     parser.add_argument(
         "--seconds", type=float, metavar="S", help="stop the search for arrival times after this long; so does Ctrl-C"

@@ -109,12 +109,15 @@ class Search:
     clock: Clock
     holder: list[Best]
     """One entry, the best so far: it outlives the search if that is interrupted."""
+    start: Steps | None = None
+    """The step at whose end each node has its own shard; None: all have theirs before step 1."""
 
     def __post_init__(self) -> None:
         net = self.network
         n, total = net.num_nodes, net.num_nodes * self.pieces
         self.shape = Shape.of(net, self.steps, self.pieces, self.ticks)
         self.owner = np.repeat(np.arange(n), self.pieces).astype(np.int32)
+        self.begin = np.zeros(total, np.int16) if self.start is None else np.repeat(self.start, self.pieces)
         self.state = random_state(self.seed)
         self.arrive = np.empty((n, total), np.int16)
         self.deadline = np.empty((n, total), np.int16)
@@ -148,8 +151,8 @@ class Search:
         self.clock.check()
         net = self.network
         state = (
-            self.arrive, net.near, net.near_count, self.owner, net.kind, self.limits(caps), self.deadline, self.rank,
-            self.load, self.excess, give_up, self.state,
+            self.arrive, net.near, net.near_count, self.owner, self.begin, net.kind, self.limits(caps),
+            self.deadline, self.rank, self.load, self.excess, give_up, self.state,
         )  # fmt: skip
         return int(_greedy(*state))
 

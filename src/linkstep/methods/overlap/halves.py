@@ -1,0 +1,122 @@
+"""Arrivals of both halves of an allreduce for a number of steps, each half searched by itself.
+
+Shard v is complete at its node at the end of a step tau(v): what is left of the steps is for its gathering, and those
+up to there are for its reduction. Not here: how both share the links (``linkstep.methods.overlap.split``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from linkstep.core.topology import Ints, Topology
+from linkstep.methods.arrival.network import MAX_LINKS, Network
+from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, ticks_for
+from linkstep.methods.arrival.solve import Wish, find_arrivals
+from linkstep.methods.overlap.split import Plan, Steps
+
+_FEW_NODES = 150
+"""Up to here the search of a half takes about a second."""
+
+
+def transpose_of(topology: Topology) -> Topology:
+    """Return the transpose, the topology itself where that looks the same: what is known of it need not be found."""
+    return topology if topology.is_bidirectional else topology.transpose()
+
+
+class Middle:
+    """How far the nodes of a topology are from others and others from them, and when shards can be complete."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.network = Network.of(topology)
+        self.turned = self.network if topology.is_bidirectional else Network.of(topology.transpose())
+        self.before: Ints = self.turned.dist.max(axis=0).astype(np.int64)
+        """The last distance to each node: its shard cannot be complete before."""
+        self.beyond: Ints = self.network.dist.max(axis=0).astype(np.int64)
+
+    @property
+    def diameter(self) -> int:
+        """The largest distance."""
+        return self.network.diameter
+
+    @property
+    def least_steps(self) -> int:
+        """What no allreduce goes below."""
+        return int((self.before + self.beyond).max())
+
+    def complete(self, steps: int, middle: int) -> Ints:
+        """Return the step at whose end each shard is complete, as near to ``middle`` as can be."""
+        found: Ints = np.clip(middle, self.before, steps - self.beyond)
+        return found
+
+
+def plan_halves(middle: Middle, wish: Wish) -> list[Plan]:
+    """Return plans of two halves of little bandwidth each, for the steps of the wish: one, or the odd step in either.
+
+    With enough steps for one half after the other, they are as ``arrival_allgather`` makes them.
+    """
+    steps = wish.steps
+    assert steps is not None
+    at = {steps // 2, steps - steps // 2} if len(middle.before) <= _FEW_NODES else {steps // 2}
+    if steps >= 2 * middle.diameter:
+        return [_one_after_the_other(middle, wish, steps, m) for m in sorted(at)]
+    found = {middle.complete(steps, m).tobytes(): middle.complete(steps, m) for m in sorted(at)}
+    return [_overlapping(middle, wish, steps, tau) for tau in found.values()]
+
+
+def _one_after_the_other(middle: Middle, wish: Wish, steps: int, first: int) -> Plan:
+    reduce = find_arrivals(transpose_of(middle.topology), replace(wish, steps=first))
+    gather = find_arrivals(middle.topology, replace(wish, steps=steps - first))
+    used = reduce.num_steps + gather.num_steps
+    pieces = lcm(reduce.pieces, gather.pieces)
+    backwards = _in_pieces(reduce.step + np.int16(gather.num_steps), reduce.pieces, pieces)
+    onwards = _in_pieces(gather.step + np.int16(reduce.num_steps), gather.pieces, pieces)
+    return Plan(used, pieces, backwards, onwards)
+
+
+def _overlapping(middle: Middle, wish: Wish, steps: int, tau: Ints) -> Plan:
+    backwards, a = _searched(middle.turned, wish, steps, steps - tau)
+    onwards, b = _searched(middle.network, wish, steps, tau)
+    pieces = lcm(a, b)
+    return Plan(steps, pieces, _in_pieces(backwards, a, pieces), _in_pieces(onwards, b, pieces))
+
+
+def _searched(network: Network, wish: Wish, steps: int, start: Ints) -> tuple[Steps, int]:
+    """Return arrivals, and how many pieces a shard has, where each shard is at its node at the end of a step."""
+    first = int(start.min())
+    begin = (start - first).astype(np.int16)
+    fallback: Steps = network.dist + begin + np.int16(first)
+    if int(network.near_count.max()) > MAX_LINKS or network.num_nodes == 1:
+        return fallback, 1
+    bound = network.least_total()
+    holder = [Best(Fraction(network.num_nodes), network.dist + begin)]
+    plan = [p for p in (1, 2, 1, 2)[: 1 if wish.rounds is not None else 4] if (wish.chunks or p) % p == 0]
+    try:
+        for number, pieces in enumerate(plan):
+            parts = None if wish.chunks is None else wish.chunks // pieces
+            ticks = wish.chunks or ticks_for(bound, network.num_nodes - 1)
+            clock = Clock(wish.seconds)
+            search = Search(
+                network, steps - first, pieces, ticks, parts, wish.seed * len(plan) + number, clock, holder, begin
+            )
+            if number == 0 and (network.num_nodes <= _FEW_NODES or wish.rounds != 0):
+                search.run(bound)
+            elif number == 0:
+                search.glance(bound)
+            else:
+                search.improve(bound, Fraction(number % 3, 3), 40)
+            if holder[0].total <= bound:
+                break
+    except (OutOfTime, KeyboardInterrupt):
+        pass
+    return holder[0].step + np.int16(first), holder[0].pieces
+
+
+def _in_pieces(step: Steps, pieces: int, wanted: int) -> Steps:
+    """Cut pieces finer: their parts arrive together."""
+    finer: Steps = np.repeat(step, wanted // pieces, axis=1).astype(np.int16)
+    return finer

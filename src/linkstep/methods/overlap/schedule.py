@@ -1,0 +1,167 @@
+"""Allreduce schedules whose halves overlap: the best plan that a search finds for a number of steps, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology, check_connected
+from linkstep.core.units import check_count
+from linkstep.costs import Cost
+from linkstep.methods.arrival.network import MAX_LINKS
+from linkstep.methods.arrival.search import Clock, OutOfTime
+from linkstep.methods.arrival.solve import MAX_STEPS, Watch, Wish
+from linkstep.methods.overlap.halves import Middle, plan_halves
+from linkstep.methods.overlap.improve import Joint, Scored, score, staggered
+from linkstep.methods.overlap.split import Plan, Wiring, build, cost_of_loads
+
+_PLAIN = Wish()
+_FEW_NODES = 150
+"""Nodes up to which shards in pieces, one after the other, are tried."""
+_MORE = 2
+"""Steps beyond the fewest that a piece may take where pieces go one after the other."""
+_WORK, _ROUNDS = 2 * 10**6, 300
+_SHORT_WORK, _SHORT_ROUNDS = 3 * 10**5, 20
+"""Rounds of the search over both halves: as many as do this much work (nodes times pieces of all), at most so many."""
+
+
+def least_overlapped_steps(topology: Topology) -> int:
+    """Return the fewest steps of an allreduce: a node's shard is made of parts of all others, and then goes to all.
+
+    >>> least_overlapped_steps(Topology.from_links(3, [0, 1, 2], [1, 2, 0]))
+    4
+    """
+    return 0 if topology.num_nodes == 1 else _middle(topology).least_steps
+
+
+def least_total(wiring: Wiring) -> Fraction:
+    """Return the time, in shards a unit of weight, that all links together take for all that must go over them."""
+    n = wiring.topology.num_nodes
+    return Fraction(2 * n * (n - 1), int(wiring.weight.sum()))
+
+
+def overlapped_cost(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Cost:
+    """Return the cost of what ``overlapped_allreduce`` makes.
+
+    Where that would take more chunks than a schedule has, it makes one a little above this on a fine grid.
+    """
+    if topology.num_nodes == 1:
+        return Cost.zero()
+    wiring = Wiring.of(topology)
+    found = _find(wiring, wish, watch)
+    return cost_of_loads(wiring, [load / found.plan.pieces for load in found.loads if load])
+
+
+def overlapped_allreduce(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Schedule:
+    """Return an allreduce of little bandwidth in so many steps in all, as few as the wiring allows if None is given.
+
+    Shards that are complete early are gathered while others are still being reduced. Latencies of links do not count.
+
+    >>> path = Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 1])
+    >>> overlapped_allreduce(path)
+    <Schedule allreduce on N=3: 12 rows, 4 steps, unit 1>
+    """
+    if topology.num_nodes == 1:
+        return Schedule.from_columns(topology, 1, [], [], [], [], [], Collective.ALLREDUCE)
+    wiring = Wiring.of(topology)
+    return build(wiring, _find(wiring, wish, watch).plan, wish.chunks)
+
+
+def _middle(topology: Topology) -> Middle:
+    check_connected(topology)
+    if "overlap" not in topology.derived:
+        topology.derived["overlap"] = Middle(topology)
+    found: Middle = topology.derived["overlap"]
+    return found
+
+
+def _find(wiring: Wiring, wish: Wish, watch: Watch | None) -> Scored:
+    """Return the best plan; kept with the topology. Stopped by time or a KeyboardInterrupt, the best so far."""
+    topology = wiring.topology
+    middle = _middle(topology)
+    steps = middle.least_steps if wish.steps is None else check_count("steps", wish.steps, 1, MAX_STEPS)
+    if steps < middle.least_steps:
+        node = int(np.argmax(middle.before + middle.beyond))
+        raise LinkstepError(
+            f"steps must be at least {middle.least_steps}, not {steps}: the farthest part of {topology.called(node)}'s "
+            f"shard takes {middle.before[node]} steps to it, and the sum {middle.beyond[node]} to all others"
+        )
+    if wish.chunks is not None:
+        check_count("chunks", wish.chunks, 1, 10**6)
+    wish = replace(wish, steps=steps)
+    key = "overlapped", wish
+    if key not in topology.derived:
+        topology.derived[key] = _search(wiring, middle, wish, watch)
+    found: Scored = topology.derived[key]
+    return found
+
+
+def _search(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Scored:
+    assert wish.steps is not None
+    clock = Clock(wish.seconds)
+    bound = least_total(wiring)
+    scale = Fraction(wiring.topology.degree * wiring.fastest, wiring.topology.num_nodes)
+    best: Scored | None = None
+
+    def better(found: Scored) -> Scored:
+        if best is not None and _rank(best) <= _rank(found):
+            return best
+        if watch is not None:
+            watch(found.plan.steps, found.total * scale, bound * scale)
+        return found
+
+    for plan in plan_halves(middle, wish if wish.seconds is None else replace(wish, seconds=wish.seconds / 4)):
+        best = better(score(wiring, plan, wish.chunks))
+    assert best is not None
+    begin = [best]
+    try:
+        if best.total > bound and middle.network.num_nodes <= _FEW_NODES:
+            for plan in _in_turn(middle, wish):
+                clock.check()
+                begin.append(score(wiring, plan, wish.chunks))
+                best = better(begin[-1])
+        for start in _starts(begin, wish.steps):
+            for found in Joint(wiring, middle, start, wish.seed, clock).run(_rounds(middle, start.plan, wish), bound):
+                best = better(found)
+    except (OutOfTime, KeyboardInterrupt):
+        pass
+    return best
+
+
+def _starts(found: list[Scored], steps: int) -> list[Scored]:
+    """Return the best plan and, if that leaves steps unused or does not go in turn, the best of those that do."""
+    best = min(found, key=_rank)
+    in_turn = [one for one in found if one.plan.steps == steps and one.plan.pieces > 1 and one.plan is not best.plan]
+    if best.plan.steps == steps and best.plan.pieces > 1:
+        return [best]
+    return [best, *sorted(in_turn, key=_rank)[:1]]
+
+
+def _rank(found: Scored) -> tuple[Fraction, int, int]:
+    return found.total, sum(map(bool, found.loads)), found.plan.pieces
+
+
+def _in_turn(middle: Middle, wish: Wish) -> Iterator[Plan]:
+    """Yield plans in which pieces of shards go one after the other."""
+    assert wish.steps is not None
+    least = middle.least_steps
+    for steps in range(least, min(wish.steps, least + _MORE) + 1):
+        for base in plan_halves(middle, replace(wish, steps=steps, rounds=0, seconds=None)):
+            for period in range(1, min(wish.steps - base.steps, middle.diameter + 1) + 1):
+                pieces = base.pieces * ((wish.steps - base.steps) // period + 1)
+                if wish.chunks is None or wish.chunks % pieces == 0:
+                    yield staggered(base, wish.steps, period)
+
+
+def _rounds(middle: Middle, plan: Plan, wish: Wish) -> int:
+    links = max(int(network.near_count.max()) for network in (middle.network, middle.turned))
+    if links > MAX_LINKS or wish.chunks is not None:
+        return 0
+    work, most = (_WORK, _ROUNDS) if wish.rounds is None else (_SHORT_WORK, _SHORT_ROUNDS)
+    return int(min(most, work // (middle.network.num_nodes**2 * plan.pieces)))
