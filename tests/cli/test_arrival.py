@@ -34,6 +34,7 @@ C(15,{1,4,5}): allreduce by arrival times, checked
     )
 
 
+@pytest.mark.slow
 def test_the_best_at_a_size(capsys):
     code, out, _ = run(capsys, "C(15,{1,4,5})", "--collective", "allgather", "--size", "1GB", "--json")
     found = json.loads(out)

@@ -202,11 +202,12 @@ def test_thm_cartesianpowperformance(recipe):
         assert cost_of(power) == Cost(times * base.num_steps, grown)
 
 
+LARGEST_PRODUCT = pytest.param("UniRing(1,4)^3 x UniRing(1,8)", marks=pytest.mark.slow)
 LARGE_PRODUCT = pytest.param("BiRing(2,8) x UniRing(1,4)^2", marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("recipe", ["K_3 x K_4", "Torus(3,4) x UniRing(1,4)", LARGE_PRODUCT,
-                                    "K_{3,3} x Paley(7)", "UniRing(1,4)^3 x UniRing(1,8)"],
+                                    "K_{3,3} x Paley(7)", LARGEST_PRODUCT],
                          ids=lambda r: f"thm:spathcartesianexpopt-{r}")  # fmt: skip
 def test_thm_spathcartesianexpopt(recipe):
     product = parse(recipe)

@@ -83,7 +83,14 @@ def test_bandwidth_optimal_next_to_moore_latency(nodes, steps):
     assert optimal and optimal[0].cost.steps <= steps
 
 
-@pytest.mark.parametrize("nodes", [32, 64, 128, *(pytest.param(n, marks=pytest.mark.long) for n in (256, 512, 1024))])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        32,
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (64, 128)),
+        *(pytest.param(n, marks=pytest.mark.long) for n in (256, 512, 1024)),
+    ],
+)
 def test_the_paper_s_frontier_is_dominated(nodes):
     """Each of its topologies is equalled or beaten in steps, bandwidth and all-to-all throughput together.
 
@@ -187,6 +194,7 @@ def test_command_ranks_by_all_to_all(capsys):
     assert "next: linkstep schedule 'L(K_{4,4})' --collective all-to-all -o all-to-all.npz" in out
 
 
+@pytest.mark.slow
 def test_rows_say_whether_throughput_is_reached():
     """Exact where symmetries leave few orbits of links; elsewhere what distances allow, until it is asked for."""
     rows = {str(row.recipe): row for row in find(64, 4, families="paper").frontier}
