@@ -140,6 +140,7 @@ def test_every_kind_of_mutation_is_caught(collective, kind):
     assert (verdicts[False] > 0) == ((collective, kind.__name__) not in HARMLESS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("kind", MUTATIONS, ids=lambda kind: kind.__name__)
 def test_mutations_of_the_16_node_hypercube(collective, kind):
@@ -168,6 +169,7 @@ def test_all_to_all_on_hypercubes_passes(dimensions):
     assert cost_of(schedule) == Cost(dimensions, Fraction(dimensions * dimensions, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collective", SAME_DATA)
 def test_finer_pieces_pass(collective):
     check(hypercube_schedule(5, 3, collective))

@@ -38,6 +38,7 @@ def test_exampledistreg_is_complete():
     assert [size for _, size, *_ in DISTANCE_REGULAR] == list(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "steps", "moore", "bidirectional_moore"),
     [pytest.param(*row[1:], id=f"tab:exampledistreg-{row[0]}") for row in DISTANCE_REGULAR],

@@ -694,6 +694,7 @@ def test_graphml_nested_without_end(tmp_path):
     assert load(tmp_path / "t.graphml").num_nodes == 1
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(topology=topologies())
 def test_networkx_reads_what_we_write(tmp_path_factory, topology):

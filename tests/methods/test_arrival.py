@@ -146,6 +146,7 @@ def test_an_interrupt_gives_the_best_so_far():
     assert arrival_cost(topology, watch=watch).bandwidth == heard[-1] < heard[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "bandwidth"), [(2, Fraction(1)), (3, Fraction(14, 15))])
 def test_one_node_serves_all_where_nodes_are_alike(steps, bandwidth):
     """C(15,{1,4,5}) at two steps cannot be better than 1; a step more makes it optimal."""

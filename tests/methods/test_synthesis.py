@@ -306,6 +306,7 @@ def test_bandwidth_below_the_bound_is_impossible_at_once():
     assert (result.status, result.reason) == ("impossible", "T_B is at least 9/8 with 1 chunks a shard")
 
 
+@pytest.mark.slow
 def test_without_ortools(monkeypatch, tmp_path):
     (tmp_path / "ortools").mkdir()
     (tmp_path / "ortools" / "__init__.py").touch()

@@ -41,11 +41,13 @@ def test_many_links_have_colours_and_a_legend(tmp_path):
     assert {"step 1", "step 2", "step 3"} < set(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["Pi_{4,48}", "Torus(4,4)", "UniRing(1,20)", "K_{4,4}"])
 def test_no_text_lies_on_another(tmp_path, recipe):
     assert overlapping(lambda path: draw_broadcast(build(recipe), path, 0), tmp_path) == []
 
 
+@pytest.mark.slow
 def test_no_name_lies_on_another_at_48_hosts(tmp_path):
     schedule = build("Pi_{4,48}")
     object.__setattr__(schedule.topology, "labels", tuple(f"rack{k // 16}-server-{k % 16:02}" for k in range(48)))

@@ -39,6 +39,7 @@ CROWDED = answer(
 )
 
 
+@pytest.mark.slow
 def test_says_what_is_found_and_what_it_takes(tmp_path):
     found, paper = find(64, 4), find(64, 4, families="paper")
     plot_frontier(found, tmp_path / "f.svg", paper=paper, fabric=FABRIC, size="1MB")

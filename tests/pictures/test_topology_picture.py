@@ -256,6 +256,7 @@ def named(topology, *names):
     return topology
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ring", [True, False])
 def test_hosts_have_their_names(tmp_path, ring):
     names = [f"rack{k // 4}-{k % 4:02}" for k in range(16)]

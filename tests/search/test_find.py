@@ -45,6 +45,7 @@ def test_paper_mode_has_a_row_at_least_as_good(nodes, steps, bandwidth, diameter
     assert any(f.diameter is not None and f.diameter <= diameter for f in better)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [32, 64, 128, 256, 512, 1024], ids=lambda n: f"tab:allourtopos-{n}")
 def test_paper_mode_finds_nothing_that_the_paper_does_not_explain(nodes):
     """Every row of ours is a row of the table, or beats one of its rows; the two that do are in docs/finder.md."""
@@ -83,14 +84,10 @@ def test_bandwidth_optimal_next_to_moore_latency(nodes, steps):
     assert optimal and optimal[0].cost.steps <= steps
 
 
-@pytest.mark.parametrize(
-    "nodes",
-    [
-        32,
-        *(pytest.param(n, marks=pytest.mark.slow) for n in (64, 128)),
-        *(pytest.param(n, marks=pytest.mark.long) for n in (256, 512, 1024)),
-    ],
-)
+LONG = [pytest.param(n, marks=pytest.mark.long) for n in (256, 512, 1024)]
+
+
+@pytest.mark.parametrize("nodes", [32, *(pytest.param(n, marks=pytest.mark.slow) for n in (64, 128)), *LONG])
 def test_the_paper_s_frontier_is_dominated(nodes):
     """Each of its topologies is equalled or beaten in steps, bandwidth and all-to-all throughput together.
 
@@ -302,6 +299,7 @@ def test_show_and_find_agree_on_all_to_all(capsys):
     assert json.loads(capsys.readouterr().out)["all_to_all_bound"] == str(row.flow)
 
 
+@pytest.mark.slow
 def test_command_plots(capsys, tmp_path):
     assert main(["find", "64", "4", "--plot", str(tmp_path / "f.svg")]) == 0
     assert "2D torus" in (tmp_path / "f.svg").read_text()

@@ -30,6 +30,7 @@ def check_rows(nodes, degree, bidirectional, families="all"):
         assert row.method != "expand" or not isinstance(row.recipe, (Member, Product))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bidirectional", KINDS)
 @pytest.mark.parametrize("nodes", SOME)
 def test_rows_cost_what_they_say(nodes, bidirectional):

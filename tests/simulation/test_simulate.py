@@ -79,6 +79,7 @@ def test_one_step_of_mscclpp_loses_one_latency(collective):
         assert done.time - done.predicted == pytest.approx(ALPHA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", PAPER)
 def test_instances_lose_little(recipe):
     """Where a link has several channels, a message may have to wait for one of a later step that came first."""
@@ -210,6 +211,7 @@ def test_signals_need_no_link():
     assert run_text(waits, "1MB", there).time == pytest.approx(1e-6 + 160e-6)
 
 
+@pytest.mark.slow
 def test_latency_alone_counts_steps():
     for to in TARGETS:
         done = run("Torus(4,4)", size="0B", to=to)

@@ -15,7 +15,7 @@ from linkstep.core.topology import Topology
 from support import reference
 
 # Compiling a kernel would break any deadline; a fixed choice of examples makes every run the same.
-settings.register_profile("linkstep", deadline=None, derandomize=True, max_examples=12)
+settings.register_profile("linkstep", deadline=None, derandomize=True, max_examples=8)
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=15)
 settings.register_profile("thorough", deadline=None, max_examples=2000)

@@ -24,6 +24,7 @@ def verdict(text: str, dialect: str) -> set[str]:
         return {"unreadable"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dialect"),
     [

@@ -38,7 +38,7 @@ _TYPES = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, 
 
 Columns = dict[str, NDArray[Any]]
 
-_WORTH_TRANSLATING = 128
+_WORTH_TRANSLATING = 512
 """Nodes from which on looking for a group takes less time than the rows that it saves."""
 MAX_UNIT = 2**31
 MAX_CHUNKS = 10**6
