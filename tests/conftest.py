@@ -15,6 +15,7 @@ for recipe in ("Torus(3,3)", "K_10"):
     made = linkstep.schedule(recipe, "allreduce")
     linkstep.schedule(recipe, "broadcast", chunks=3)
 linkstep.schedule("Torus(3,3)", "all-to-all")
+linkstep.all_to_all(made.schedule.topology)
 diamond = linkstep.schedule("L(Diamond)", method="arrival").schedule.topology
 linkstep.step_bound(diamond, 4), linkstep.wiring_bound(diamond, "allreduce")
 distance_profiles(made.schedule.topology)

@@ -162,6 +162,7 @@ def test_one_node_serves_all_where_nodes_are_alike(steps, bandwidth):
             assert np.array_equal(arrivals.step[np.ix_(image, image)], arrivals.step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chunks", "bandwidth"), [(None, 14), (1, 18), (2, 15), (6, 14)])
 def test_chunks_of_a_cayley_graph(chunks, bandwidth):
     """One chunk: three steps of a whole shard at least; arrivals are chosen for the number of chunks."""

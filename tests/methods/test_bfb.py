@@ -330,6 +330,7 @@ def test_cost_of_a_million_nodes():
     assert bfb_cost(topology) == Cost(150, bandwidth_bound(10**6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunks", [None, 3])
 @pytest.mark.parametrize(
     "recipe",
