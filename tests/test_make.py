@@ -56,6 +56,7 @@ def test_property_the_best_is_no_worse_than_either(recipe):
         assert best.cost.is_within(searched) and (best.method == "bfb") == (best.cost == searched)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "method", "cost"),
     [("1KB", "bfb", Cost(2, Fraction(1))), ("1GB", "arrival", Cost(3, Fraction(14, 15)))],

@@ -347,6 +347,7 @@ def test_translated_rows(monkeypatch, recipe, chunks):
     assert (cost_of(translated), translated.unit) == (cost_of(made), made.unit)
 
 
+@pytest.mark.slow
 def test_translated_rows_where_links_differ(monkeypatch):
     """Translations keep rates: of a ring with two rates only every other step round is one."""
     tail, head, rates = [0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3], [2, 1, 2, 1, 2, 1, 2, 1]
