@@ -530,7 +530,9 @@ MIDWAY, LATE = 500_000, 7_654_321
         pytest.param("allgather", _edit(MIDWAY, link=1), "does not hold", id="link", marks=pytest.mark.long),
         pytest.param("allgather", _edit(LATE, link=1), "never arrives at node", id="last-link", marks=pytest.mark.long),
         pytest.param("allgather", _edit(MIDWAY, source=1), "does not hold", id="source", marks=pytest.mark.long),
-        pytest.param("allgather", _onto_a_loop(LATE), "the link is a self-loop", id="self-loop", marks=pytest.mark.long),
+        pytest.param(
+            "allgather", _onto_a_loop(LATE), "the link is a self-loop", id="self-loop", marks=pytest.mark.long
+        ),
         pytest.param("reduce-scatter", _append(LATE), "it is reduced twice", id="duplicate-a-reduction"),
     ],
 )

@@ -84,10 +84,10 @@ def test_bandwidth_optimal_next_to_moore_latency(nodes, steps):
     assert optimal and optimal[0].cost.steps <= steps
 
 
-LONG = [pytest.param(n, marks=pytest.mark.long) for n in (256, 512, 1024)]
+SOME = [pytest.param(n, marks=pytest.mark.slow) for n in (64, 128, 256, 512)]
 
 
-@pytest.mark.parametrize("nodes", [32, *(pytest.param(n, marks=pytest.mark.slow) for n in (64, 128)), *LONG])
+@pytest.mark.parametrize("nodes", [32, *SOME, pytest.param(1024, marks=pytest.mark.long)])
 def test_the_paper_s_frontier_is_dominated(nodes):
     """Each of its topologies is equalled or beaten in steps, bandwidth and all-to-all throughput together.
 
