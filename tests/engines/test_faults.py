@@ -188,9 +188,7 @@ def test_a_rank_killed_in_the_engines_own_collective(tmp_path):
     said = by_rank(errors)
     assert code == 2
     assert set(said) == {0, 2, 3}, errors
-    assert all(
-        line == "the engine's own allreduce of 1024 bytes: rank 1 ended before the others" for line in said.values()
-    )
+    assert set(said.values()) == {"the engine's own allreduce of 1024 bytes: rank 1 ended before the others"}
 
 
 @pytest.mark.parametrize("delay", [0.0, 1.0], ids=["at the start", "in the middle"])
@@ -321,3 +319,17 @@ def test_ranks_at_odds_in_a_script(tmp_path, mistake):
     innocent = {0, 1, 3} if mistake in ("exception", "exit", "refusal") else {0, 1, 2, 3}
     for rank in innocent:
         assert f"EngineError: rank {rank}: " in errors, errors
+
+
+def test_mpi_that_fails_before_any_rank_begins_is_started_once_more(monkeypatch, tmp_path, capfd):
+    started = []
+
+    def start(*_):
+        code = "0" if started else "1"
+        started.append(subprocess.Popen([sys.executable, "-c", f"raise SystemExit({code})"]))
+        return started[-1:]
+
+    monkeypatch.setattr("linkstep.engines.launch._start_mpi", start)
+    assert launch("mpi", 2, ["unused"], tmp_path, 1.0) == 0
+    assert len(started) == 2
+    assert capfd.readouterr().err.startswith("linkstep: MPI failed before any rank had begun")

@@ -50,14 +50,19 @@ def listed() -> list[str]:
 def cases() -> list:
     expanded = [recipe for several in EXPANSIONS.values() for recipe in several]
     recipes = {r: linkstep.parse(r).num_nodes for r in [*listed(), *MANY_PORTS, *NOT_LISTED, *expanded]}
-    quick = [pytest.param(r, [list(TARGETS)[k % len(TARGETS)]], id=f"{r}-one")
+    names = list(TARGETS)
+    quick = [pytest.param(r, [names[k % len(names)]], id=f"{r}-one")
              for k, (r, n) in enumerate(recipes.items()) if n <= QUICK]  # fmt: skip
-    return quick + [pytest.param(r, list(TARGETS), id=r, marks=pytest.mark.slow) for r in recipes]
+    middle = [pytest.param(r, names, id=r, marks=pytest.mark.slow) for r, n in recipes.items() if n <= MIDDLE]
+    large = [r for r, n in recipes.items() if n > MIDDLE]
+    some = [pytest.param(r, [names[k % 5], names[(k + 2) % 5]], id=f"{r}-two", marks=pytest.mark.slow)
+            for k, r in enumerate(large)]  # fmt: skip
+    return [*quick, *middle, *some, *(pytest.param(r, names, id=r, marks=pytest.mark.long) for r in large)]
 
 
 @pytest.mark.parametrize(("recipe", "runtimes"), cases())
 def test_every_runtime_and_collective(recipe, runtimes):
-    """Small recipes take turns with the runtimes; all with all is slow.
+    """Small recipes take turns with the runtimes, and so do large ones; all with all is slow, or long.
 
     An all-to-all has N pieces a shard: whole ones on more than a few nodes, and 64 nodes only where simulated.
     """

@@ -106,6 +106,12 @@ def say(line: str) -> None:
             (Path(folder) / f"{os.getpid()}.said").write_text(line)
 
 
+def has_said(pid: int) -> bool:
+    """Whether a rank has left a line for the launcher: then it ended because of something, most often another rank."""
+    folder = os.environ.get(FOLDER)
+    return folder is not None and (Path(folder) / f"{pid}.said").exists()
+
+
 def report_silence(rank: int, peers: Sequence[int]) -> None:
     """Leave word of the ranks that this one waited for."""
     folder = os.environ.get(FOLDER)
@@ -192,13 +198,21 @@ def launch(
     """
     environment = os.environ | {FOLDER: str(folder)} | dict(place.environment if place else {})
     start = _start_mpi if engine == "mpi" else _start_torch
-    processes = start(num_ranks, list(command), environment, place, folder)
     ranks = _Ranks(folder)
-    try:
-        with _terminated_by_signal():
-            code = _supervise(processes, ranks, num_ranks, timeout)
-    finally:
-        _end(processes, ranks)
+
+    def run() -> int:
+        processes = start(num_ranks, list(command), environment, place, folder)
+        try:
+            with _terminated_by_signal():
+                return _supervise(processes, ranks, num_ranks, timeout)
+        finally:
+            _end(processes, ranks)
+
+    code = run()
+    if code and engine == "mpi" and not ranks.registered() and not ranks.said():
+        print("linkstep: MPI failed before any rank had begun, as it may when many start at once: once more",
+              file=sys.stderr)  # fmt: skip
+        code = run()
     for line in [*ranks.said(), ranks.verdict()] if code else []:
         if line:
             print(f"linkstep: {line}", file=sys.stderr)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from linkstep.engines.launch import has_said
+
 
 def place() -> str:
     """Return what processes share that see each other's numbers: the machine's boot, then the process namespace."""
@@ -54,5 +56,6 @@ class Watch:
         return f"{os.getpid()} {place()}"
 
     def dead(self) -> tuple[int, ...]:
-        """Return the ranks of this machine whose process is gone."""
-        return tuple(rank for rank, pid in self._pids.items() if not is_alive(pid))
+        """Return the ranks of this machine whose process is gone, first those that did not say why."""
+        gone = [(has_said(pid), rank) for rank, pid in self._pids.items() if not is_alive(pid)]
+        return tuple(rank for _, rank in sorted(gone))

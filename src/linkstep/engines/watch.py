@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 from linkstep.engines.launch import say
@@ -25,6 +26,7 @@ def watched(seconds: float, dead: Callable[[], tuple[int, ...]], words: str) -> 
             if gone or left <= 0:
                 why = f"rank {gone[0]} ended before the others" if gone else f"no end after {seconds:.0f} s"
                 say(f"{words}: {why}")
+                time.sleep(2 * _LOOK)  # all others see who ended first, and do not take this one for it
                 os._exit(2)
 
     thread = threading.Thread(target=watch, daemon=True)
