@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from linkstep.engines.launch import _launcher
+from linkstep.engines.launch import _launcher, launch
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("mpi4py", reason="needs MPI: pip install '.[mpi]'")
