@@ -110,6 +110,9 @@ def refused() -> list[Ended]:
     return run_ranks("refusals", 4, 200)
 
 
+BEGIN = ("begin, other N", "begin, other file")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -125,7 +128,8 @@ def test_a_mistake_is_an_error_on_every_rank(refused: list[Ended], name: str, wo
         spoken = re.search(rf"^refused {name} after ([\d.]+): (.*)$", one.out, re.MULTILINE)
         assert spoken, (rank, one.out, one.err[-2000:])
         assert float(spoken[1]) < 10
-        assert words in spoken[2]
+        gave_up = "ended before the others"  # what a rank looks like to another that gives up a moment later
+        assert words in spoken[2] or (name not in BEGIN and gave_up in spoken[2])
     assert "bad" not in "".join(one.out for one in refused)
 
 
