@@ -37,6 +37,8 @@ def test_never_worse_than_bfb_and_never_below_the_bound_for_its_steps():
 def test_what_has_no_frontier():
     with pytest.raises(LinkstepError, match="not of all-to-all"):
         trade_off("K_4", "all-to-all")
+    with pytest.raises(LinkstepError, match="seconds must be positive, not nan"):
+        trade_off("K_4", seconds=float("nan"))
 
 
 def test_command(capsys, tmp_path):
@@ -50,8 +52,9 @@ def test_command(capsys, tmp_path):
     last = capsys.readouterr().out.splitlines()[4]
     assert " ".join(last.split()) == "2 4/5 0.8000 84us breadth-first broadcast least possible"
     assert (tmp_path / "f.svg").read_text().startswith("<?xml")
-    for wrong, message in ((["-o", "x.npz"], "leave out -o"), (["--chunks", "2"], "leave out --chunks")):
-        assert main([*argv, *wrong]) == 2
-        assert message in capsys.readouterr().err
+    refused = {"-o": "x.npz", "--chunks": "2", "--method": "bfb"}
+    for option, value in refused.items():
+        assert main([*argv, option, value]) == 2
+        assert f"leave out {option}" in capsys.readouterr().err
     assert main(["schedule", "K_4", "--plot", "x.svg"]) == 2
     assert "--plot draws a frontier" in capsys.readouterr().err

@@ -380,7 +380,7 @@ def schedule(
     if graph is None:
         assert recipe is not None
         graph = recipe.topology()
-    if seconds is not None and seconds <= 0:
+    if seconds is not None and not seconds > 0:  # nan too
         raise LinkstepError(f"seconds must be positive, not {seconds}")
     request = Request(
         graph, Collective(collective), recipe, chunks, size, root, steps, seconds, seed,

@@ -52,6 +52,8 @@ def trade_off(
     wanted = Collective(collective)
     if wanted.has_root or wanted.exchanges:
         raise LinkstepError(f"a frontier is of an allgather, a reduce-scatter or an allreduce, not of {wanted}")
+    if seconds is not None and not seconds > 0:
+        raise LinkstepError(f"seconds must be positive, not {seconds}")
     recipe = parse(topology) if isinstance(topology, str) else topology if isinstance(topology, Recipe) else None
     graph = topology if isinstance(topology, Topology) else recipe.topology() if recipe else None
     assert graph is not None

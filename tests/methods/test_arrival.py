@@ -1,5 +1,6 @@
 """Arrival times: never worse than BFB, exact where theory says so, the same for the same seed, and always right."""
 
+import inspect
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkstep
+from linkstep._kernels import arrival, arrival_alike
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, Down, Slow, apply
 from linkstep.core.topology import Topology, diameter
@@ -305,3 +307,9 @@ def test_every_collective(collective):
         assert sum(made.halves, Cost.zero()) == made.cost and len(made.halves) == 2
     else:
         assert made.halves == ()
+
+
+def test_both_kernel_files_draw_alike():
+    """A kernel file imports no other, so each has its own."""
+    twins = [inspect.getsource(getattr(file._draw, "py_func", file._draw)) for file in (arrival, arrival_alike)]
+    assert twins[0] == twins[1]

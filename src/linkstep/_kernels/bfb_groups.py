@@ -91,6 +91,22 @@ def _group(level, mask, slots, slot_of, group_mask, group_count, group_of):
 
 
 @njit(cache=True, nogil=True)
+def _no_slots(count):
+    """Return an empty table for ``_group``: a power of two, at least twice as many places as there are keys."""
+    size = 4
+    while size < 2 * count:
+        size *= 2
+    return np.full(size, -1, np.int32)
+
+
+@njit(cache=True, nogil=True)
+def _record(problems, p, node, step, first_group, groups, first_source, end_source):
+    problems["node"][p], problems["step"][p] = node, step
+    problems["first_group"][p], problems["end_group"][p] = first_group, first_group + groups
+    problems["first_source"][p], problems["end_source"][p] = first_source, end_source
+
+
+@njit(cache=True, nogil=True)
 def _problems(in_ptr, in_tail, nodes, problems):
     """Fill ``problems``; return (how many, group masks and counts, sources and their groups, stuck).
 
@@ -104,11 +120,7 @@ def _problems(in_ptr, in_tail, nodes, problems):
     mask = np.empty(n, np.uint64)
     queue = np.empty(n, np.int32)
     ptr = np.empty(n + 2, np.int64)
-    slot_count = 4
-    while slot_count < 2 * n:
-        slot_count *= 2
-    slots = np.full(slot_count, -1, np.int32)
-    slot_of = np.empty(n, np.int64)
+    slots, slot_of = _no_slots(n), np.empty(n, np.int64)
 
     total = nodes.size * (n - 1)
     group_mask = np.empty(total, np.uint64)
@@ -126,9 +138,7 @@ def _problems(in_ptr, in_tail, nodes, problems):
         for t in range(1, last + 1):
             lo, hi = base + ptr[t], base + ptr[t + 1]
             groups = _group(members[lo:hi], mask, slots, slot_of, group_mask[g:], group_count[g:], group_of[lo:hi])
-            problems["node"][p], problems["step"][p] = u, t
-            problems["first_group"][p], problems["end_group"][p] = g, g + groups
-            problems["first_source"][p], problems["end_source"][p] = lo, hi
+            _record(problems, p, u, t, g, groups, lo, hi)
             p += 1
             g += groups
     return p, group_mask[:g], group_count[:g], members, group_of, -1
@@ -143,11 +153,7 @@ def _problems_of_arrivals(in_ptr, in_tail, nodes, arrive, last, problems):
     num_pieces = arrive.shape[1]
     mask = np.empty(num_pieces, np.uint64)
     ptr = np.empty(last + 2, np.int64)
-    slot_count = 4
-    while slot_count < 2 * num_pieces:
-        slot_count *= 2
-    slots = np.full(slot_count, -1, np.int32)
-    slot_of = np.empty(num_pieces, np.int64)
+    slots, slot_of = _no_slots(num_pieces), np.empty(num_pieces, np.int64)
     group_mask = np.empty(nodes.size * num_pieces, np.uint64)
     group_count = np.empty(nodes.size * num_pieces, np.int64)
     members = np.empty(nodes.size * num_pieces, np.int32)
@@ -174,9 +180,7 @@ def _problems_of_arrivals(in_ptr, in_tail, nodes, arrive, last, problems):
                 if mask[members[j]] == 0:
                     return p, group_mask[:g], group_count[:g], members, group_of, u
             groups = _group(members[lo:hi], mask, slots, slot_of, group_mask[g:], group_count[g:], group_of[lo:hi])
-            problems["node"][p], problems["step"][p] = u, t
-            problems["first_group"][p], problems["end_group"][p] = g, g + groups
-            problems["first_source"][p], problems["end_source"][p] = lo, hi
+            _record(problems, p, u, t, g, groups, lo, hi)
             p += 1
             g += groups
     return p, group_mask[:g], group_count[:g], members, group_of, -1

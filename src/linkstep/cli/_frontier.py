@@ -13,12 +13,14 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
 from linkstep.costs import bandwidth_bound
-from linkstep.make import METHODS
+from linkstep.make import BEST, METHODS
 from linkstep.tradeoff import Point, trade_off
 
 
 def refuse_what_makes_one(args: argparse.Namespace) -> None:
     """Raise for options that are about a single schedule."""
+    if args.method != BEST:
+        raise LinkstepError("--frontier compares all methods: leave out --method")
     for option in ("output", "steps", "chunks"):
         if getattr(args, option) is not None:
             name = "-o" if option == "output" else f"--{option}"
