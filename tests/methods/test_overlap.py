@@ -19,8 +19,9 @@ from linkstep.costs import Cost, cost_of
 from linkstep.lowering import lower
 from linkstep.make import schedule
 from linkstep.methods.arrival import Wish, arrival_cost
+from linkstep.methods.arrival.best import Best, Clock
 from linkstep.methods.arrival.network import Network
-from linkstep.methods.arrival.search import Best, Clock, Search
+from linkstep.methods.arrival.search import Search
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import score, staggered
@@ -93,7 +94,7 @@ def test_property_greedy_starts_when_told(topology, data):
     steps = int((start + beyond).max())
     search = Search(network, steps, 1, 1, None, 0, Clock(), [Best(Fraction(n), network.dist)], start)
     search.greedy(np.ones(steps + 1, np.int64))
-    arrive, owner = search.arrive, np.arange(n)
+    arrive, owner = search.present().unpack(), np.arange(n)
     assert (np.diag(arrive) == start).all()
     assert arrive.max() <= steps
     for u, v in zip(*np.nonzero(owner[:, np.newaxis] != owner), strict=True):

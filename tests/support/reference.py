@@ -507,3 +507,22 @@ def arrival_loads(num_nodes: int, links: Links, rates: list[int], arrive: list[l
                     load = Fraction(inside, sum(rates[e] for e in chosen))
                     worst[step] = max(worst.get(step, Fraction(0)), load)
     return worst
+
+
+def arrival_table(num_nodes: int, links: Links, arrive: list[list[int]], owner: list[int], steps: int) -> list:
+    """Return counts[u][s][P]: pieces that reach u at step s and that only in-neighbours in P can bring, piece by piece.
+
+    Bit k of P stands for the k-th in-neighbour in order. Raises where a piece reaches a node before any of them.
+    """
+    counts = []
+    for u in range(num_nodes):
+        near = sorted({w for w, x in links if x == u and w != u})
+        rows = [[0] * 2 ** len(near) for _ in range(steps + 1)]
+        for q, step in enumerate(arrive[u]):
+            if owner[q] != u:
+                have = {k for k, w in enumerate(near) if arrive[w][q] < step}
+                assert have, (u, q)
+                for chosen in range(2 ** len(near)):
+                    rows[step][chosen] += all(chosen >> k & 1 for k in have)
+        counts.append(rows)
+    return counts

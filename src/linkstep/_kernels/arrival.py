@@ -1,4 +1,4 @@
-"""Choosing arrival times: a greedy pass under caps, and repair of what exceeds them.
+"""Arrival times: what they load links with, and repair of what exceeds caps.
 
 ``arrive[u, q]`` is the step at which piece q reaches node u, ``owner[q]`` the node that has it first, from the end of
 step ``start[q]`` on. The in-neighbours of u are ``near[u, :near_count[u]]`` (parallel links merged), its out-neighbours
@@ -17,7 +17,6 @@ of, reaches that; t is ``near_turn[u, k]`` or ``after_turn[u, c]``, 0 for the id
 import numpy as np
 from numba import njit
 
-_NEVER = np.int16(32767)
 _ILLEGAL = 1 << 30
 
 
@@ -33,64 +32,6 @@ def _draw(state, below):
 
 
 @njit(cache=True)
-def _deadlines(far, near, near_count, after, after_count, pieces, steps, state, deadline, rank):
-    """Fill in when each piece must reach each node at the latest so that a tree of shortest paths is in time.
-
-    ``far[i, u]`` is how far node u is from source i, whose pieces have the rows from ``i * pieces`` on; here nodes are
-    nodes, group or not. From the farthest node on, each takes as its parent the in-neighbour on a shortest path whose
-    deadline is earliest already, ties at random: few nodes then need a piece early. ``rank`` orders what a node may
-    take early: by deadline, then those with more nodes beyond.
-    """
-    n = near_count.size
-    farthest = far.max()
-    order = np.empty(n, np.int32)
-    place = np.empty(farthest + 2, np.int64)
-    latest = np.empty(n, np.int64)
-    for q in range(deadline.shape[0]):
-        dist = far[q // pieces]
-        place[:] = 0
-        for u in range(n):
-            place[dist[u] + 1] += 1
-        for t in range(farthest + 1):
-            place[t + 1] += place[t]
-        for u in range(n):
-            order[place[dist[u]]] = u
-            place[dist[u]] += 1
-        latest[:] = steps
-        for i in range(n - 1, 0, -1):
-            x = order[i]
-            parent, least, shift = -1, np.int64(_ILLEGAL), _draw(state, near_count[x])
-            for j in range(near_count[x]):
-                w = near[x, (j + shift) % near_count[x]]
-                if dist[w] == dist[x] - 1 and latest[w] < least:
-                    parent, least = w, latest[w]
-            latest[parent] = min(least, latest[x] - 1)
-        for u in range(n):
-            onward = 0
-            for c in range(after_count[u]):
-                if dist[after[u, c]] == dist[u] + 1:
-                    onward += 1
-            deadline[q, u] = latest[u]
-            rank[q, u] = latest[u] * 8 + max(0, 7 - onward)
-
-
-@njit(cache=True)
-def _masks(arrive, near, near_turn, turns, links, u, step, mask):
-    """Fill mask[q] for piece q if it reached u at this step; loops that a compiler turns into vector instructions."""
-    mask[:] = 0
-    for k in range(links):
-        row = arrive[near[u, k]]
-        bit = np.int16(1 << k)
-        if near_turn[u, k] == 0:
-            for q in range(mask.size):
-                mask[q] |= bit if row[q] < step else np.int16(0)
-        else:
-            turn = turns[near_turn[u, k]]
-            for q in range(mask.size):
-                mask[q] |= bit if row[turn[q]] < step else np.int16(0)
-
-
-@njit(cache=True)
 def _add(table, mask, full, amount):
     """Add to the count of every set of links that holds a mask."""
     p = mask
@@ -100,82 +41,11 @@ def _add(table, mask, full, amount):
 
 
 @njit(cache=True)
-def _fits(table, most, mask, full):
-    """Whether one more piece of this mask keeps every set of links within its limit."""
-    p = mask
-    while p < full:
-        if table[p] >= most[p]:
-            return False
-        p = (p + 1) | mask
-    return True
-
-
-@njit(cache=True)
 def _excess(table, most, full):
     worst = 0
     for p in range(1, full):
         worst = max(worst, table[p] - most[p])
     return worst
-
-
-@njit(cache=True)
-def _greedy(
-    arrive, near, near_count, near_turn, turns, owner, start, kind, limit, deadline, rank, load, excess, give_up, state
-):  # fmt: skip
-    """Fill arrive step by step, load and excess with it; return E, or what it had reached when above ``give_up``.
-
-    A node takes every piece whose deadline has come, even beyond its limits, so that all is in time; then others by
-    rank, while they fit.
-    """
-    n, num_pieces = arrive.shape
-    steps = limit.shape[1] - 1
-    arrive[:] = _NEVER
-    for q in range(num_pieces):
-        if owner[q] >= 0:
-            arrive[owner[q], q] = start[q]
-    mask = np.empty(num_pieces, np.int16)
-    waiting = np.empty(num_pieces, np.int32)
-    by_rank = np.empty(num_pieces, np.int32)
-    place = np.empty(8 * steps + 10, np.int64)
-    load[:] = 0
-    total = 0
-    for s in range(1, steps + 1):
-        step = np.int16(s)
-        for u in range(n):
-            full = 1 << near_count[u]
-            table, most = load[u, s], limit[kind[u], s]
-            _masks(arrive, near, near_turn, turns, near_count[u], u, step, mask)
-            count = 0
-            place[:] = 0
-            for q in range(num_pieces):
-                if mask[q] and arrive[u, q] == _NEVER:
-                    if deadline[u, q] <= s:
-                        _add(table, np.int64(mask[q]), full, 1)
-                        arrive[u, q] = step
-                    else:
-                        waiting[count] = q
-                        place[rank[u, q] + 1] += 1
-                        count += 1
-            if s < steps and table[full - 1] < most[full - 1]:
-                for r in range(place.size - 1):
-                    place[r + 1] += place[r]
-                shift = _draw(state, max(count, 1))
-                for i in range(count):
-                    q = waiting[i + shift if i + shift < count else i + shift - count]
-                    by_rank[place[rank[u, q]]] = q
-                    place[rank[u, q]] += 1
-                for i in range(count):
-                    q = by_rank[i]
-                    if table[full - 1] >= most[full - 1]:
-                        break
-                    if _fits(table, most, np.int64(mask[q]), full):
-                        _add(table, np.int64(mask[q]), full, 1)
-                        arrive[u, q] = step
-            excess[u, s] = _excess(table, most, full)
-            total += excess[u, s]
-        if total > give_up:
-            return total
-    return total
 
 
 @njit(cache=True)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.arrival_alike import _anneal
 from linkstep.core.topology import Ids
+from linkstep.methods.arrival.best import Best, Clock, random_state
 from linkstep.methods.arrival.network import Network
-from linkstep.methods.arrival.search import Best, Clock, random_state
 
 _PIECES = (1, 1, 2, 1, 2, 4, 3)
 """Pieces of a shard in each run."""

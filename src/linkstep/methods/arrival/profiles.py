@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import ceil, floor
 
 import numpy as np
@@ -47,62 +48,78 @@ class Shape:
         """Measure a network; ``ticks`` make the time of a shard over a link of weight 1."""
         network, dist = quotient.network, quotient.dist
         typical = int(np.median(network.weight[quotient.kind, 1]))
-        spheres = np.array([np.bincount(row, minlength=max(steps, int(dist.max())) + 1) for row in dist])
-        balls = np.cumsum(spheres, axis=1)[:, : steps + 1]
-        missing = ((network.num_nodes - balls) / network.in_weight[quotient.nodes, np.newaxis]).max(axis=0) * ticks
-        near, far = spheres[:, 1].sum(), spheres[:, 2:3].sum()
+        beyond = np.array([np.count_nonzero(dist > s, axis=1) for s in range(max(steps, 2) + 1)])
+        missing = (beyond[: steps + 1] / network.in_weight[quotient.nodes]).max(axis=1) * ticks
+        near, far = -np.diff(beyond.sum(axis=1))[:2]
         whole = max(1, ticks // typical)
         return cls(steps, max(1, whole // pieces), whole, missing, max(1.0, float(far / max(near, 1))))
 
     def profiles(self, total: int) -> list[Caps]:
-        """Return profiles of this sum, all different, the most promising families first."""
+        """Return profiles of this sum, all different, the most promising first."""
         found: dict[bytes, Caps] = {}
-        for steady in (*self._blends(total), *self._powers(total), *self._plateaus(total)):
-            for caps in (steady, self._whole_pieces(steady, total, round)):
-                if caps.min() >= 0:
-                    found.setdefault(caps.tobytes(), caps)
+        for caps in (*self._likely(total), *self._others(total)):
+            if caps.min() >= 0:
+                found.setdefault(caps.tobytes(), caps)
         return list(found.values())
 
-    def _blends(self, total: int) -> Iterator[Caps]:
+    def _likely(self, total: int) -> Iterator[Caps]:
+        """The few that most searches need no others than."""
+        yield self._whole_pieces(self._power(total, 2.0, 1, self.whole), total, round)
+        yield from self._plateau(total, 0.65, 0, round)
+        yield self._whole_pieces(self._blend(total, 0.7), total, ceil)
+        yield self._whole_pieces(self._blend(total, 0.3), total, round)
+        yield self._whole_pieces(self._blend(total, 0.9), total, ceil)
+        yield self._whole_pieces(self._power(total, 1.5, 1, self.whole), total, round)
+        yield self._whole_pieces(self._blend(total, 0.4), total, ceil)
+        yield self._whole_pieces(self._power(total, 3.0, 2, self.whole), total, round)
+
+    def _others(self, total: int) -> Iterator[Caps]:
+        """All families."""
+        for blend in _BLENDS:
+            caps = self._blend(total, blend)
+            yield caps
+            for rounding in (floor, ceil, round):
+                yield self._whole_pieces(caps, total, rounding)
+        firsts = {self.whole, max(self.grain, self.whole // 2 // self.grain * self.grain)}
+        for power, slope, first in product(_POWERS, (1, 2, 3), sorted(firsts, reverse=True)):
+            caps = self._power(total, power, slope, first)
+            yield caps
+            yield self._whole_pieces(caps, total, round)
+        for share, end in product((1.0, 0.8, 0.65, 0.5), (0, 1, 2)):
+            yield from self._plateau(total, share, end, None)
+            yield from self._plateau(total, share, end, round)
+
+    def _blend(self, total: int, blend: float) -> Caps:
         """Between what can have arrived by each step at best and a geometric series back from the last."""
         steps = self.steps
         early = np.clip(total - self.missing, 0, total)
         late = total * 0.6 / 2.6 ** (steps - 1 - np.arange(steps + 1))
-        for blend in _BLENDS:
-            done = np.exp(blend * np.log(np.maximum(early, 1)) + (1 - blend) * np.log(np.maximum(late, 1)))
-            done = np.minimum(done, early)
-            done[0], done[1], done[steps] = 0, min(self.whole, total), total
-            done = np.maximum.accumulate(np.minimum(done, total))
-            caps = _rounded(np.diff(done, prepend=0.0), total)
-            yield caps
-            for rounding in (floor, ceil):
-                yield self._whole_pieces(caps, total, rounding)
+        done = np.exp(blend * np.log(np.maximum(early, 1)) + (1 - blend) * np.log(np.maximum(late, 1)))
+        done = np.minimum(done, early)
+        done[0], done[1], done[steps] = 0, min(self.whole, total), total
+        done = np.maximum.accumulate(np.minimum(done, total))
+        return _rounded(np.diff(done, prepend=0.0), total)
 
-    def _powers(self, total: int) -> Iterator[Caps]:
+    def _power(self, total: int, power: float, slope: int, first: int) -> Caps:
         """Powers of the step, with a slope at the end."""
         number = np.arange(1, self.steps + 1)
-        firsts = {self.whole, max(self.grain, self.whole // 2 // self.grain * self.grain)}
-        for power in _POWERS:
-            for slope in (1, 2, 3):
-                wish = number**power * np.minimum(1.0, (self.steps + 1 - number) / slope)
-                for first in sorted(firsts, reverse=True):
-                    caps = np.concatenate([[0.0], wish])
-                    caps[1] = min(first, total)
-                    if self.steps > 1:
-                        caps[2:] *= (total - caps[1]) / caps[2:].sum()
-                    yield _rounded(caps, total)
+        wish = number**power * np.minimum(1.0, (self.steps + 1 - number) / slope)
+        caps = np.concatenate([[0.0], wish])
+        caps[1] = min(first, total)
+        if self.steps > 1:
+            caps[2:] *= (total - caps[1]) / caps[2:].sum()
+        return _rounded(caps, total)
 
-    def _plateaus(self, total: int) -> Iterator[Caps]:
-        """Growth up to a plateau, the same backwards at the end, or not."""
+    def _plateau(self, total: int, share: float, end: int, rounding: Rounding | None) -> Iterator[Caps]:
+        """Growth up to a plateau, the same backwards at the end, or not; nothing where growth does not come so far."""
         number = np.arange(1, self.steps + 1)
-        for share in (1.0, 0.8, 0.65, 0.5):
-            growth = max(1.0, share * self.growth)
-            for end in (0, 1, 2):
-                wish = np.float64(growth) ** (number - 1.0) * self.whole
-                if end:
-                    wish = np.minimum(wish, growth ** (self.steps - number) * self.whole * end)
-                if wish.sum() >= total:
-                    yield _rounded(np.concatenate([[0.0], np.minimum(wish, _level(wish, total))]), total)
+        growth = max(1.0, share * self.growth)
+        wish = np.float64(growth) ** (number - 1.0) * self.whole
+        if end:
+            wish = np.minimum(wish, growth ** (self.steps - number) * self.whole * end)
+        if wish.sum() >= total:
+            caps = _rounded(np.concatenate([[0.0], np.minimum(wish, _level(wish, total))]), total)
+            yield caps if rounding is None else self._whole_pieces(caps, total, rounding)
 
     def _whole_pieces(self, caps: Caps, total: int, rounding: Rounding) -> Caps:
         """Round early caps to whole pieces; the last two steps take the difference."""

@@ -7,28 +7,36 @@ it early. Not here: the kernels (``linkstep._kernels.arrival``) and topologies w
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.arrival import _deadlines, _draw, _greedy, _repair, _worst_loads
+from linkstep._kernels.arrival import _draw, _repair, _worst_loads
+from linkstep._kernels.arrival_greedy import _deadlines, _greedy
 from linkstep.core.topology import Ids
+from linkstep.methods.arrival.best import Best, Bits, Clock, packed, random_state
 from linkstep.methods.arrival.network import Network
 from linkstep.methods.arrival.profiles import Caps, Shape
-from linkstep.methods.arrival.quotient import Orbits, Quotient, Steps
+from linkstep.methods.arrival.quotient import Quotient, Steps
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work an attempt is worth."""
+    """How much work a search is worth."""
 
+    attempts: int
+    """Times attempted, the bound's included."""
+    looks: int
+    """Profiles that an attempt tries."""
+    feedback: int
+    """Passes for each of them in which caps follow what links had no use for."""
     profiles: int
-    """Profiles that are worked on after the first pass."""
+    """Profiles that are worked on after that."""
     trades: int
     """Passes spent on trading ticks between steps of one of these."""
     repairs: int
@@ -36,68 +44,35 @@ class Effort:
     """Rounds of a repair for each piece too many, besides ``_ROUNDS``."""
 
 
-_THOROUGH = Effort(profiles=2, trades=60, repairs=3, rounds_each=40)
-_LIGHT = Effort(profiles=1, trades=1, repairs=1, rounds_each=2)
+_THOROUGH = Effort(attempts=100, looks=100, feedback=3, profiles=2, trades=60, repairs=3, rounds_each=40)
+_SHORT_OF = (
+    (3 * 10**5, Effort(attempts=6, looks=24, feedback=3, profiles=2, trades=30, repairs=2, rounds_each=10)),
+    (2 * 10**7, Effort(attempts=5, looks=8, feedback=2, profiles=1, trades=12, repairs=1, rounds_each=2)),
+)
+"""The effort of a short search for so much work a pass (rows times pieces times steps)."""
+_LEAST = Effort(attempts=3, looks=4, feedback=2, profiles=1, trades=1, repairs=1, rounds_each=2)
 _ROUNDS = 4000
 _TRIES, _TENURE = 4, 5
-_HOPELESS = 2, 1000
-"""A pass is given up once its excess is above so many times the best one and so many more."""
-
-
-_GLANCES = tuple(Fraction(x, 100) for x in (100, 101, 103, 110))
-"""How much of the bound is attempted in a short search."""
+_FANS = 7
+"""Out-neighbours beyond a node that are told apart, at most."""
+_HOPELESS = 2, 4
+"""A pass is given up once its excess is above so many times the best one and so many more for each row."""
+_NEARLY = 16
+"""An excess of one for so many rows is repaired at once."""
 _LEGS = 6
 """Profiles that a walk over profiles starts from."""
 _SLACK = 2
 _PASSES_A_REPAIR = 12
 _SHORT = 1500
-"""Rounds of a repair on such a walk."""
+"""Rounds of a repair on such a walk, and of one that is tried at once."""
 
 
-class OutOfTime(Exception):
-    """The time allowed is used up; what was found so far stands."""
+class Tried(NamedTuple):
+    """Caps, and by how much arrivals exceed them; the number tells those apart that exceed them by as much."""
 
-
-@dataclass
-class Clock:
-    """When to stop, and whom to tell."""
-
-    seconds: float | None = None
-    tell: Callable[[Fraction], None] | None = None
-    _start: float = field(default_factory=time.monotonic)
-
-    def check(self) -> None:
-        """Raise ``OutOfTime`` if there is no time left."""
-        if self.seconds is not None and time.monotonic() - self._start > self.seconds:
-            raise OutOfTime
-
-    def say(self, total: Fraction) -> None:
-        """Tell of a better total time."""
-        if self.tell is not None:
-            self.tell(total)
-
-
-@dataclass
-class Best:
-    """The arrivals of least total time so far, in shards a unit of weight."""
-
-    total: Fraction
-    step: Steps
-    """Rows for all nodes, or for the representatives of the group's orbits."""
-    pieces: int = 1
-    group: Ids | None = None
-    """What arrivals look the same under, where such a group is known."""
-
-    def everywhere(self) -> Steps:
-        """Return the arrivals at all nodes."""
-        if self.group is None or len(self.step) == self.group.shape[1]:
-            return self.step
-        return Orbits.of(self.group).expand(self.step, self.pieces)
-
-
-def random_state(seed: int) -> NDArray[np.uint64]:
-    """Return the state that the kernels draw random numbers from."""
-    return np.array([(seed + 1) * 0x9E3779B97F4A7C15 % 2**64 | 1], np.uint64)
+    excess: int
+    number: int
+    caps: Caps
 
 
 @dataclass
@@ -129,10 +104,13 @@ class Search:
         self.owner = self.rows.owners(self.pieces)
         self.begin = np.zeros(total, np.int16) if self.start is None else np.repeat(self.start, self.pieces)
         self.state = random_state(self.seed)
-        self.arrive = np.empty((n, total), np.int16)
+        self.arrive = np.empty((0, total), np.int16)
         self.tabu = np.empty((n, total), np.int32)
         self.load = np.zeros((n, self.steps + 1, net.weight.shape[1]), np.int32)
         self.excess = np.zeros((n, self.steps + 1), np.int32)
+        self.got = np.zeros((self.steps + 1, n, -(-total // 64)), np.uint64)
+        self.is_packed = False
+        """Whether the present arrivals are in ``got``, and not in ``arrive`` yet."""
         self.new_deadlines()
 
     @property
@@ -143,12 +121,14 @@ class Search:
     def new_deadlines(self) -> None:
         """Draw trees of shortest paths anew."""
         net, rows = self.network, self.rows
-        deadline, rank = (np.empty((rows.num_rows * self.pieces, net.num_nodes), np.int16) for _ in range(2))
+        deadline, beyond = (np.empty((rows.num_rows * self.pieces, net.num_nodes), np.int16) for _ in range(2))
         _deadlines(
             rows.far, net.near, net.near_count, net.after, net.after_count, self.pieces, self.steps,
-            self.state, deadline, rank,
+            self.state, deadline, beyond,
         )  # fmt: skip
-        self.deadline, self.rank = (rows.turned(table, self.pieces) for table in (deadline, rank))
+        deadline, beyond = (rows.turned(table, self.pieces) for table in (deadline, beyond))
+        self.due = np.array([packed(deadline <= t) for t in range(self.steps + 1)])
+        self.onward = np.array([packed(beyond >= j) for j in range(min(_FANS, int(beyond.max())), -1, -1)])
 
     def limits(self, caps: Caps) -> NDArray[np.int32]:
         """Return how many pieces every set of links carries at each step."""
@@ -161,14 +141,21 @@ class Search:
         self.clock.check()
         near, near_count, near_turn, *_, turns = self.neighbours
         state = (
-            self.arrive, near, near_count, near_turn, turns, self.owner, self.begin, self.rows.kind, self.limits(caps),
-            self.deadline, self.rank, self.load, self.excess, give_up, self.state,
+            near, near_count, near_turn, turns, self.owner, self.begin, self.rows.kind, self.limits(caps),
+            self.due, self.onward, self.got, self.load, self.excess, give_up, self.state,
         )  # fmt: skip
+        self.is_packed = True
         return int(_greedy(*state))
+
+    def present(self) -> Steps | Bits:
+        """Return the present arrivals, as they are."""
+        return Bits(self.got.copy(), self.owner, self.begin) if self.is_packed else self.arrive.copy()
 
     def repair(self, caps: Caps, rounds: int) -> int:
         """Move pieces until nothing exceeds the caps, or so many rounds; return by how much something still does."""
         self.clock.check()
+        if self.is_packed:
+            self.arrive, self.is_packed = Bits(self.got, self.owner, self.begin).unpack(), False
         state = (
             self.arrive, *self.neighbours, self.owner, self.rows.kind, self.limits(caps), self.load, self.excess,
             self.tabu, rounds, _TRIES, _TENURE, self.state,
@@ -188,40 +175,84 @@ class Search:
         """Keep the present arrivals if there are none better."""
         total = self.total()
         if total < self.best.total:
-            self.holder[0] = Best(total, self.arrive.copy(), self.pieces, self.group)
+            self.holder[0] = Best(total, self.present(), self.pieces, self.group)
             self.clock.say(total)
 
-    def attempt(self, ticks: int, effort: Effort = _THOROUGH) -> None:
-        """Look for arrivals within so many ticks in all: a pass under every profile, the best worked on."""
-        ranked: list[tuple[int, int, Caps]] = []
-        for number, caps in enumerate(self.shape.profiles(ticks)):
-            hopeless = _HOPELESS[0] * ranked[0][0] + _HOPELESS[1] if ranked else 1 << 40
-            excess = self.greedy(caps, hopeless)
-            if excess > hopeless:
-                continue
-            ranked = sorted([*ranked, (excess, number, caps)], key=lambda row: row[:2])
-            if excess == ranked[0][0]:
-                self.keep()
-            if excess == 0:
-                return
-        for excess, _, caps in ranked[: effort.profiles]:
-            found, caps = self.trade(excess, caps, effort.trades)
+    def attempt(self, ticks: int, effort: Effort = _THOROUGH) -> int:
+        """Look for arrivals within so many ticks in all; return by how much the best still exceed the caps."""
+        ranked = self._look(ticks, effort)
+        least = ranked[0].excess
+        for tried in ranked[: effort.profiles if least else 0]:
+            excess, caps = self.trade(tried.excess, tried.caps, effort.trades)
             self.greedy(caps)
             self.keep()
             for _ in range(effort.repairs):
-                left = self.repair(caps, _ROUNDS + effort.rounds_each * found)
+                left = self.repair(caps, _ROUNDS + effort.rounds_each * excess)
                 if left == 0:
                     break
             self.keep()
             if left == 0:
-                return
+                return 0
+        return least
+
+    def _look(self, ticks: int, effort: Effort) -> list[Tried]:
+        """Run a pass under each profile, and more as feedback has it, until all fits; return the best first."""
+        ranked: list[Tried] = []
+        for first in self.shape.profiles(ticks)[: effort.looks]:
+            caps: Caps | None = first
+            for _ in range(effort.feedback + 1):
+                if caps is None:
+                    break
+                least = ranked[0].excess if ranked else 1 << 40
+                give_up = _HOPELESS[0] * least + _HOPELESS[1] * self.rows.num_rows
+                excess = self.greedy(caps, give_up)
+                if excess > give_up:
+                    break
+                self.keep()
+                following = self.fed_back(caps)
+                if 0 < excess < least and excess <= self.rows.num_rows // _NEARLY:
+                    excess = self.repair(caps, _SHORT)
+                    self.keep()
+                ranked = sorted([*ranked, Tried(excess, len(ranked), caps)], key=lambda tried: tried[:2])
+                if excess == 0:
+                    return ranked
+                caps = following
+        return ranked
+
+    def fed_back(self, caps: Caps) -> Caps | None:
+        """Return other caps of the same sum: what links had no use for in the last pass goes to other steps.
+
+        None: there was nothing of that kind.
+        """
+        rows, steps = self.rows, self.steps
+        most = (1 << rows.near_count.astype(np.int64)) - 1
+        place = np.arange(rows.num_rows)[:, np.newaxis], np.arange(steps + 1), most[:, np.newaxis]
+        idle = self.limits(caps).astype(np.int64)[rows.kind[:, np.newaxis], place[1], place[2]] - self.load[place]
+        weight = self.network.weight[rows.kind, most] * self.pieces
+        unused = (-(-idle * self.ticks // weight[:, np.newaxis])).max(axis=0).tolist()
+        moved, freed = caps.copy(), 0
+        for s in range(2, steps):
+            amount = min(unused[s], int(caps[s]) - 1)
+            if amount > 0:
+                moved[s] -= amount
+                freed += amount
+        if not freed:
+            return None
+        busy = [s for s in range(3, steps) if moved[s] == caps[s]] + [steps]
+        shares = np.maximum(caps[busy], 1)
+        more = freed * shares // shares.sum()
+        moved[busy] += more
+        moved[steps] += freed - int(more.sum())
+        return moved
 
     def trade(self, excess: int, caps: Caps, trades: int) -> tuple[int, Caps]:
         """Move ticks from the steps that exceed their caps least to those that do most, while that helps."""
-        seen: dict[bytes, int] = {caps.tobytes(): excess}
+        if trades <= 1:
+            return excess, caps
+        seen: dict[bytes, int] = {caps.tobytes(): self.greedy(caps)}
         amount = max(1, int(caps.max()) // 8)
+        over = self.excess.sum(axis=0)
         while excess > 0 and len(seen) < trades:
-            over = self.excess.sum(axis=0)
             inner = range(2, self.steps + 1)
             pairs = sorted(((a, b) for a in inner for b in inner if a != b), key=lambda p: int(over[p[0]] - over[p[1]]))
             better = False
@@ -233,9 +264,10 @@ class Search:
                 moved[b] += amount
                 if moved[a] < 0 or moved.tobytes() in seen:
                     continue
-                found = seen[moved.tobytes()] = self.greedy(moved)
+                found = seen[moved.tobytes()] = self.greedy(moved, excess - 1)
                 if found < excess:
                     excess, caps, better = found, moved, True
+                    over = self.excess.sum(axis=0)
             if not better:
                 if amount == 1:
                     break
@@ -291,23 +323,32 @@ class Search:
     def _below(self, bound: int) -> int:
         return int(_draw(self.state, max(1, bound)))
 
-    def run(self, bound: Fraction) -> None:
-        """Attempt the bound, then times between it and the best, halving the gap."""
-        low = ceil(bound * self.ticks)
-        self.attempt(low)
-        high = ceil(self.best.total * self.ticks)
-        while high - low > 1:
-            middle = (low + high) // 2 if high - low < 12 else low + (high - low) // 3
-            self.attempt(middle)
-            reached = ceil(self.best.total * self.ticks)
-            low, high = (low, reached) if reached <= middle else (middle, min(high, reached))
+    def run(self, bound: Fraction, least: Callable[[], Fraction] | None = None) -> None:
+        """Attempt the bound, then times between it and the best, until none is left between them.
 
-    def glance(self, bound: Fraction) -> None:
-        """Attempt the bound, and a little more time, without much work on either."""
-        for more in _GLANCES:
-            ticks = ceil(bound * self.ticks * more)
-            if ticks < self.best.total * self.ticks:
-                self.attempt(ticks, _LIGHT)
+        Where the bound is far away, ``least`` is asked for what cannot be gone below in so many steps.
+        """
+        self._close_in(bound, _THOROUGH, least)
+
+    def glance(self, bound: Fraction, least: Callable[[], Fraction] | None = None) -> None:
+        """As ``run``, but only a few times are attempted, without much work on any."""
+        work = self.rows.num_rows * self.owner.size * self.steps
+        effort = next((effort for most, effort in _SHORT_OF if work <= most), _LEAST)
+        self._close_in(bound, effort, least)
+
+    def _close_in(self, bound: Fraction, effort: Effort, least: Callable[[], Fraction] | None) -> None:
+        low = ceil(bound * self.ticks)
+        excess = self.attempt(low, effort)
+        if excess >= self.rows.num_rows and least is not None:
+            low = max(low, ceil(least() * self.ticks) - 1)
+        for _ in range(effort.attempts - 1):
+            high = ceil(self.best.total * self.ticks)
+            if high - low <= 1:
+                return
+            middle = (low + high) // 2 if high - low < 12 else low + (high - low) // 3
+            self.attempt(middle, effort)
+            if self.best.total * self.ticks > middle:
+                low = middle
 
     def improve(self, bound: Fraction, share: Fraction, passes: int) -> None:
         """Walk at a time between the bound and the best, ``share`` of the way, again while that succeeds."""

@@ -16,11 +16,12 @@ import numpy as np
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Ids, Topology, check_connected
 from linkstep.core.units import check_count
-from linkstep.costs import Cost
+from linkstep.costs import Cost, step_bound
 from linkstep.methods.arrival.alike import search_alike
+from linkstep.methods.arrival.best import Best, Clock, OutOfTime
 from linkstep.methods.arrival.network import MAX_LINKS, Network, all_distances, most_neighbours
 from linkstep.methods.arrival.quotient import Quotient, Steps
-from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, ticks_for
+from linkstep.methods.arrival.search import Search, ticks_for
 from linkstep.methods.bfb import bfb_certificate
 from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.methods.bfb.translations import translations
@@ -36,7 +37,7 @@ _PIECES = (1, 2, 1, 2, 4, 1, 2, 3, 6, 4, 6, 5)
 _ROUNDS = ((64, len(_PIECES)), (300, 8))
 """Rounds up to so many nodes; ``_FEW_ROUNDS`` above."""
 _FEW_ROUNDS = 3
-_TOO_MANY = 1024
+_TOO_MANY = 4096
 """Above this even the shortest search takes long; only one that is asked for is run."""
 _FEW_NODES = 150
 """Up to here the first round takes a second at most, so it is never cut short."""
@@ -98,8 +99,7 @@ def arrival_costs(topology: Topology, steps: Sequence[int]) -> list[Cost]:
     task, found = Task(topology), []
     for number in steps:
         best = task.search(Wish(number, rounds=0))
-        used = np.unique(best.step).size - 1  # without 0, the step of one's own shard
-        found.append(Cost(used, best.total * task.scale))
+        found.append(Cost(best.num_steps, best.total * task.scale))
         if best.total <= task.bound:
             break
     return found
@@ -196,15 +196,22 @@ def _search_in_rounds(
         ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if whole is None else whole
         seed = wish.seed * len(_PIECES) + number
         search = Search(network, steps, pieces, ticks, parts, seed, clock, holder, group=group)
-        if number == 0 and (n <= _FEW_NODES or wish.rounds != 0):
-            search.run(bound)
+        if number == 0 and (search.rows.num_rows * n <= _FEW_NODES**2 or wish.rounds != 0):
+            search.run(bound, lambda: _least_in_steps(network, steps))
         elif number == 0:
-            search.glance(bound)
+            search.glance(bound, lambda: _least_in_steps(network, steps))
         else:
             passes = int(np.clip(_WORK // (n * n * pieces * steps), *_PASSES))
             search.improve(bound, Fraction(number % 3, 3), passes)
         if holder[0].total <= bound:
             return
+
+
+def _least_in_steps(network: Network, steps: int) -> Fraction:
+    """Return the time, in shards a unit of weight, that no schedule of so many steps goes below."""
+    topology = network.topology
+    bound = step_bound(topology, steps).cost.bandwidth
+    return bound * topology.num_nodes / (topology.degree * int(Links.of(topology).weight.max()))
 
 
 def _without_gaps(step: Steps) -> Steps:

@@ -13,8 +13,9 @@ from math import lcm
 import numpy as np
 
 from linkstep.core.topology import Ints, Topology
+from linkstep.methods.arrival.best import Best, Clock, OutOfTime
 from linkstep.methods.arrival.network import MAX_LINKS, Network
-from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, ticks_for
+from linkstep.methods.arrival.search import Search, ticks_for
 from linkstep.methods.arrival.solve import Wish, find_arrivals
 from linkstep.methods.overlap.split import Plan, Steps
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from linkstep._kernels.arrival import _repair
 from linkstep.core.topology import Ids, Ints
+from linkstep.methods.arrival.best import Clock, random_state
 from linkstep.methods.arrival.network import Network
 from linkstep.methods.arrival.quotient import Quotient
-from linkstep.methods.arrival.search import Clock, random_state
 from linkstep.methods.overlap.halves import Middle
 from linkstep.methods.overlap.split import Plan, Steps, Transport, Wiring, groups_of
 

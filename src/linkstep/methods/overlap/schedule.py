@@ -14,8 +14,8 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology, check_connected
 from linkstep.core.units import check_count
 from linkstep.costs import Cost
+from linkstep.methods.arrival.best import Clock, OutOfTime
 from linkstep.methods.arrival.network import MAX_LINKS
-from linkstep.methods.arrival.search import Clock, OutOfTime
 from linkstep.methods.arrival.solve import MAX_STEPS, Watch, Wish
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import Joint, Scored, score, staggered
