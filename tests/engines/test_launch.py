@@ -1,0 +1,56 @@
+"""What ranks leave for the launcher, and what it makes of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from linkstep.engines.launch import FOLDER, _Ranks, _silent_end, register_end, report_silence, say
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "leave", [lambda: register_end(3, 0), lambda: say("gone"), lambda: report_silence(3, (1,))], ids=["end", "said", "json"]
+)  # fmt: skip
+def test_files_appear_whole(folder, monkeypatch, leave):
+    """The launcher reads at any moment: an empty file would look like a rank that is gone."""
+    rename = Path.rename
+    seen = []
+
+    def watched(path, target):
+        seen.append([found.name for found in folder.iterdir()])
+        assert path.read_text()
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", watched)
+    leave()
+    [before] = seen
+    [after] = [found.name for found in folder.iterdir()]
+    assert before == [f"{after}.part"]
+
+
+@pytest.mark.parametrize(
+    ("waits", "verdict"),
+    [
+        ({1: (6,), 6: (1,), 0: (6,)}, "ranks 1 and 6 wait for each other: is the cable between them cut?"),
+        ({1: (6,), 6: (), 0: ()}, "rank 1 waits for rank 6, which got further: is the cable between them cut?"),
+        ({0: (), 1: (), 2: ()}, ""),  # where all meet, none is waited for in particular
+        ({0: (2,), 1: (2,)}, ""),  # rank 2 said nothing: it may be stopped
+    ],
+)
+def test_the_cable_that_is_suspected(folder, waits, verdict):
+    for rank, peers in waits.items():
+        report_silence(rank, peers)
+    assert _Ranks(folder).verdict() == verdict
+
+
+def test_a_run_that_fails_says_something():
+    assert "SIGKILL" in _silent_end([-9], "mpi")
+    assert "exit code 3" in _silent_end([0, 3, None], "torch")
+    assert "a rank was gone" in _silent_end([None], "mpi")
