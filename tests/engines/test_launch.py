@@ -15,9 +15,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "leave", [lambda: register_end(3, 0), lambda: say("gone"), lambda: report_silence(3, (1,))], ids=["end", "said", "json"]
-)  # fmt: skip
+LEFT = {
+    "end": lambda: register_end(3, 0),
+    "said": lambda: say("gone"),
+    "json": lambda: report_silence(3, (1,)),
+}
+
+
+@pytest.mark.parametrize("leave", LEFT.values(), ids=LEFT)
 def test_files_appear_whole(folder, monkeypatch, leave):
     """The launcher reads at any moment: an empty file would look like a rank that is gone."""
     rename = Path.rename
