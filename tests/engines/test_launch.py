@@ -55,6 +55,30 @@ def test_the_cable_that_is_suspected(folder, waits, verdict):
     assert _Ranks(folder).verdict() == verdict
 
 
+def test_a_rank_that_registers_meanwhile_is_not_lost(folder, monkeypatch):
+    """More ranks may be alive than were registered a moment before."""
+    ranks = _Ranks(folder)
+    monkeypatch.setattr(ranks, "registered", lambda: {0})
+    monkeypatch.setattr(ranks, "alive", lambda: {0: 10, 1: 11})
+    assert not ranks.lost()
+
+
+def test_a_rank_that_ends_meanwhile_is_not_lost(folder, monkeypatch):
+    """It leaves its exit code before it ends."""
+    ranks = _Ranks(folder)
+    monkeypatch.setattr(ranks, "registered", lambda: {0})
+
+    def alive():
+        register_end(0, 0)
+        return {}
+
+    monkeypatch.setattr(ranks, "alive", alive)
+    assert not ranks.lost()
+    (folder / "0.end").unlink()
+    monkeypatch.setattr(ranks, "alive", dict)
+    assert ranks.lost() == {0}
+
+
 def test_a_run_that_fails_says_something():
     assert "SIGKILL" in _silent_end([-9], "mpi")
     assert "exit code 3" in _silent_end([0, 3, None], "torch")

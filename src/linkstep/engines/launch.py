@@ -142,9 +142,15 @@ class _Ranks:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def registered(self) -> int:
-        """Return how many ranks have left their numbers."""
-        return len(list(self.folder.glob("*.pid")))
+    def registered(self) -> set[int]:
+        """Return the ranks that have left their numbers."""
+        return {int(path.stem) for path in self.folder.glob("*.pid")}
+
+    def lost(self) -> set[int]:
+        """Return the ranks that are gone and did not say that they were at their end."""
+        registered = self.registered()  # looked at first, and ends last: ranks come and go meanwhile
+        gone = registered - self.alive().keys()
+        return gone - self.ended().keys()
 
     def alive(self) -> dict[int, int]:
         """Return the process numbers of ranks that are still there."""
@@ -253,13 +259,12 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_rank
     """
     deadline = float("inf")
     while any(process.poll() is None for process in processes):
-        registered, ended, alive = ranks.registered(), ranks.ended(), ranks.alive()
+        lost, alive, ended = ranks.lost(), ranks.alive(), ranks.ended()
         if len(ended) == num_ranks and not alive and not any(ended.values()):
             return 0
-        lost = registered - len(alive.keys() | ended.keys())
         if lost or any(ended.values()) or any(process.returncode for process in processes):
             grace = GRACE if any(ended.values()) else timeout + GRACE  # those who gave up have waited that long
-            silent = alive.keys() - ended.keys() or not registered
+            silent = alive.keys() - ended.keys() or not ranks.registered()
             deadline = min(deadline, time.monotonic() + (grace if silent else 0))
         if time.monotonic() > deadline:
             return max([*ended.values(), 2 if lost or len(ended) < num_ranks else 0])
