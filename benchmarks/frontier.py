@@ -22,7 +22,7 @@ from tqdm import tqdm
 from linkstep.costs import Fabric, bandwidth_bound, lower_bound
 from linkstep.pictures.style import BLACK, BLUE, GREEN, INK, LINE, ORANGE, PURPLE, SKY, VERMILLION, save_figure
 from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, parse
-from linkstep.search.answer import finder
+from linkstep.search.finders import finder
 from linkstep.search.choice import Choice
 
 FABRIC = Fabric.of("10us", "100Gbps", 4)

@@ -9,7 +9,7 @@ from linkstep.families import Family
 from linkstep.families._common import out_links
 from linkstep.recipe import Member
 from linkstep.search import bases
-from linkstep.search.answer import finder
+from linkstep.search.finders import finder
 from linkstep.search.finder import Finder
 from linkstep.search.frontier import pareto
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from linkstep.core.errors import FileError, RecipeError
 
 DATA = Path(__file__).parent.parent / "data" / "catalog"
-HEADER = "nodes,degree,kind,steps,bandwidth,reduce_scatter,distance_sum,recipe"
+HEADER = "nodes,degree,kind,distance_sum,all_to_all,allgather,reduce_scatter,recipe"
 """The first line of a catalog file; the recipe comes last, so its commas need no quotes."""
 
 LONG = 60

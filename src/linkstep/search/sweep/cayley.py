@@ -15,7 +15,8 @@ import numpy as np
 from linkstep._kernels.cayley import _climb, _scan, _score
 from linkstep.core.topology import Ints
 from linkstep.groups.tables import TableGroup, groups_of_order
-from linkstep.search.catalog import Entry, best
+from linkstep.search.catalog import best
+from linkstep.search.entry import Entry
 from linkstep.search.sweep.job import Job
 
 PATIENCE = 60

@@ -16,7 +16,9 @@ from linkstep.costs import moore_levels, moore_steps
 from linkstep.families import family_written
 from linkstep.groups.tables import divisors
 from linkstep.recipe import Member, Recipe
-from linkstep.search.catalog import Entry, best, entry_of
+from linkstep.search.catalog import best
+from linkstep.search.entry import Entry
+from linkstep.search.scoring import entry_of
 from linkstep.search.sweep.job import Job
 
 MAX_ORBITS = 8

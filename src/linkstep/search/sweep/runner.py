@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.core.errors import LinkstepError
-from linkstep.search.catalog import Entry
+from linkstep.search.entry import Entry
 from linkstep.search.sweep.cayley import search_cayley
 from linkstep.search.sweep.job import Job, check_job
 from linkstep.search.sweep.lifts import search_lifts

@@ -1,0 +1,75 @@
+"""What a recipe costs, computed: from a recipe to its entry of the catalog, and whether an entry is right.
+
+Both halves of an allreduce are scored by BFB and by arrival times, in as few steps as the diameter and in a few more.
+The search for arrivals is the short one that ``Choice.build`` makes too, so that what an entry says is what is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology
+from linkstep.costs import measure_distances
+from linkstep.methods.arrival import Wish, arrival_cost
+from linkstep.methods.bfb import bfb_cost
+from linkstep.recipe import Recipe, parse
+from linkstep.search.entry import Entry, Half, Option
+from linkstep.throughput.solve import exact_all_to_all
+
+MORE_STEPS = 2
+"""Steps beyond the diameter that are tried while they take bandwidth off."""
+ROUNDS = 0
+"""Rounds of the search for arrivals: only the beginning of the first."""
+FLOW_LINKS = 2500
+"""Up to so many links all-to-all throughput is computed, if few orbits of links are all there are."""
+
+
+def score_half(topology: Topology) -> Half:
+    """Return the ways to do an allgather: by BFB, and by arrivals wherever they take less bandwidth.
+
+    >>> from linkstep.recipe import parse
+    >>> [str(option) for option in score_half(parse("C(16,{1,6})").topology())]
+    ['3b:1', '3a:15/16']
+    """
+    by_bfb = bfb_cost(topology)
+    found = [Option(by_bfb, "bfb")]
+    for steps in range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1):
+        if found[-1].cost.bandwidth * topology.num_nodes <= topology.num_nodes - 1:
+            break
+        cost = arrival_cost(topology, Wish(steps, rounds=ROUNDS))
+        if cost.bandwidth < found[-1].cost.bandwidth:
+            found.append(Option(cost, "arrival"))
+    return tuple(found)
+
+
+def entry_of(recipe: Recipe) -> Entry:
+    """Build a topology and return its entry."""
+    topology = recipe.topology()
+    allgather = score_half(topology)
+    alike = topology.is_bidirectional or recipe.is_reverse_symmetric
+    reduce_scatter = allgather if alike else score_half(topology.transpose())
+    flow = exact_all_to_all(topology) if topology.num_links <= FLOW_LINKS else None
+    return Entry(
+        topology.num_nodes, topology.degree, topology.is_bidirectional, str(recipe),
+        Fraction(measure_distances(topology).total, topology.num_nodes), allgather, reduce_scatter, flow, flow,
+    )  # fmt: skip
+
+
+def verify(entries: Iterable[Entry]) -> int:
+    """Recompute every entry from its recipe and return how many there were; raise at the first that is wrong.
+
+    All-to-all throughput that takes long to compute is taken on trust.
+    """
+    count = 0
+    for entry in entries:
+        count += 1
+        recipe = parse(entry.recipe)
+        right = entry_of(recipe)
+        if right.flow is None or entry.flow is None:
+            right = replace(right, flow=entry.flow, flow_bound=entry.flow_bound)
+        if right != entry:
+            raise LinkstepError(f"the catalog says {entry.figures!r} of {recipe.short}; that has {right.figures!r}")
+    return count
