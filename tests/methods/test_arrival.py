@@ -13,7 +13,7 @@ import linkstep
 from linkstep._kernels import arrival, arrival_alike
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, Down, Slow, apply
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology, diameter, distances_from
 from linkstep.correctness import check, check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, time_of
 from linkstep.methods.arrival import (
@@ -21,12 +21,15 @@ from linkstep.methods.arrival import (
     arrival_allgather,
     arrival_certificate,
     arrival_cost,
+    arrival_costs,
     find_arrivals,
 )
 from linkstep.methods.arrival.network import Network, most_neighbours
 from linkstep.methods.arrival.profiles import Shape
-from linkstep.methods.bfb import bfb_allgather, bfb_cost
-from linkstep.methods.bfb.problems import Links
+from linkstep.methods.arrival.quotient import Orbits, Quotient
+from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost
+from linkstep.methods.bfb.cost import solve
+from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.methods.bfb.translations import translations
 from support import reference
 from support.strategies import connected_link_lists, pairs, topologies
@@ -54,6 +57,31 @@ def random_digraph(num_nodes: int, degree: int, seed: int) -> Topology:
 def random_graph(num_nodes: int, degree: int, seed: int) -> Topology:
     nx = pytest.importorskip("networkx")
     return Topology.from_networkx(nx.random_regular_graph(degree, num_nodes, seed))
+
+
+def lift(orbits: int, order: int, degree: int, seed: int) -> Topology:
+    """Return a random lift of a digraph with so many nodes by Z_m, with the group that acts on it."""
+    rng = np.random.default_rng(seed)
+    turn = np.arange(order)
+    while True:
+        links = []
+        for image in (rng.permutation(orbits) for _ in range(degree)):
+            for i, (j, by) in enumerate(zip(image, rng.integers(1, order, orbits), strict=True)):
+                links.append((i * order + turn, j * order + (turn + by) % order))
+        topology = Topology.from_links(orbits * order, *(np.concatenate(ends) for ends in zip(*links, strict=True)))
+        if (distances_from(topology, 0) >= 0).all():
+            nodes = np.arange(orbits * order)
+            group = nodes // order * order + (nodes + turn[:, np.newaxis]) % order
+            topology.derived["translations"] = group.astype(np.int32)
+            return topology
+
+
+def plain(topology: Topology) -> Topology:
+    """Return the topology without what is known of it."""
+    return Topology.from_links(topology.num_nodes, topology.tail, topology.head)
+
+
+LIFTS = st.builds(lift, st.integers(2, 4), st.integers(2, 5), st.integers(2, 3), st.integers(0, 10**6))
 
 
 @settings(max_examples=12)
@@ -231,7 +259,7 @@ def test_refusals(wish, message):
 def test_profiles_add_up():
     network = Network.of(random_digraph(30, 3, 0))
     for steps, pieces, total in ((4, 1, 29), (5, 2, 40), (network.diameter, 1, 60)):
-        for caps in Shape.of(network, steps, pieces, 3).profiles(total):
+        for caps in Shape.of(Quotient.of(network, None), steps, pieces, 3).profiles(total):
             assert caps.size == steps + 1 and caps[0] == 0 and caps.sum() == total and caps.min() >= 0
 
 
@@ -260,6 +288,72 @@ def test_translations_are_automorphisms_that_move_every_node(recipe):
     assert sorted(group[:, 0].tolist()) == list(range(topology.num_nodes))
     for image in group:
         assert topology.relabel(image) == topology
+
+
+@settings(max_examples=15)
+@given(LIFTS, st.booleans(), st.integers(0, 1), st.sampled_from([None, 2]), st.sampled_from([0, 2]))
+def test_property_lifts_need_one_node_of_each_orbit(topology, turned, extra, chunks, rounds):
+    """Rows of a group's representatives make an allgather that costs what all rows say, and what its twin says."""
+    topology = topology.transpose() if turned else topology
+    group, n = translations(topology), topology.num_nodes
+    wish = Wish(diameter(topology) + extra, chunks, rounds=rounds)
+    arrivals = find_arrivals(topology, wish)
+    assert arrivals.group is group or arrivals.step.tolist() == reference.all_distances(n, pairs(topology.transpose()))
+    for image in group:
+        grown = (image[:, np.newaxis] * arrivals.pieces + np.arange(arrivals.pieces)).ravel()
+        assert np.array_equal(arrivals.step[np.ix_(image, grown)], arrivals.step)
+    loads = reference.arrival_loads(
+        n, pairs(topology), [1] * topology.num_links, arrivals.step.tolist(), arrivals.pieces
+    )
+    certificate = arrival_certificate(topology, wish)
+    assert [step.load for step in certificate.steps] == [x / arrivals.pieces for _, x in sorted(loads.items())]
+    without = solve(plain(topology), Links.of(topology), arrivals=Arrivals(arrivals.step, arrivals.pieces))
+    assert without.cost == certificate.cost
+    schedule = arrival_allgather(topology, wish)
+    check_allgather(schedule)
+    assert cost_of(schedule).bandwidth <= cost_of(bfb_allgather(plain(topology), chunks)).bandwidth
+    assert chunks is not None or cost_of(schedule) == certificate.cost
+
+
+@given(LIFTS)
+def test_property_a_quotient_is_the_network_seen_from_representatives(topology):
+    network, group = Network.of(topology), translations(topology)
+    quotient, orbits = Quotient.of(network, group), Orbits.of(group)
+    distances = np.array(reference.all_distances(topology.num_nodes, pairs(topology)))
+    assert np.array_equal(orbits.expand(quotient.dist, 1), distances.T)
+    assert np.array_equal(quotient.turned(quotient.far, 1), quotient.dist)
+    for i, u in enumerate(quotient.nodes.tolist()):
+        for k in range(quotient.near_count[i]):
+            turn = quotient.turns[quotient.near_turn[i, k]]
+            assert np.array_equal(quotient.dist[quotient.near[i, k], turn], distances[:, network.near[u, k]])
+        for c in range(quotient.after_count[i]):
+            row, turn = quotient.after[i, c], quotient.turns[quotient.after_turn[i, c]]
+            assert np.array_equal(quotient.dist[row, turn], distances[:, network.after[u, c]])
+            assert network.near[quotient.nodes[row], quotient.after_bit[i, c]] == turn[u]
+
+
+def test_lifts_are_the_same_for_the_same_seed():
+    first, again = (find_arrivals(lift(4, 9, 3, 7), QUICK) for _ in range(2))
+    assert np.array_equal(first.step, again.step) and first.pieces == again.pieces
+
+
+def test_bfb_on_lifts_looks_at_representatives():
+    topology = lift(3, 20, 3, 0)
+    assert bfb_cost(topology) == bfb_cost(plain(topology))
+    assert {step.node for step in bfb_certificate(topology).steps} <= {0, 20, 40}
+
+
+@pytest.mark.parametrize("topology", [lift(4, 12, 3, 1), random_digraph(40, 3, 1), random_graph(40, 4, 2)])
+def test_costs_for_several_steps(topology):
+    """They are those of single searches, and end with the first at the bound."""
+    steps = diameter(topology)
+    costs = arrival_costs(topology, [steps, steps + 1, steps + 2])
+    single = [arrival_cost(topology, Wish(steps + x, rounds=0)) for x in range(3)]
+    assert costs == single[: len(costs)]
+    bound = bandwidth_bound(topology.num_nodes)
+    assert all(cost.bandwidth > bound for cost in costs[:-1])
+    assert len(costs) == 3 or costs[-1].bandwidth == bound
+    assert arrival_costs(Topology.from_links(1, [], []), [1, 2]) == [Cost.zero()]
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkstep
-from linkstep._kernels.arrival import _deadlines, _greedy
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, ScheduleError
 from linkstep.core.faults import Cut, apply
@@ -21,7 +20,7 @@ from linkstep.lowering import lower
 from linkstep.make import schedule
 from linkstep.methods.arrival import Wish, arrival_cost
 from linkstep.methods.arrival.network import Network
-from linkstep.methods.arrival.search import random_state
+from linkstep.methods.arrival.search import Best, Clock, Search
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import score, staggered
@@ -92,13 +91,9 @@ def test_property_greedy_starts_when_told(topology, data):
     n, beyond = network.num_nodes, network.dist.max(axis=0)
     start = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)), np.int16)
     steps = int((start + beyond).max())
-    arrive, deadline, rank = (np.empty((n, n), np.int16) for _ in range(3))
-    owner, state = np.arange(n, dtype=np.int32), random_state(0)
-    near = network.near, network.near_count
-    _deadlines(network.dist, *near, network.after, network.after_count, owner, steps, state, deadline, rank)
-    limit = np.ones((len(network.weight), steps + 1, network.weight.shape[1]), np.int32)
-    load, excess = np.zeros((n, steps + 1, limit.shape[2]), np.int32), np.zeros((n, steps + 1), np.int32)
-    _greedy(arrive, *near, owner, start, network.kind, limit, deadline, rank, load, excess, 1 << 40, state)
+    search = Search(network, steps, 1, 1, None, 0, Clock(), [Best(Fraction(n), network.dist)], start)
+    search.greedy(np.ones(steps + 1, np.int64))
+    arrive, owner = search.arrive, np.arange(n)
     assert (np.diag(arrive) == start).all()
     assert arrive.max() <= steps
     for u, v in zip(*np.nonzero(owner[:, np.newaxis] != owner), strict=True):

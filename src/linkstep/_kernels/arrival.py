@@ -7,6 +7,11 @@ u at step s the mask has bit k set if in-neighbour k has it before s. ``load[u, 
 inside P, and ``limit[kind[u], s, P]`` is what the links of P can carry at step s; the excess of (u, s) is the most by
 which a load is above its limit (Hall's condition), and E the sum of all excesses. ``p = (p + 1) | m`` walks the
 supersets of a mask m.
+
+Where a group acts freely and arrivals look the same under it, there are rows for one node of each orbit alone, its
+*representative*, and a "node" u below is the number of such a row; ``owner[q]`` is -1 for pieces of other nodes. A
+neighbour is then what some g makes of a representative, and piece q reaches it when ``turns[t, q]``, which g makes q
+of, reaches that; t is ``near_turn[u, k]`` or ``after_turn[u, c]``, 0 for the identity. Without a group all t are 0.
 """
 
 import numpy as np
@@ -28,55 +33,61 @@ def _draw(state, below):
 
 
 @njit(cache=True)
-def _deadlines(dist, near, near_count, after, after_count, owner, steps, state, deadline, rank):
+def _deadlines(far, near, near_count, after, after_count, pieces, steps, state, deadline, rank):
     """Fill in when each piece must reach each node at the latest so that a tree of shortest paths is in time.
 
-    From the farthest node on, each takes as its parent the in-neighbour on a shortest path whose deadline is earliest
-    already, ties at random: few nodes then need a piece early. ``rank`` orders what a node may take early: by deadline,
-    then those with more nodes beyond.
+    ``far[i, u]`` is how far node u is from source i, whose pieces have the rows from ``i * pieces`` on; here nodes are
+    nodes, group or not. From the farthest node on, each takes as its parent the in-neighbour on a shortest path whose
+    deadline is earliest already, ties at random: few nodes then need a piece early. ``rank`` orders what a node may
+    take early: by deadline, then those with more nodes beyond.
     """
     n = near_count.size
-    farthest = dist.max()
+    farthest = far.max()
     order = np.empty(n, np.int32)
     place = np.empty(farthest + 2, np.int64)
     latest = np.empty(n, np.int64)
-    for q in range(owner.size):
-        v = owner[q]
+    for q in range(deadline.shape[0]):
+        dist = far[q // pieces]
         place[:] = 0
         for u in range(n):
-            place[dist[u, v] + 1] += 1
+            place[dist[u] + 1] += 1
         for t in range(farthest + 1):
             place[t + 1] += place[t]
         for u in range(n):
-            order[place[dist[u, v]]] = u
-            place[dist[u, v]] += 1
+            order[place[dist[u]]] = u
+            place[dist[u]] += 1
         latest[:] = steps
         for i in range(n - 1, 0, -1):
             x = order[i]
             parent, least, shift = -1, np.int64(_ILLEGAL), _draw(state, near_count[x])
             for j in range(near_count[x]):
                 w = near[x, (j + shift) % near_count[x]]
-                if dist[w, v] == dist[x, v] - 1 and latest[w] < least:
+                if dist[w] == dist[x] - 1 and latest[w] < least:
                     parent, least = w, latest[w]
             latest[parent] = min(least, latest[x] - 1)
         for u in range(n):
             onward = 0
             for c in range(after_count[u]):
-                if dist[after[u, c], v] == dist[u, v] + 1:
+                if dist[after[u, c]] == dist[u] + 1:
                     onward += 1
-            deadline[u, q] = latest[u]
-            rank[u, q] = latest[u] * 8 + max(0, 7 - onward)
+            deadline[q, u] = latest[u]
+            rank[q, u] = latest[u] * 8 + max(0, 7 - onward)
 
 
 @njit(cache=True)
-def _masks(arrive, near, links, u, step, mask):
+def _masks(arrive, near, near_turn, turns, links, u, step, mask):
     """Fill mask[q] for piece q if it reached u at this step; loops that a compiler turns into vector instructions."""
     mask[:] = 0
     for k in range(links):
         row = arrive[near[u, k]]
         bit = np.int16(1 << k)
-        for q in range(mask.size):
-            mask[q] |= bit if row[q] < step else np.int16(0)
+        if near_turn[u, k] == 0:
+            for q in range(mask.size):
+                mask[q] |= bit if row[q] < step else np.int16(0)
+        else:
+            turn = turns[near_turn[u, k]]
+            for q in range(mask.size):
+                mask[q] |= bit if row[turn[q]] < step else np.int16(0)
 
 
 @njit(cache=True)
@@ -108,7 +119,9 @@ def _excess(table, most, full):
 
 
 @njit(cache=True)
-def _greedy(arrive, near, near_count, owner, start, kind, limit, deadline, rank, load, excess, give_up, state):
+def _greedy(
+    arrive, near, near_count, near_turn, turns, owner, start, kind, limit, deadline, rank, load, excess, give_up, state
+):  # fmt: skip
     """Fill arrive step by step, load and excess with it; return E, or what it had reached when above ``give_up``.
 
     A node takes every piece whose deadline has come, even beyond its limits, so that all is in time; then others by
@@ -118,7 +131,8 @@ def _greedy(arrive, near, near_count, owner, start, kind, limit, deadline, rank,
     steps = limit.shape[1] - 1
     arrive[:] = _NEVER
     for q in range(num_pieces):
-        arrive[owner[q], q] = start[q]
+        if owner[q] >= 0:
+            arrive[owner[q], q] = start[q]
     mask = np.empty(num_pieces, np.int16)
     waiting = np.empty(num_pieces, np.int32)
     by_rank = np.empty(num_pieces, np.int32)
@@ -130,7 +144,7 @@ def _greedy(arrive, near, near_count, owner, start, kind, limit, deadline, rank,
         for u in range(n):
             full = 1 << near_count[u]
             table, most = load[u, s], limit[kind[u], s]
-            _masks(arrive, near, near_count[u], u, step, mask)
+            _masks(arrive, near, near_turn, turns, near_count[u], u, step, mask)
             count = 0
             place[:] = 0
             for q in range(num_pieces):
@@ -177,10 +191,11 @@ def _worst_loads(load, near_count, kind, weight, num, den):
 
 
 @njit(cache=True)
-def _mask_of(arrive, near, near_count, u, q, step):
+def _mask_of(arrive, near, near_count, near_turn, turns, u, q, step):
     mask = 0
     for k in range(near_count[u]):
-        if arrive[near[u, k], q] < step:
+        t = near_turn[u, k]
+        if arrive[near[u, k], turns[t, q] if t else q] < step:
             mask |= 1 << k
     return mask
 
@@ -200,25 +215,32 @@ def _excess_changed(table, most, full, lost, gained):
 
 
 @njit(cache=True)
-def _change(arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess, u, q, to):
-    """Return how E changes if piece q reaches u at step ``to`` instead, or ``_ILLEGAL``."""
+def _change(
+    arrive, near, near_count, near_turn, after, after_count, after_turn, after_bit, turns, owner, kind, limit, load,
+    excess, u, q, to,
+):  # fmt: skip
+    """Return how E changes if piece q reaches u at step ``to`` instead, or ``_ILLEGAL``.
+
+    With a group it is what E would change by if no load were touched twice, which is near enough to choose by.
+    """
     at = np.int64(arrive[u, q])
-    gained = _mask_of(arrive, near, near_count, u, q, to)
+    gained = _mask_of(arrive, near, near_count, near_turn, turns, u, q, to)
     if gained == 0:
         return _ILLEGAL
     full, k = 1 << near_count[u], kind[u]
     change = _excess_changed(load[u, to], limit[k, to], full, 0, gained) - excess[u, to]
     if excess[u, at] > 0:
-        lost = _mask_of(arrive, near, near_count, u, q, at)
+        lost = _mask_of(arrive, near, near_count, near_turn, turns, u, q, at)
         change += _excess_changed(load[u, at], limit[k, at], full, lost, 0) - excess[u, at]
     for c in range(after_count[u]):
         y = after[u, c]
-        t = np.int64(arrive[y, q])
-        if y == owner[q] or not min(at, to) < t <= max(at, to):
+        r = turns[after_turn[u, c], q] if after_turn[u, c] else q
+        t = np.int64(arrive[y, r])
+        if y == owner[r] or not min(at, to) < t <= max(at, to):
             continue
         if to < at and excess[y, t] == 0:
             continue  # one more way in never hurts
-        before = _mask_of(arrive, near, near_count, y, q, t)
+        before = _mask_of(arrive, near, near_count, near_turn, turns, y, r, t)
         now = before ^ (1 << after_bit[u, c])
         if now == 0:
             return _ILLEGAL
@@ -228,8 +250,12 @@ def _change(arrive, near, near_count, after, after_count, after_bit, owner, kind
 
 @njit(cache=True)
 def _note(excess, broken, where, u, s, value):
-    """Set an excess and keep the list of cells above 0: broken[0] is its length, where[cell] the place in it."""
+    """Set an excess, return how much it grew, and keep the list of cells above 0.
+
+    broken[0] is the length of that list, where[cell] the place in it.
+    """
     cell = u * excess.shape[1] + s
+    change = value - excess[u, s]
     excess[u, s] = value
     if value > 0 and where[cell] == 0:
         broken[0] += 1
@@ -241,29 +267,33 @@ def _note(excess, broken, where, u, s, value):
         where[last] = where[cell]
         where[cell] = 0
         broken[0] -= 1
+    return change
 
 
 @njit(cache=True)
 def _move(
-    arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess, broken, where, u, q, to
+    arrive, near, near_count, near_turn, after, after_count, after_turn, after_bit, turns, owner, kind, limit, load,
+    excess, broken, where, u, q, to,
 ):  # fmt: skip
-    """Let piece q reach u at step ``to`` and bring loads and excesses up to date."""
+    """Let piece q reach u at step ``to`` and bring loads and excesses up to date; return how E changed."""
     at = np.int64(arrive[u, q])
     full, k = 1 << near_count[u], kind[u]
-    _add(load[u, at], _mask_of(arrive, near, near_count, u, q, at), full, -1)
-    _add(load[u, to], _mask_of(arrive, near, near_count, u, q, to), full, 1)
-    _note(excess, broken, where, u, at, _excess(load[u, at], limit[k, at], full))
-    _note(excess, broken, where, u, to, _excess(load[u, to], limit[k, to], full))
+    _add(load[u, at], _mask_of(arrive, near, near_count, near_turn, turns, u, q, at), full, -1)
+    _add(load[u, to], _mask_of(arrive, near, near_count, near_turn, turns, u, q, to), full, 1)
+    change = _note(excess, broken, where, u, at, _excess(load[u, at], limit[k, at], full))
+    change += _note(excess, broken, where, u, to, _excess(load[u, to], limit[k, to], full))
     for c in range(after_count[u]):
         y = after[u, c]
-        t = np.int64(arrive[y, q])
-        if y == owner[q] or not min(at, to) < t <= max(at, to):
+        r = turns[after_turn[u, c], q] if after_turn[u, c] else q
+        t = np.int64(arrive[y, r])
+        if y == owner[r] or not min(at, to) < t <= max(at, to):
             continue
-        mask, whole = _mask_of(arrive, near, near_count, y, q, t), 1 << near_count[y]
+        mask, whole = _mask_of(arrive, near, near_count, near_turn, turns, y, r, t), 1 << near_count[y]
         _add(load[y, t], mask, whole, -1)
         _add(load[y, t], mask ^ (1 << after_bit[u, c]), whole, 1)
-        _note(excess, broken, where, y, t, _excess(load[y, t], limit[kind[y], t], whole))
+        change += _note(excess, broken, where, y, t, _excess(load[y, t], limit[kind[y], t], whole))
     arrive[u, q] = to
+    return change
 
 
 @njit(cache=True)
@@ -283,8 +313,8 @@ def _worst_set(table, most, full, state):
 
 @njit(cache=True)
 def _repair(
-    arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess,
-    tabu, rounds, tries, tenure, state,
+    arrive, near, near_count, near_turn, after, after_count, after_turn, after_bit, turns, owner, kind, limit, load,
+    excess, tabu, rounds, tries, tenure, state,
 ):  # fmt: skip
     """Make E smaller by moving pieces, for at most so many rounds; return E. ``load`` is that of ``arrive``.
 
@@ -318,7 +348,7 @@ def _repair(
             q = q + 1 if q + 1 < num_pieces else 0
             if arrive[u, q] != s or owner[q] == u:
                 continue
-            mask = _mask_of(arrive, near, near_count, u, q, s)
+            mask = _mask_of(arrive, near, near_count, near_turn, turns, u, q, s)
             if mask & ~tight:
                 continue
             tried += 1
@@ -326,31 +356,31 @@ def _repair(
                 if k >= 0 and ((mask | tight) >> k) & 1:
                     continue
                 x = u if k < 0 else near[u, k]
-                if tabu[x, q] > now:
+                p = turns[near_turn[u, k], q] if k >= 0 and near_turn[u, k] else q
+                if tabu[x, p] > now:
                     continue
                 for to in range(1, steps + 1 if k < 0 else s):
                     if k < 0 and to == s:
                         continue
                     change = _change(
-                        arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess,
-                        x, q, to,
+                        arrive, near, near_count, near_turn, after, after_count, after_turn, after_bit, turns, owner,
+                        kind, limit, load, excess, x, p, to,
                     )  # fmt: skip
                     if change < best:
                         best, ties = change, 1
-                        node, piece, step = x, q, to
+                        node, piece, step = x, p, to
                     elif change == best and best < _ILLEGAL:
                         ties += 1
                         if _draw(state, ties) == 0:
-                            node, piece, step = x, q, to
+                            node, piece, step = x, p, to
             if tried >= tries or best < 0:
                 break
         if best >= _ILLEGAL:
             continue
         if best <= 0 or _draw(state, 1 << 30) < 0.05**best * (1 << 30):
-            _move(
-                arrive, near, near_count, after, after_count, after_bit, owner, kind, limit, load, excess,
-                broken, where, node, piece, step,
+            total += _move(
+                arrive, near, near_count, near_turn, after, after_count, after_turn, after_bit, turns, owner, kind,
+                limit, load, excess, broken, where, node, piece, step,
             )  # fmt: skip
             tabu[node, piece] = now + tenure + _draw(state, tenure + 1)
-            total += best
     return total

@@ -240,7 +240,10 @@ class Topology:
         if "transpose" not in self.derived:
             name = f"T({self.name})" if self.name else ""
             turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
-            self.derived["transpose"] = replace(turned, name=name, labels=self.labels)
+            turned = replace(turned, name=name, labels=self.labels)
+            if "translations" in self.derived:  # automorphisms are the same both ways
+                turned.derived["translations"] = self.derived["translations"]
+            self.derived["transpose"] = turned
         transpose: Topology = self.derived["transpose"]
         return transpose
 

@@ -10,7 +10,7 @@ from linkstep.methods.arrival.schedule import (
     arrival_certificate,
     arrival_cost,
 )
-from linkstep.methods.arrival.solve import Watch, Wish, find_arrivals
+from linkstep.methods.arrival.solve import Watch, Wish, arrival_costs, find_arrivals
 
 __all__ = [
     "Watch",
@@ -18,5 +18,6 @@ __all__ = [
     "arrival_allgather",
     "arrival_certificate",
     "arrival_cost",
+    "arrival_costs",
     "find_arrivals",
 ]

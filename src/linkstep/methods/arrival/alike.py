@@ -57,7 +57,7 @@ def search_alike(
         _anneal(arrive, before, beyond, *numbers)
         total = _total(arrive, before, pieces, weight, steps, parts)
         if total < holder[0].total:
-            holder[0] = Best(total, arrive.astype(np.int16)[_pieces_of(inverse[element], pieces)], pieces, group)
+            holder[0] = Best(total, arrive.astype(np.int16)[np.newaxis, :], pieces, group)
             clock.say(total)
         if holder[0].total <= bound:
             break

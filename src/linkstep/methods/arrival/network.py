@@ -1,12 +1,14 @@
 """A topology as the kernels that choose arrivals see it: neighbours, parallel links merged, and weights of link sets.
 
-Not here: the kernels (``linkstep._kernels.arrival``) and the search that runs them.
+Not here: what a group makes of it (``linkstep.methods.arrival.quotient``), the kernels (``linkstep._kernels.arrival``)
+and the search that runs them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ MAX_LINKS = 10
 class Network:
     """In- and out-neighbours of each node; the arrays are described in ``linkstep._kernels.arrival``."""
 
+    topology: Topology
     near: Ids
     near_count: Ids
     after: Ids
@@ -31,8 +34,6 @@ class Network:
     """Nodes whose in-neighbours have the same weights in the same order are of one kind."""
     weight: Ints
     """weight[kind, P]: the relative bandwidth of the links from the in-neighbours in P, together."""
-    dist: NDArray[np.int16]
-    """dist[u, v]: the distance from v to u."""
 
     @classmethod
     def of(cls, topology: Topology) -> Network:
@@ -53,14 +54,19 @@ class Network:
         rates[heads, bit] = rate
         kinds, kind = np.unique(rates, axis=0, return_inverse=True)
         return cls(
-            near, near_count, after, after_count, after_bit, kind.reshape(-1).astype(np.int32), _set_sums(kinds),
-            all_distances(topology),
+            topology, near, near_count, after, after_count, after_bit,
+            kind.reshape(-1).astype(np.int32), _set_sums(kinds),
         )  # fmt: skip
 
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
         return int(self.near_count.size)
+
+    @cached_property
+    def dist(self) -> NDArray[np.int16]:
+        """dist[u, v]: the distance from v to u."""
+        return all_distances(self.topology)
 
     @property
     def diameter(self) -> int:
@@ -76,11 +82,6 @@ class Network:
     def least_total(self) -> Fraction:
         """Return the time, in shards a unit of weight, in which no node can have received all shards."""
         return Fraction(self.num_nodes - 1, int(self.in_weight.min()))
-
-    @property
-    def neighbours(self) -> tuple[Ids, ...]:
-        """The columns that most kernels take after the arrivals."""
-        return self.near, self.near_count, self.after, self.after_count, self.after_bit
 
 
 def all_distances(topology: Topology) -> NDArray[np.int16]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep.core.topology import Ints
-from linkstep.methods.arrival.network import Network
+from linkstep.methods.arrival.quotient import Quotient
 
 Caps = Ints
 """Ticks a step; caps[0] is 0, so that step s has caps[s]."""
@@ -43,13 +43,14 @@ class Shape:
     """How many times as many nodes are two links away as one."""
 
     @classmethod
-    def of(cls, network: Network, steps: int, pieces: int, ticks: int) -> Shape:
+    def of(cls, quotient: Quotient, steps: int, pieces: int, ticks: int) -> Shape:
         """Measure a network; ``ticks`` make the time of a shard over a link of weight 1."""
-        n = network.num_nodes
-        typical = int(np.median(network.weight[network.kind, 1]))
-        balls = [(network.dist <= s).sum(axis=1) for s in range(steps + 1)]
-        missing = np.array([((n - ball) / network.in_weight).max() * ticks for ball in balls])
-        near, far = ((network.dist == x).sum() for x in (1, 2))
+        network, dist = quotient.network, quotient.dist
+        typical = int(np.median(network.weight[quotient.kind, 1]))
+        spheres = np.array([np.bincount(row, minlength=max(steps, int(dist.max())) + 1) for row in dist])
+        balls = np.cumsum(spheres, axis=1)[:, : steps + 1]
+        missing = ((network.num_nodes - balls) / network.in_weight[quotient.nodes, np.newaxis]).max(axis=0) * ticks
+        near, far = spheres[:, 1].sum(), spheres[:, 2:3].sum()
         whole = max(1, ticks // typical)
         return cls(steps, max(1, whole // pieces), whole, missing, max(1.0, float(far / max(near, 1))))
 

@@ -20,8 +20,7 @@ from linkstep._kernels.arrival import _deadlines, _draw, _greedy, _repair, _wors
 from linkstep.core.topology import Ids
 from linkstep.methods.arrival.network import Network
 from linkstep.methods.arrival.profiles import Caps, Shape
-
-Steps = NDArray[np.int16]
+from linkstep.methods.arrival.quotient import Orbits, Quotient, Steps
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,16 @@ class Best:
 
     total: Fraction
     step: Steps
+    """Rows for all nodes, or for the representatives of the group's orbits."""
     pieces: int = 1
     group: Ids | None = None
     """What arrivals look the same under, where such a group is known."""
+
+    def everywhere(self) -> Steps:
+        """Return the arrivals at all nodes."""
+        if self.group is None or len(self.step) == self.group.shape[1]:
+            return self.step
+        return Orbits.of(self.group).expand(self.step, self.pieces)
 
 
 def random_state(seed: int) -> NDArray[np.uint64]:
@@ -111,17 +117,19 @@ class Search:
     """One entry, the best so far: it outlives the search if that is interrupted."""
     start: Steps | None = None
     """The step at whose end each node has its own shard; None: all have theirs before step 1."""
+    group: Ids | None = None
+    """Automorphisms that act freely; arrivals are then the same under them. None: they may differ from node to node."""
 
     def __post_init__(self) -> None:
         net = self.network
-        n, total = net.num_nodes, net.num_nodes * self.pieces
-        self.shape = Shape.of(net, self.steps, self.pieces, self.ticks)
-        self.owner = np.repeat(np.arange(n), self.pieces).astype(np.int32)
+        self.rows = Quotient.of(net, self.group)
+        n, total = self.rows.num_rows, net.num_nodes * self.pieces
+        self.shape = Shape.of(self.rows, self.steps, self.pieces, self.ticks)
+        self.neighbours = self.rows.neighbours(self.pieces)
+        self.owner = self.rows.owners(self.pieces)
         self.begin = np.zeros(total, np.int16) if self.start is None else np.repeat(self.start, self.pieces)
         self.state = random_state(self.seed)
         self.arrive = np.empty((n, total), np.int16)
-        self.deadline = np.empty((n, total), np.int16)
-        self.rank = np.empty((n, total), np.int16)
         self.tabu = np.empty((n, total), np.int32)
         self.load = np.zeros((n, self.steps + 1, net.weight.shape[1]), np.int32)
         self.excess = np.zeros((n, self.steps + 1), np.int32)
@@ -134,11 +142,13 @@ class Search:
 
     def new_deadlines(self) -> None:
         """Draw trees of shortest paths anew."""
-        net = self.network
+        net, rows = self.network, self.rows
+        deadline, rank = (np.empty((rows.num_rows * self.pieces, net.num_nodes), np.int16) for _ in range(2))
         _deadlines(
-            net.dist, net.near, net.near_count, net.after, net.after_count, self.owner, self.steps,
-            self.state, self.deadline, self.rank,
+            rows.far, net.near, net.near_count, net.after, net.after_count, self.pieces, self.steps,
+            self.state, deadline, rank,
         )  # fmt: skip
+        self.deadline, self.rank = (rows.turned(table, self.pieces) for table in (deadline, rank))
 
     def limits(self, caps: Caps) -> NDArray[np.int32]:
         """Return how many pieces every set of links carries at each step."""
@@ -149,9 +159,9 @@ class Search:
     def greedy(self, caps: Caps, give_up: int = 1 << 40) -> int:
         """Run one greedy pass; return by how much it exceeds the caps."""
         self.clock.check()
-        net = self.network
+        near, near_count, near_turn, *_, turns = self.neighbours
         state = (
-            self.arrive, net.near, net.near_count, self.owner, self.begin, net.kind, self.limits(caps),
+            self.arrive, near, near_count, near_turn, turns, self.owner, self.begin, self.rows.kind, self.limits(caps),
             self.deadline, self.rank, self.load, self.excess, give_up, self.state,
         )  # fmt: skip
         return int(_greedy(*state))
@@ -159,17 +169,16 @@ class Search:
     def repair(self, caps: Caps, rounds: int) -> int:
         """Move pieces until nothing exceeds the caps, or so many rounds; return by how much something still does."""
         self.clock.check()
-        net = self.network
         state = (
-            self.arrive, *net.neighbours, self.owner, net.kind, self.limits(caps), self.load, self.excess, self.tabu,
-            rounds, _TRIES, _TENURE, self.state,
+            self.arrive, *self.neighbours, self.owner, self.rows.kind, self.limits(caps), self.load, self.excess,
+            self.tabu, rounds, _TRIES, _TENURE, self.state,
         )  # fmt: skip
         return int(_repair(*state))
 
     def total(self) -> Fraction:
         """Return the total time that the present arrivals take."""
         num, den = np.zeros(self.steps + 1, np.int64), np.ones(self.steps + 1, np.int64)
-        _worst_loads(self.load, self.network.near_count, self.network.kind, self.network.weight, num, den)
+        _worst_loads(self.load, self.rows.near_count, self.rows.kind, self.network.weight, num, den)
         loads = [Fraction(a, b) for a, b in zip(num.tolist(), den.tolist(), strict=True)]
         if self.parts is not None:
             loads = [Fraction(ceil(load * self.parts), self.parts) for load in loads]
@@ -179,7 +188,7 @@ class Search:
         """Keep the present arrivals if there are none better."""
         total = self.total()
         if total < self.best.total:
-            self.holder[0] = Best(total, self.arrive.copy(), self.pieces)
+            self.holder[0] = Best(total, self.arrive.copy(), self.pieces, self.group)
             self.clock.say(total)
 
     def attempt(self, ticks: int, effort: Effort = _THOROUGH) -> None:

@@ -6,7 +6,7 @@ for one number of pieces (``linkstep.methods.arrival.search``), costs and schedu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
@@ -14,12 +14,13 @@ from math import ceil
 import numpy as np
 
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology, check_connected
+from linkstep.core.topology import Ids, Topology, check_connected
 from linkstep.core.units import check_count
-from linkstep.costs import step_bound, wiring_bound
+from linkstep.costs import Cost
 from linkstep.methods.arrival.alike import search_alike
 from linkstep.methods.arrival.network import MAX_LINKS, Network, all_distances, most_neighbours
-from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, Steps, ticks_for
+from linkstep.methods.arrival.quotient import Quotient, Steps
+from linkstep.methods.arrival.search import Best, Clock, OutOfTime, Search, ticks_for
 from linkstep.methods.bfb import bfb_certificate
 from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.methods.bfb.translations import translations
@@ -42,8 +43,6 @@ _FEW_NODES = 150
 _WORK = 2 * 10**8
 _PASSES = 40, 1200
 """Passes of a round: as many as do this much work (nodes times pieces times steps), within these limits."""
-_QUICK_FLOWS = 10**6
-"""Nodes times links times steps up to which the bound for a number of steps is found in a second."""
 _ALIKE_ENOUGH = 1024
 """Nodes up to which arrivals that differ from node to node are tried where alike ones miss the bound."""
 
@@ -78,50 +77,95 @@ def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None)
 def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
     if topology.num_nodes == 1:
         return Arrivals(np.zeros((1, 1), np.int16))
-    links = Links.of(topology)
-    chunks = None if wish.chunks is None else check_count("chunks", wish.chunks, 1, 10**6)
-    certificate = bfb_certificate(topology)
-    steps = certificate.cost.steps if wish.steps is None else check_count("steps", wish.steps, 1, MAX_STEPS)
-    if steps < certificate.cost.steps:
-        raise LinkstepError(
-            f"steps must be at least the diameter, {certificate.cost.steps}: a shard moves one link a step, not {steps}"
-        )
-    fastest = int(links.weight.max())
-    loads = [step.load / fastest for step in certificate.steps]
-    # Where chunks take longer on some links than on others, arrivals are compared as if shards were cut at will.
-    whole = chunks if int(links.weight.min()) == fastest else None
-    if whole is not None:
-        loads = [Fraction(ceil(load * whole), whole) for load in loads]
-    if topology.num_nodes > MAX_NODES:
-        raise LinkstepError(f"arrival times are searched for up to {MAX_NODES} nodes, not {topology.num_nodes}")
-    if most_neighbours(topology) > MAX_LINKS:
-        return Arrivals(all_distances(topology))
-    network = Network.of(topology)
-    best = Best(sum(loads, Fraction(0)), network.dist)
-    bound = network.least_total()  # what the search aims at and stops at
-    scale = Fraction(topology.degree * fastest, topology.num_nodes)
-
-    def tell(total: Fraction) -> None:
-        if watch is not None:
-            watch(steps, total * scale, bound * scale)
-
-    tell(best.total)
-    asked = replace(wish, steps=steps)
-    best = _search(topology, network, asked, whole, bound, Clock(wish.seconds, tell), best)
-    return Arrivals(_without_gaps(best.step), best.pieces, best.group)
+    task = Task(topology)
+    best = task.search(wish, watch)
+    return Arrivals(_without_gaps(best.everywhere()), best.pieces, best.group)
 
 
-def _search(
-    topology: Topology, network: Network, wish: Wish, whole: int | None, bound: Fraction, clock: Clock, best: Best
-) -> Best:
+def arrival_costs(topology: Topology, steps: Sequence[int]) -> list[Cost]:
+    """Return what a short search finds for each number of steps, in the order given, exactly.
+
+    It ends with the first that reaches what the links of some node need at least, since no other would be better. The
+    costs are those of ``arrival_cost`` with as many steps and no rounds.
+
+    >>> square = Topology.from_links(4, [0, 0, 1, 1, 2, 2, 3, 3], [1, 3, 0, 2, 1, 3, 0, 2])
+    >>> arrival_costs(square, [2, 3])
+    [Cost(steps=2, bandwidth=Fraction(3, 4))]
+    """
+    check_connected(topology)
+    if topology.num_nodes == 1:
+        return [Cost.zero()]
+    task, found = Task(topology), []
+    for number in steps:
+        best = task.search(Wish(number, rounds=0))
+        used = np.unique(best.step).size - 1  # without 0, the step of one's own shard
+        found.append(Cost(used, best.total * task.scale))
+        if best.total <= task.bound:
+            break
+    return found
+
+
+class Task:
+    """A topology to search arrivals for, with what does not depend on the number of steps."""
+
+    def __init__(self, topology: Topology) -> None:
+        if topology.num_nodes > MAX_NODES:
+            raise LinkstepError(f"arrival times are searched for up to {MAX_NODES} nodes, not {topology.num_nodes}")
+        self.topology = topology
+        links = Links.of(topology)
+        self.fastest = int(links.weight.max())
+        self.is_even = int(links.weight.min()) == self.fastest
+        self.certificate = bfb_certificate(topology)
+        self.scale = Fraction(topology.degree * self.fastest, topology.num_nodes)
+        """T_B of one shard a unit of weight."""
+        self.network = Network.of(topology) if most_neighbours(topology) <= MAX_LINKS else None
+        self.bound = Fraction(0) if self.network is None else self.network.least_total()
+        """What a search aims at and stops at, in shards a unit of weight."""
+
+    def search(self, wish: Wish, watch: Watch | None = None) -> Best:
+        """Return the best arrivals found for a wish."""
+        chunks = None if wish.chunks is None else check_count("chunks", wish.chunks, 1, 10**6)
+        least = self.certificate.cost.steps
+        steps = least if wish.steps is None else check_count("steps", wish.steps, 1, MAX_STEPS)
+        if steps < least:
+            raise LinkstepError(
+                f"steps must be at least the diameter, {least}: a shard moves one link a step, not {steps}"
+            )
+        loads = [step.load / self.fastest for step in self.certificate.steps]
+        # Where chunks take longer on some links than on others, arrivals are compared as if shards were cut at will.
+        whole = chunks if self.is_even else None
+        if whole is not None:
+            loads = [Fraction(ceil(load * whole), whole) for load in loads]
+        total = sum(loads, Fraction(0))
+        if self.network is None:
+            return Best(total, all_distances(self.topology))
+
+        def tell(total: Fraction) -> None:
+            if watch is not None:
+                watch(steps, total * self.scale, self.bound * self.scale)
+
+        tell(total)
+        asked = replace(wish, steps=steps)
+        return _search(self.network, asked, whole, self.bound, Clock(wish.seconds, tell), self._breadth_first(total))
+
+    def _breadth_first(self, total: Fraction) -> Best:
+        """Return BFB's arrivals, the distances."""
+        assert self.network is not None
+        group = translations(self.topology) if total > self.bound else None
+        return Best(total, Quotient.of(self.network, group).dist, 1, group)
+
+
+def _search(network: Network, wish: Wish, whole: int | None, bound: Fraction, clock: Clock, best: Best) -> Best:
     assert wish.steps is not None
     if best.total <= bound:
         return best
-    holder = [best]  # what stands when the search is interrupted
+    group, holder = best.group, [best]  # what stands when the search is interrupted
     try:
-        group = translations(topology)
-        if group is not None and len(group) == network.num_nodes:
-            search_alike(network, group, wish.steps, wish.chunks, whole, bound, wish.seed, clock, holder)
+        if group is not None:
+            if len(group) == network.num_nodes:
+                search_alike(network, group, wish.steps, wish.chunks, whole, bound, wish.seed, clock, holder)
+            else:
+                _search_in_rounds(network, wish, whole, bound, clock, holder, group)
             enough = wish.rounds is not None or network.num_nodes > _ALIKE_ENOUGH
             if holder[0].total <= bound or enough:
                 return holder[0]
@@ -134,7 +178,13 @@ def _search(
 
 
 def _search_in_rounds(
-    network: Network, wish: Wish, whole: int | None, bound: Fraction, clock: Clock, holder: list[Best]
+    network: Network,
+    wish: Wish,
+    whole: int | None,
+    bound: Fraction,
+    clock: Clock,
+    holder: list[Best],
+    group: Ids | None = None,
 ) -> None:
     """Search with one piece a shard, then with several in turn, until the bound is reached or the rounds are over."""
     n, steps, chunks = network.num_nodes, wish.steps, wish.chunks
@@ -144,7 +194,8 @@ def _search_in_rounds(
     for number, pieces in enumerate(plan[: most if wish.rounds is None else max(1, wish.rounds)]):
         parts = None if whole is None else whole // pieces
         ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if whole is None else whole
-        search = Search(network, steps, pieces, ticks, parts, wish.seed * len(_PIECES) + number, clock, holder)
+        seed = wish.seed * len(_PIECES) + number
+        search = Search(network, steps, pieces, ticks, parts, seed, clock, holder, group=group)
         if number == 0 and (n <= _FEW_NODES or wish.rounds != 0):
             search.run(bound)
         elif number == 0:
@@ -154,13 +205,6 @@ def _search_in_rounds(
             search.improve(bound, Fraction(number % 3, 3), passes)
         if holder[0].total <= bound:
             return
-
-
-def _wiring_total(topology: Topology, network: Network, steps: int) -> Fraction:
-    """Return the time that no schedule of so many steps goes below on this wiring, as far as that is quick to find."""
-    quick = steps * topology.num_links * topology.num_nodes <= _QUICK_FLOWS
-    bound = step_bound(topology, steps) if quick else wiring_bound(topology)
-    return bound.cost.bandwidth * topology.num_nodes / (topology.degree * int(Links.of(topology).weight.max()))
 
 
 def _without_gaps(step: Steps) -> Steps:

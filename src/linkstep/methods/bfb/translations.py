@@ -3,7 +3,7 @@
 Families number their nodes in mixed radix, so adding 1 to a digit is tried first: it finds the groups of circulants,
 tori, hypercubes and Cayley graphs of abelian groups in no time. Otherwise automorphisms are searched for
 (``linkstep.methods.exchange.free_groups``). Only where all nodes are known to be alike: elsewhere the search would
-mostly be in vain.
+mostly be in vain, and a group is known only where a builder left it in ``topology.derived``, as that of lifts does.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ MAX_NODES = 4096
 def translations(topology: Topology) -> Ids | None:
     """Return a group of automorphisms that acts freely, the identity first, or None where none is found.
 
-    Kept with the topology.
+    Kept with the topology. It has one orbit where it takes any node to any other, and several otherwise.
 
     >>> from dataclasses import replace
     >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0])
     >>> translations(replace(ring, vertex_transitive=True)).tolist()
     [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     """
-    if not topology.vertex_transitive or not 2 <= topology.num_nodes <= MAX_NODES:
+    if not 2 <= topology.num_nodes <= MAX_NODES:
         return None
     if "translations" not in topology.derived:
-        topology.derived["translations"] = _search(topology)
+        topology.derived["translations"] = _search(topology) if topology.vertex_transitive else None
     found: Ids | None = topology.derived["translations"]
-    return found
+    return None if found is None or len(found) == 1 else found
 
 
 def _search(topology: Topology) -> Ids | None:
@@ -42,8 +42,7 @@ def _search(topology: Topology) -> Ids | None:
         return _shifts(radices)
     from linkstep.methods.exchange.free_groups import free_group
 
-    group = free_group(topology)
-    return group if len(group) > 1 else None
+    return free_group(topology)
 
 
 def _radices(topology: Topology, block: int) -> list[int] | None:

@@ -16,6 +16,7 @@ import numpy as np
 from linkstep._kernels.arrival import _repair
 from linkstep.core.topology import Ids, Ints
 from linkstep.methods.arrival.network import Network
+from linkstep.methods.arrival.quotient import Quotient
 from linkstep.methods.arrival.search import Clock, random_state
 from linkstep.methods.overlap.halves import Middle
 from linkstep.methods.overlap.split import Plan, Steps, Transport, Wiring, groups_of
@@ -95,9 +96,9 @@ class Joint:
             excess = np.zeros(load.shape[:2], np.int32)
             tabu = np.empty(arrive.shape, np.int32)
             kind = np.arange(network.num_nodes, dtype=np.int32)
+            neighbours = Quotient.of(network, None).neighbours(plan.pieces)
             state = (
-                arrive, *network.neighbours, self.owner, kind, limit, load, excess, tabu,
-                _REPAIR, _TRIES, _TENURE, self.state,
+                arrive, *neighbours, self.owner, kind, limit, load, excess, tabu, _REPAIR, _TRIES, _TENURE, self.state,
             )  # fmt: skip
             _repair(*state)
             plan = Plan(plan.steps, plan.pieces, *((plan.reduce, arrive) if half else (arrive, plan.gather)))
