@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
-from linkstep.costs import measure_distances
-from linkstep.methods.arrival import Wish, arrival_cost
+from linkstep.costs import bandwidth_bound, measure_distances
+from linkstep.methods.arrival import arrival_costs
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
 from linkstep.search.entry import Entry, Half, Option
@@ -36,12 +36,10 @@ def score_half(topology: Topology) -> Half:
     """
     by_bfb = bfb_cost(topology)
     found = [Option(by_bfb, "bfb")]
-    for steps in range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1):
-        if found[-1].cost.bandwidth * topology.num_nodes <= topology.num_nodes - 1:
-            break
-        cost = arrival_cost(topology, Wish(steps, rounds=ROUNDS))
-        if cost.bandwidth < found[-1].cost.bandwidth:
-            found.append(Option(cost, "arrival"))
+    if by_bfb.bandwidth > bandwidth_bound(topology.num_nodes):
+        for cost in arrival_costs(topology, range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1)):
+            if cost.bandwidth < found[-1].cost.bandwidth:
+                found.append(Option(cost, "arrival"))
     return tuple(found)
 
 

@@ -1,5 +1,0 @@
-from linkstep.recipe import Recipe
-
-
-def search_best(job) -> list[Recipe]:
-    return []
