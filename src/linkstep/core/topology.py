@@ -242,6 +242,8 @@ class Topology:
             turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
             self.derived["transpose"] = replace(turned, name=name, labels=self.labels)
         transpose: Topology = self.derived["transpose"]
+        if "translations" in self.derived:  # automorphisms stay so when all links are turned round
+            transpose.derived["translations"] = self.derived["translations"]
         return transpose
 
     def _turned(self) -> Topology:
