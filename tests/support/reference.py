@@ -507,3 +507,23 @@ def arrival_loads(num_nodes: int, links: Links, rates: list[int], arrive: list[l
                     load = Fraction(inside, sum(rates[e] for e in chosen))
                     worst[step] = max(worst.get(step, Fraction(0)), load)
     return worst
+
+
+def lift_links(moduli: tuple[int, ...], power: int, links: list[tuple[int, ...]]) -> Links:
+    """Return the links of a lift, from its definition; shifts are multiplied coordinate by coordinate.
+
+    With two moduli (m, n) and r = ``power``, (a, b)(c, e) = (a + r^b c, b + e); otherwise coordinates add.
+    """
+    width = 1 + len(moduli)
+    elements = list(product(*map(range, moduli)))
+    found = []
+    for link in links:
+        for i in range(len(link) // width):
+            j, *shift = link[i * width : (i + 1) * width]
+            for x, element in enumerate(elements):
+                moved = [a + c for a, c in zip(element, shift, strict=True)]
+                if len(moduli) == 2:
+                    moved[0] = element[0] + power ** element[1] * shift[0]
+                y = elements.index(tuple(c % m for c, m in zip(moved, moduli, strict=True)))
+                found.append((i * len(elements) + x, j * len(elements) + y))
+    return found

@@ -245,6 +245,8 @@ class Topology:
                 turned.derived["translations"] = self.derived["translations"]
             self.derived["transpose"] = turned
         transpose: Topology = self.derived["transpose"]
+        if "translations" in self.derived:  # automorphisms stay so when all links are turned round
+            transpose.derived["translations"] = self.derived["translations"]
         return transpose
 
     def _turned(self) -> Topology:
