@@ -163,7 +163,8 @@ def test_command(capsys):
     assert main(["find", "12", "4", "--families", "paper", "--bidirectional"]) == 0
     assert capsys.readouterr().out == (
         "12 servers, 4 ports each, links both ways; alpha 10us, 100Gbps a server\n"
-        "T_L in steps (times alpha), T_B in M/B; f: what every pair can get at once, a link being 1 (<=: a bound)\n"
+        "T_L in steps (times alpha), T_B in M/B, of each half of an allreduce (reduce-scatter + allgather if they\n"
+        "differ); f: what every pair can get at once in an all-to-all, a link being 1 (<=: a bound)\n"
         "\n"
         "topology                   T_L     T_B  allreduce 1MB  bound  diameter         f  all-to-all 1MB\n"
         "C(12,{2,3})                  2  0.9167        186.7us  1.00x         2  2.14e-01         124.4us  "

@@ -35,10 +35,17 @@ def best_entries(entries: Iterable[Entry]) -> list[Entry]:
     That is, those with an allreduce, together with the sum of distances, that no other's equals or beats. Entries are
     to be of one N and d.
     """
-    ranked = sorted(entries, key=_tie)
-    points = [(cost, entry) for entry in ranked for cost in entry.costs]
+    known: dict[str, Entry] = {}
+    for entry in sorted(entries, key=_told):
+        known[entry.recipe] = entry
+    points = [(cost, entry) for entry in known.values() for cost in entry.costs]
     kept = pareto(points, figures=lambda p: (p[0].steps, p[0].bandwidth, p[1].distance_sum), tie=lambda p: _tie(p[1]))
     return list({entry.recipe: entry for _, entry in kept}.values())
+
+
+def _told(entry: Entry) -> tuple[int, bool]:
+    """Return what is the more the more an entry tells of its topology."""
+    return len(entry.allgather) + len(entry.reduce_scatter), entry.flow is not None
 
 
 def _tie(entry: Entry) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from linkstep.costs import Cost, Fabric, lower_bound
 from linkstep.search.catalog import Catalog
 from linkstep.search.entry import Entry
 
-RANGES = ((2, 63), (64, 255), (256, 1024), (1025, 10**9))
+RANGES = ((0, 63), (64, 255), (256, 1024), (1025, 10**9))
 """Sizes that are told of together."""
 SIZES = ("1MB", "100MB")
 _ALPHA, _BANDWIDTH = "10us", "100Gbps"
