@@ -14,7 +14,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.recipe.names import DATA
 from linkstep.search import Job, build, load_catalog
 from linkstep.search.catalog import merge, stats, verify
-from linkstep.search.sweep.job import METHODS
+from linkstep.search.sweep.methods import METHODS
 from linkstep.search.sweep.runner import EXECUTORS
 
 

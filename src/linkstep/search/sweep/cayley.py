@@ -15,6 +15,7 @@ import numpy as np
 from linkstep._kernels.cayley import _climb, _scan, _score
 from linkstep.core.topology import Ints
 from linkstep.groups.tables import TableGroup, groups_of_order
+from linkstep.recipe import Recipe, parse
 from linkstep.search.catalog import Entry, best
 from linkstep.search.sweep.job import Job
 
@@ -54,8 +55,8 @@ def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int,
             yield pairs, involutions, p, q, sets
 
 
-def search_cayley(job: Job) -> list[Entry]:
-    """Return the best entries found; in a directed search some may turn out to be bidirectional."""
+def search_cayley(job: Job) -> list[Recipe]:
+    """Return the best digraphs found; in a directed search some may turn out to be bidirectional."""
     n, d = job.num_nodes, job.degree
     records = np.full((3, n + 1), np.iinfo(np.int64).max)
     parts = [(group, shape) for group in groups_of_order(n) for shape in _shapes(group, job)]
@@ -78,4 +79,4 @@ def search_cayley(job: Job) -> list[Entry]:
             entry = score(group, found[slot, steps].tolist())
             assert entry is not None
             entries.append(entry)
-    return best(entries)
+    return [parse(entry.recipe) for entry in best(entries)]
