@@ -16,7 +16,7 @@ from linkstep.search import Job, build, load_catalog
 from linkstep.search.catalog import merge
 from linkstep.search.coverage import SIZES, stats
 from linkstep.search.scoring import verify
-from linkstep.search.sweep.job import METHODS
+from linkstep.search.sweep.methods import METHODS
 from linkstep.search.sweep.runner import EXECUTORS
 
 
