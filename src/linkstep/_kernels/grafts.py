@@ -1,7 +1,7 @@
 """Local search on regular graphs without symmetry: swap links until no pair is too far apart.
 
-``out[u, :d]`` are the heads of node u's links and ``into[u, :d]`` the tails of those that lead to u; more columns, to make
-a multiple of four, hold u itself, which changes no distance. With ``both`` links come in edges, and what is done to
+``out[u, :d]`` are the heads of node u's links and ``into[u, :d]`` the tails of those that lead to u; more columns,
+to a multiple of four, hold u itself, which changes no distance. With ``both`` links come in edges: what is done to
 a -> b is done to b -> a. A swap (a, b, c, e) turns a -> b and c -> e into a -> e and c -> b; (a, e, c, b) undoes it.
 
 Graphs are compared by the ordered pairs farther apart than ``steps``, counted for 64 targets in a word and 16 words in
