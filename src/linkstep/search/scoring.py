@@ -56,6 +56,16 @@ def entry_of(recipe: Recipe) -> Entry:
     )  # fmt: skip
 
 
+def score_best(recipes: Iterable[Recipe]) -> list[Entry]:
+    """Return the entries of some recipes, the most promising first, up to one that needs no more than its diameter."""
+    found = []
+    for recipe in recipes:
+        found.append(entry_of(recipe))
+        if all(half[-1].cost.steps == half[0].cost.steps for half in (found[-1].allgather, found[-1].reduce_scatter)):
+            break
+    return found
+
+
 def verify(entries: Iterable[Entry]) -> int:
     """Recompute every entry from its recipe and return how many there were; raise at the first that is wrong.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from linkstep.core.errors import LinkstepError
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import entry_of
+from linkstep.search.scoring import score_best
 from linkstep.search.sweep.job import MAX_DEGREE, Job
 from linkstep.search.sweep.methods import search_best
 
@@ -44,4 +44,4 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
     if spot.seconds == 0 or not 3 <= degree <= MAX_DEGREE or not degree + 1 < num_nodes <= MAX_NODES:
         return []
     job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
-    return [entry_of(recipe) for recipe in search_best(job)[:SCORED]]
+    return score_best(search_best(job)[:SCORED])
