@@ -527,3 +527,16 @@ def lift_links(moduli: tuple[int, ...], power: int, links: list[tuple[int, ...]]
                 y = elements.index(tuple(c % m for c, m in zip(moved, moduli, strict=True)))
                 found.append((i * len(elements) + x, j * len(elements) + y))
     return found
+
+
+def missing_pairs(num_nodes: int, links: Links, targets: list[int]) -> list[int]:
+    """Return, for t = 0, 1, ..., how many (node, target) are farther apart than t, to the first t with none; by sets.
+
+    Ends with a repeated number where some target is out of a node's reach.
+    """
+    within = {target: {target} for target in targets}
+    missing = [len(targets) * (num_nodes - 1)]
+    while missing[-1] and (len(missing) < 2 or missing[-1] < missing[-2]):
+        within = {target: reached | {u for u, w in links if w in reached} for target, reached in within.items()}
+        missing.append(sum(num_nodes - len(reached) for reached in within.values()))
+    return missing
