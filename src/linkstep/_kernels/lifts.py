@@ -260,12 +260,13 @@ def _anneal(to, by, p, powers, degree, target, heavy, tries, hot, cold, state):
         by[x] = _draw(state, m)
         if x != y:
             by[y] = _draw(state, m)
+        if (to[x] == x // degree and by[x] == 0) or (to[y] == y // degree and by[y] == 0):  # a self-loop
+            to[x], by[x], to[y], by[y] = old
+            continue
+        _aim(source, x, to, by, p, powers, degree)
+        _aim(source, y, to, by, p, powers, degree)
         limit = energy + _slack(state, heat)
-        new = _FAR
-        if (to[x] != x // degree or by[x]) and (to[y] != y // degree or by[y]):
-            _aim(source, x, to, by, p, powers, degree)
-            _aim(source, y, to, by, p, powers, degree)
-            new = _energy(source, k, p, degree, target, heavy, limit, bits)
+        new = _energy(source, k, p, degree, target, heavy, limit, bits)
         if new <= limit:
             energy = new
             if energy < best:

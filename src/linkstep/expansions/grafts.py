@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from linkstep.core.errors import TopologyError
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Ints, Topology
 
 Change = tuple[int, ...]
 """One node put in or taken out, or two links swapped."""
@@ -50,7 +50,7 @@ class _Links:
         for key in self._ways(a, b):
             self.more[key] += 1
 
-    def ends(self) -> tuple[list[int], list[int]]:
+    def ends(self) -> tuple[Ints, Ints]:
         """Return tails and heads as they are now."""
         stays = np.ones(self.keys.size, bool)
         for key, more in self.more.items():
@@ -58,7 +58,7 @@ class _Links:
             stays[first : first + max(0, -more)] = False
         new = np.array([key for key, more in self.more.items() for _ in range(more)], np.int64)
         keys = np.concatenate([self.keys[stays], new])
-        return (keys // self.size).tolist(), (keys % self.size).tolist()
+        return keys // self.size, keys % self.size
 
 
 @contextmanager
@@ -126,14 +126,12 @@ def remove_nodes(topology: Topology, changes: Sequence[Change], *, edges: bool) 
                 links.put(a, b)
             if edges and topology.degree % 2 and i % 2:
                 links.take(changes[i - 1][0], u)
-    about = {change[0]: change for change in changes}
-    tail, head = links.ends()
-    for a, b in zip(tail, head, strict=True):
-        for u in about.keys() & {a, b}:
-            with _naming(about[u]):
-                raise TopologyError(f"node {u} goes, but its link {a} -> {b} is not joined to another")
     stays = np.ones(topology.num_nodes, bool)
-    stays[list(about)] = False
+    stays[[change[0] for change in changes]] = False
+    tail, head = links.ends()
+    left = np.flatnonzero(~stays[tail] | ~stays[head])
+    if left.size:
+        raise TopologyError(f"link {tail[left[0]]} -> {head[left[0]]} of a node that goes is not joined to another")
     number = np.cumsum(stays) - 1
     return Topology.from_links(topology.num_nodes - len(changes), number[tail], number[head])
 

@@ -14,6 +14,7 @@ from linkstep.recipe import Recipe
 from linkstep.search.sweep.cayley import search_cayley
 from linkstep.search.sweep.job import Job
 from linkstep.search.sweep.lifts import has_lifts, search_lifts
+from linkstep.search.sweep.lines import has_lines, search_lines
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Sweep:
     search: Callable[[Job], list[Recipe]]
     share: int
     """Its part of the budget where all rows search, out of the parts of those that apply."""
+    quick: Callable[[Job], bool] = lambda job: True
+    """Whether it starts at once: to list the groups of a large order takes seconds."""
 
 
 SWEEPS = (
@@ -36,6 +39,7 @@ SWEEPS = (
         applies=lambda job: True,
         search=search_cayley,
         share=1,
+        quick=lambda job: job.num_nodes <= 256,
     ),
     Sweep(
         name="lift",
@@ -44,12 +48,20 @@ SWEEPS = (
         search=search_lifts,
         share=16,
     ),
+    Sweep(
+        name="line",
+        title="line graphs of lifts and Cayley digraphs",
+        applies=has_lines,
+        search=search_lines,
+        share=8,
+        quick=lambda job: job.num_nodes <= 256 * job.degree,
+    ),
 )
 
 
 def search_best(job: Job) -> list[Recipe]:
-    """Return what all rows that apply find, each with its share of the budget."""
-    rows = [row for row in SWEEPS if row.applies(job)]
+    """Return what all rows that apply, and start at once, find with their shares of the budget."""
+    rows = [row for row in SWEEPS if row.applies(job) and row.quick(job)]
     parts = sum(row.share for row in rows)
     found = [
         recipe
