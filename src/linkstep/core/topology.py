@@ -241,12 +241,9 @@ class Topology:
             name = f"T({self.name})" if self.name else ""
             turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
             turned = replace(turned, name=name, labels=self.labels)
-            if "translations" in self.derived:  # automorphisms are the same both ways
-                turned.derived["translations"] = self.derived["translations"]
+            turned.derived["transpose_of"] = self  # automorphisms are the same both ways
             self.derived["transpose"] = turned
         transpose: Topology = self.derived["transpose"]
-        if "translations" in self.derived:  # automorphisms stay so when all links are turned round
-            transpose.derived["translations"] = self.derived["translations"]
         return transpose
 
     def _turned(self) -> Topology:

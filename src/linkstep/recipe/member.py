@@ -138,8 +138,7 @@ class Recipe(ABC):
         self._check_size()
         constructed = self._construct()
         built = replace(constructed, name=str(self), vertex_transitive=self.is_vertex_transitive)
-        if "translations" in constructed.derived:  # a builder may know automorphisms that a search would not find
-            built.derived["translations"] = constructed.derived["translations"]
+        built.derived.update(constructed.derived)  # a builder may know automorphisms that a search would not find
         if (built.num_nodes, built.degree) != (self.num_nodes, self.degree):  # a family that lies is a bug of ours
             raise AssertionError(f"{self}: promised N={self.num_nodes} d={self.degree}, built {built!r}")
         return built

@@ -20,7 +20,8 @@ from linkstep.core.topology import Topology, distance_profiles
 from linkstep.costs import moore_steps
 from linkstep.expansions.grafts import Change
 from linkstep.families import family_written
-from linkstep.recipe import Insert, Member, Recipe, Remove, Swap
+from linkstep.recipe import Insert, Member, Recipe, Remove, Swap, parse
+from linkstep.search.catalog import load_catalog
 from linkstep.search.sweep.job import Job
 
 MOST_SWAPS = 120
@@ -34,6 +35,9 @@ FEWER, MORE = 8, 4
 
 STARTS, KEPT = 6, 2
 """Bases that get nodes put in or taken out, and those of them that are then improved."""
+
+KNOWN = 2
+"""Recipes of the catalog that are looked at for each number of nodes."""
 
 EACH = 40
 """Pairs too far apart that a node put in or taken out costs, roughly: to order bases by."""
@@ -334,10 +338,18 @@ def _starts(job: Job, bases: Bases) -> list[Recipe]:
     return [base for base in dict.fromkeys(found) if base.degree == d and base.topology().is_regular]
 
 
-def search_grafts(job: Job, bases: Bases) -> list[Recipe]:
+def known_recipes(num_nodes: int, degree: int, bidirectional: bool) -> list[Recipe]:
+    """Return the recipes of least diameter that the catalog has."""
+    found = [e for e in load_catalog().listed(num_nodes, degree) if e.bidirectional == bidirectional]
+    found.sort(key=lambda entry: (entry.diameter, entry.distance_sum))
+    plain = [parse(e.recipe) for e in found if not e.recipe.startswith(("Swap(", "Insert(", "Remove("))]
+    return plain[:KNOWN]
+
+
+def search_grafts(job: Job, bases: Bases = known_recipes) -> list[Recipe]:
     """Return a few grafts, by diameter and then by the sum of distances, made from recipes known near N.
 
-    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Diameters are tried from the Moore bound
+    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes, those of the catalog unless it is given. Diameters are tried from the Moore bound
     on, each with the bases that come closest to it, until one is reached.
     """
     n, d = job.num_nodes, job.degree

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from linkstep.core.errors import LinkstepError
 from linkstep.recipe import Recipe
 from linkstep.search.sweep.cayley import search_cayley
+from linkstep.search.sweep.expansions import search_expansions
+from linkstep.search.sweep.grafts import search_grafts
 from linkstep.search.sweep.job import Job
 from linkstep.search.sweep.lifts import has_lifts, search_lifts
 from linkstep.search.sweep.lines import has_lines, search_lines
@@ -27,7 +29,7 @@ class Sweep:
     """Whether it may find something; without searching."""
     search: Callable[[Job], list[Recipe]]
     share: int
-    """Its part of the budget where all rows search, out of the parts of those that apply."""
+    """Its part of the budget where all rows search, out of the parts of those that apply; 0: it does not search then."""
     quick: Callable[[Job], bool] = lambda job: True
     """Whether it starts at once: to list the groups of a large order takes seconds."""
 
@@ -55,6 +57,20 @@ SWEEPS = (
         search=search_lines,
         share=8,
         quick=lambda job: job.num_nodes <= 256 * job.degree,
+    ),
+    Sweep(
+        name="graft",
+        title="nodes put in or taken out of what is known near N, then links swapped",
+        applies=lambda job: job.degree > 1 and not (job.bidirectional and job.num_nodes * job.degree % 2),
+        search=search_grafts,
+        share=4,
+    ),
+    Sweep(
+        name="expansion",
+        title="what the finder expands smaller topologies to",
+        applies=lambda job: True,
+        search=search_expansions,
+        share=0,
     ),
 )
 
