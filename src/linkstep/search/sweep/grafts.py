@@ -349,8 +349,8 @@ def known_recipes(num_nodes: int, degree: int, bidirectional: bool) -> list[Reci
 def search_grafts(job: Job, bases: Bases = known_recipes) -> list[Recipe]:
     """Return a few grafts, by diameter and then by the sum of distances, made from recipes known near N.
 
-    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes, those of the catalog unless it is given. Diameters are tried from the Moore bound
-    on, each with the bases that come closest to it, until one is reached.
+    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes, those of the catalog unless it is given.
+    Diameters are tried from the Moore bound on, each with the bases that come closest to it, until one is reached.
     """
     n, d = job.num_nodes, job.degree
     if d < 2 or n <= d + 1 or (job.bidirectional and n * d % 2):
