@@ -10,7 +10,8 @@ are refused after one word, of the targets close to the links taken out, which l
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 _WORDS = 16
 _HOPE = 12
