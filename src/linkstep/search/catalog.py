@@ -2,7 +2,7 @@
 
 Files are text, one line an entry under a header, ``nodes,degree,kind,steps,bandwidth,reduce_scatter,distance_sum,
 recipe``; kind is ``bi`` or ``uni``. The recipe comes last, so its commas need no quotes. What ships with the package
-is one file a degree, sorted, read when that degree is first asked for.
+is one file a degree, sorted, read when that degree is first asked for; a user's own catalog has the same form.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkstep.costs import bandwidth_bound, measure_distances, moore_steps
 from linkstep.files import write_atomically
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
-from linkstep.recipe.names import DATA, HEADER, lines_by_size, read_text
+from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text
 from linkstep.search.frontier import pareto
 
 _COUNT, _FRACTION = r"([1-9][0-9]{0,8})", r"([0-9]{1,20}(?:/[1-9][0-9]{0,19})?)"
@@ -129,20 +129,25 @@ def read_entries(path: Path) -> Iterator[Entry]:
 
 
 class Catalog:
-    """The catalog in a folder: a file ``d4.csv`` for degree 4, read when it is first needed."""
+    """The catalog in some folders: in each a file ``d4.csv`` for degree 4, read when it is first needed."""
 
-    def __init__(self, folder: Path = DATA) -> None:
-        self.folder = folder
+    def __init__(self, *folders: Path) -> None:
+        self.folders = folders
         self._lines: dict[int, Mapping[int, list[str]]] = {}
 
     @cached_property
     def degrees(self) -> list[int]:
         """Degrees there are entries for."""
-        return [degree for degree, _ in _files(self.folder)]
+        return sorted({degree for folder in self.folders for degree, _ in _files(folder)})
 
     def _degree(self, degree: int) -> Mapping[int, list[str]]:
         if degree not in self._lines:
-            self._lines[degree] = lines_by_size(self.folder, degree) if degree in self.degrees else {}
+            found: dict[int, list[str]] = defaultdict(list)
+            for folder in self.folders:
+                if (folder / f"d{degree}.csv").exists():
+                    for nodes, lines in lines_by_size(folder, degree).items():
+                        found[nodes] += lines
+            self._lines[degree] = dict(found)
         return self._lines[degree]
 
     def sizes(self, degree: int) -> list[int]:
@@ -174,8 +179,10 @@ def _files(folder: Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), path) for match, path in named if match)
 
 
-def load_catalog(folder: Path = DATA) -> Catalog:
-    """Return the catalog that ships with linkstep, or one in another folder; files are read when needed."""
+def load_catalog(folder: Path | None = None) -> Catalog:
+    """Return what ships with linkstep and what the user added, or the catalog in a folder; files are read at need."""
+    if folder is None:
+        return Catalog(*catalog_folders())
     try:
         found = _files(folder)
     except OSError:
