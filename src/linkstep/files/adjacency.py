@@ -16,7 +16,7 @@ import numpy as np
 
 from linkstep.core.errors import FileError
 from linkstep.core.topology import Ints, Topology
-from linkstep.files.graphs import Edges, check_plain, node_number, numbering, read_bytes, text_lines
+from linkstep.files.graphs import Edges, check_plain, numbering, read_bytes, text_lines, whole_number
 
 _HEADING = re.compile(rb"Graph +[0-9]+, +order +[0-9]+\.?")  # before each graph that nauty's showg prints
 
@@ -77,7 +77,7 @@ def read_adjacency(file: BinaryIO) -> Topology:
         fields = [node.strip()] * bool(colon) + rest.replace(b",", b" ").split()
         if not fields:
             raise FileError(f"line {number}: lists no node")
-        rows.add([node_number(end, number) for end in fields], number)
+        rows.add([whole_number(end, number) for end in fields], number)
     if has_colons is None:
         raise FileError("has no edges: an adjacency list has lines such as 1: 2 5 7")
     return _lists(rows, has_colons).to_topology()

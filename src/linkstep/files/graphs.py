@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -96,9 +96,11 @@ class Edges:
 def read_bytes(file: BinaryIO, most: int = MAX_BYTES) -> bytes:
     """Return what a file holds, if that is plain ASCII and not too much."""
     parts: list[bytes] = []
+    size = 0
     while part := file.read(2**18):  # to ask for all at once would take as much memory, however little there is
         parts.append(part)
-        if len(parts) * 2**18 > most + 2**18:
+        size += len(part)
+        if size > most:
             raise FileError(f"is larger than the {most} bytes that linkstep reads of a graph in this format")
     data = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
     if not data.isascii():
@@ -120,7 +122,7 @@ def _shown(text: bytes) -> str:
     return repr(text[:40].decode("ascii"))
 
 
-def node_number(text: bytes, line: int, what: str = "a node") -> int:
+def whole_number(text: bytes, line: int, what: str = "a node") -> int:
     """Return the number that a word of a line is."""
     if not text.isdigit() or len(text) > _MAX_DIGITS:
         raise FileError(f"line {line}: {what} is a whole number of at most {_MAX_DIGITS} digits, not {_shown(text)}")
@@ -133,6 +135,10 @@ def _place(text: bytes, line: int) -> int:
     if match is None:
         raise FileError(f"line {line}: a node is written x,y as on the first line, not {_shown(text)}")
     return int(match[1]) * _WIDE + int(match[2])
+
+
+def _place_names(places: Iterable[int]) -> list[str]:
+    return [f"{place // _WIDE},{place % _WIDE}" for place in places]
 
 
 def numbering(nodes: Ints, line: Ints) -> tuple[int, int]:
@@ -177,7 +183,7 @@ def read_edges(file: BinaryIO) -> Topology:
             raise FileError(f"line {number}: an edge is written as two nodes, a b, not {_shown(text)}")
         if is_grid is None:
             is_grid = b"," in fields[0]
-        tail, head = (_place(end, number) if is_grid else node_number(end, number) for end in fields)
+        tail, head = (_place(end, number) if is_grid else whole_number(end, number) for end in fields)
         pairs.add(tail, head, number)
     if is_grid is None:
         raise FileError("has no edges: an edge is a line with two nodes, a b")
@@ -188,7 +194,7 @@ def _on_grid(pairs: _Pairs) -> Edges:
     """Return edges between places, numbered by x and then by y, which are their labels."""
     ends = np.concatenate([np.array(column, np.int64) for column in (pairs.tail, pairs.head)])
     places, numbers = np.unique(ends, return_inverse=True)
-    labels = [f"{place // _WIDE},{place % _WIDE}" for place in places.tolist()]
+    labels = _place_names(places.tolist())
     tail, head = np.split(numbers.astype(np.int64), 2)
     return Edges(tail, head, np.array(pairs.line, np.int64), places.size, labels)
 
@@ -204,7 +210,7 @@ def read_gph(file: BinaryIO) -> Topology:
     fields = fields[2:] if fields[:1] == [b"p"] else fields
     if len(fields) != 2:
         raise FileError(f"line {start}: the first line must be p edge N M, not {_shown(text)}")
-    count, size = (node_number(field, start, what) for field, what in zip(fields, ("N", "M"), strict=True))
+    count, size = (whole_number(field, start, what) for field, what in zip(fields, ("N", "M"), strict=True))
     if size < max(count - 1, 1):
         raise FileError(f"line {start}: {size} edges do not connect {count} nodes")
     pairs = _Pairs()
@@ -213,7 +219,7 @@ def read_gph(file: BinaryIO) -> Topology:
         fields = fields[1:] if fields[0] == b"e" else fields
         if len(fields) != 2:
             raise FileError(f"line {number}: an edge is written e a b, not {_shown(text)}")
-        pairs.add(node_number(fields[0], number), node_number(fields[1], number), number)
+        pairs.add(whole_number(fields[0], number), whole_number(fields[1], number), number)
     if len(pairs.line) != size:
         raise FileError(f"line {start}: says {size} edges, but there are {len(pairs.line)}: is the file whole?")
     topology = _undirected(_numbered(pairs))
@@ -247,12 +253,20 @@ def edge_list(topology: Topology) -> list[tuple[int, int]]:
 
 
 def write_edges(topology: Topology, file: BinaryIO) -> None:
-    """Write an edge list: nodes count from 0, or are their places where all labels are places on a grid."""
+    """Write an edge list: nodes count from 0, or are their places where labels are places on a grid, in order."""
     check_plain(topology, "an edge list")
-    labels = topology.labels or ()
-    is_grid = bool(labels) and all(_GRID.fullmatch(label.encode()) for label in labels)
-    names = labels if is_grid else [str(node) for node in range(topology.num_nodes)]
+    names = topology.labels or ()
+    if not _are_places(names):
+        names = tuple(map(str, range(topology.num_nodes)))
     file.writelines(f"{names[u]} {names[w]}\n".encode() for u, w in edge_list(topology))
+
+
+def _are_places(labels: Sequence[str]) -> bool:
+    """Whether labels are what reading an edge list would make of the places that they name."""
+    if not labels or not all(_GRID.fullmatch(label.encode()) for label in labels):
+        return False
+    places = [_place(label.encode(), 0) for label in labels]
+    return places == sorted(places) and list(labels) == _place_names(places)
 
 
 def write_gph(topology: Topology, file: BinaryIO) -> None:
