@@ -419,6 +419,10 @@ def test_toposummary_bases(name, steps, transposed):
     check_allgather(schedule)
 
 
+def test_recipes_longer_than_a_file_name_are_not_stored():
+    assert stored_schedule(f"C(9999,{{{','.join(map(str, range(1, 200)))}}})") is None
+
+
 @needs_solver
 @pytest.mark.parametrize(("name", "steps", "chunks"), [("Diamond", 3, 2), ("DBJMod(4,2)", 3, 4)])
 def test_bases_are_found_again(name, steps, chunks):

@@ -16,7 +16,7 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import distances_to
 from linkstep.costs import Cost, moore_levels
 from linkstep.recipe import parse
-from linkstep.recipe.names import HEADER
+from linkstep.recipe.names import DATA, HEADER
 from linkstep.search import Entry, load_catalog
 from linkstep.search.catalog import MOST, best, best_entries, merge, read_entries
 from linkstep.search.coverage import stats
@@ -149,7 +149,7 @@ def test_shipped_files():
     catalog = load_catalog()
     assert {2, 3, 4, 8} <= set(catalog.degrees)
     for degree in catalog.degrees:
-        path = catalog.folder / f"d{degree}.csv"
+        path = DATA / f"d{degree}.csv"
         entries = list(read_entries(path))
         keys = [(e.num_nodes, e.bidirectional) for e in entries]
         assert keys == sorted(keys) and {e.degree for e in entries} == {degree}

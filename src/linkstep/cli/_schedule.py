@@ -112,7 +112,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
     else:
-        _print(args.topology, facts)
+        _print(given.called(args.topology), facts)
     return 0
 
 
@@ -193,8 +193,8 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(recipe: str, facts: dict[str, Any]) -> None:
-    print(f"{facts['recipe'] or recipe}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
+def _print(name: str, facts: dict[str, Any]) -> None:
+    print(f"{name}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
     moore = "Moore-optimal" if facts["moore_optimal"] else f"not Moore-optimal (bound {facts['moore_bound']})"
     fields = [
         ("T_L", f"{facts['steps']} steps, {moore}"),

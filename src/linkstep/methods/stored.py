@@ -17,6 +17,11 @@ _FOLDER = Path(__file__).parent.parent / "data" / "bases"
 
 
 @cache
+def _names() -> frozenset[str]:
+    return frozenset(file.stem for file in _FOLDER.glob("*.json"))
+
+
+@cache
 def stored_schedule(recipe: str, transposed: bool = False) -> Schedule | None:
     """Return the allgather stored for a base, or for its transpose, or None if BFB is as good.
 
@@ -24,9 +29,8 @@ def stored_schedule(recipe: str, transposed: bool = False) -> Schedule | None:
     True
     """
     name = f"T({recipe})" if transposed else recipe
-    file = _FOLDER / f"{name}.json"
-    if not file.is_file():
+    if name not in _names():  # a recipe may be longer than the name of any file
         return None
-    schedule = load_schedule(file)
+    schedule = load_schedule(_FOLDER / f"{name}.json")
     check_allgather(schedule)
     return schedule

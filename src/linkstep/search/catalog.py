@@ -1,7 +1,8 @@
 """The catalog of the best topologies known: for each N, d and directedness a few recipes that no other dominates.
 
-What ships with the package is one file a degree, sorted, read when that degree is first asked for. What a line says is
-in ``linkstep.search.entry``; where entries come from, in ``linkstep.search.scoring``.
+What ships with the package is one file a degree, sorted, read when that degree is first asked for; a user's own catalog
+has the same form. What a line says is in ``linkstep.search.entry``; where entries come from, in
+``linkstep.search.scoring``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import BinaryIO
 from linkstep.core.errors import FileError
 from linkstep.costs import Cost
 from linkstep.files import write_atomically
-from linkstep.recipe.names import DATA, HEADER, lines_by_size, read_text
+from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text
 from linkstep.search.entry import Entry
 from linkstep.search.frontier import pareto
 
@@ -87,20 +88,25 @@ def read_entries(path: Path) -> Iterator[Entry]:
 
 
 class Catalog:
-    """The catalog in a folder: a file ``d4.csv`` for degree 4, read when it is first needed."""
+    """The catalog in some folders: in each a file ``d4.csv`` for degree 4, read when it is first needed."""
 
-    def __init__(self, folder: Path = DATA) -> None:
-        self.folder = folder
+    def __init__(self, *folders: Path) -> None:
+        self.folders = folders
         self._lines: dict[int, Mapping[int, list[str]]] = {}
 
     @cached_property
     def degrees(self) -> list[int]:
         """Degrees there are entries for."""
-        return [degree for degree, _ in _files(self.folder)]
+        return sorted({degree for folder in self.folders for degree, _ in _files(folder)})
 
     def _degree(self, degree: int) -> Mapping[int, list[str]]:
         if degree not in self._lines:
-            self._lines[degree] = lines_by_size(self.folder, degree) if degree in self.degrees else {}
+            found: dict[int, list[str]] = defaultdict(list)
+            for folder in self.folders:
+                if (folder / f"d{degree}.csv").exists():
+                    for nodes, lines in lines_by_size(folder, degree).items():
+                        found[nodes] += lines
+            self._lines[degree] = dict(found)
         return self._lines[degree]
 
     def sizes(self, degree: int) -> list[int]:
@@ -136,8 +142,10 @@ def _files(folder: Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), path) for match, path in named if match)
 
 
-def load_catalog(folder: Path = DATA) -> Catalog:
-    """Return the catalog that ships with linkstep, or one in another folder; files are read when needed."""
+def load_catalog(folder: Path | None = None) -> Catalog:
+    """Return what ships with linkstep and what the user added, or the catalog in a folder; files are read at need."""
+    if folder is None:
+        return Catalog(*catalog_folders())
     try:
         found = _files(folder)
     except OSError:

@@ -29,7 +29,7 @@ class Sweep:
     """Whether it may find something; without searching."""
     search: Callable[[Job], list[Recipe]]
     share: int
-    """Its part of the budget where all rows search, out of the parts of those that apply; 0: then it does not search."""
+    """Its part of the budget where all rows search, out of those of all that apply; 0: then it does not search."""
     quick: Callable[[Job], bool] = lambda job: True
     """Whether it starts at once: to list the groups of a large order takes seconds."""
 
