@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkstep._kernels.lifts import _anneal, _anneal_pairs, _bits, _energy, _levels, _sources
+from linkstep._kernels.lifts import _aims, _anneal, _anneal_pairs, _bits, _energy, _levels
 from linkstep.core.topology import diameter
 from linkstep.costs import measure_distances, moore_steps
 from linkstep.recipe import parse
@@ -63,7 +63,7 @@ def test_levels_are_those_of_a_plain_search(case):
     shape, degree, (to, by, _) = case
     expected = slow_levels(shape, degree, to, by)
     missing = np.zeros(shape.orbits * shape.order + 1, np.int64)
-    steps = _levels(to, by, shape.p, shape.powers, degree, missing)
+    steps = _levels(to, by, shape.p, shape.powers, degree, _bits(shape.orbits, shape.p, shape.q), missing)
     if expected[-1]:
         assert steps == -1
     else:
@@ -76,10 +76,10 @@ def test_energy_and_its_limit(case, target, heavy, limit):
     shape, degree, (to, by, _) = case
     expected = slow_levels(shape, degree, to, by)
     whole = 1 << 60 if expected[-1] else sum(x if t < target else heavy * x for t, x in enumerate(expected))
-    source, bits = _sources(to, by, shape.p, shape.powers, degree), _bits(shape.orbits, shape.order, shape.p)
+    aims, bits = _aims(to, by, shape.p, shape.powers, degree), _bits(shape.orbits, shape.p, shape.q)
     given_up = whole > limit
-    assert _energy(source, shape.orbits, shape.p, degree, target, heavy, 1 << 60, bits) == whole
-    energy = _energy(source, shape.orbits, shape.p, degree, target, heavy, limit, bits)
+    assert _energy(aims, to, shape.orbits, shape.p, degree, target, heavy, 1 << 60, bits) == whole
+    energy = _energy(aims, to, shape.orbits, shape.p, degree, target, heavy, limit, bits)
     assert energy > limit if given_up else energy == whole
 
 
@@ -87,7 +87,7 @@ def annealed(shape, degree, lift, bidirectional, seed, tries=200, hot=50.0):
     """Anneal a copy of a lift; return its energy and the arrays."""
     to, by, mate = (column.copy() for column in lift)
     state = np.array([seed | 1], np.uint64)
-    how = degree, 3, 6, tries, hot, 0.5, state
+    how = degree, 3, 6, tries, hot, 0.5, state, _bits(shape.orbits, shape.p, shape.q)
     if bidirectional:
         return _anneal_pairs(to, by, mate, shape.p, shape.powers, shape.involutions, *how), to, by, mate
     return _anneal(to, by, shape.p, shape.powers, *how), to, by, mate

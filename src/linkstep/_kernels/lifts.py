@@ -17,26 +17,35 @@ from llvmlite import ir  # type: ignore[import-untyped,unused-ignore]
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
 
 _FAR = 1 << 60
 """The energy of a digraph that is not connected."""
 
 
 @njit(cache=True, nogil=True)
-def _draw(state, below):
-    """Return a random number in [0, below): xorshift, so that a seed gives the same run everywhere."""
+def _next(state):
+    """Return 64 random bits: xorshift, so that a seed gives the same run everywhere."""
     x = state[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
     state[0] = x
-    return np.int64((x >> np.uint64(11)) % np.uint64(below))
+    return x
+
+
+@njit(cache=True, nogil=True)
+def _draw(state, below):
+    """Return a random number in [0, below), which is at most 2^32."""
+    return np.int64(((_next(state) >> np.uint64(32)) * np.uint64(below)) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)
 def _slack(state, heat):
     """Return by how much the energy may rise: exponentially distributed with mean ``heat`` (Metropolis' rule)."""
-    return np.int64(-heat * np.log((_draw(state, 1 << 53) + 1) / 9007199254740992.0))
+    return np.int64(-heat * np.log((np.float64(_next(state) >> np.uint64(11)) + 1.0) / 9007199254740992.0))
 
 
 @njit(cache=True, nogil=True)
@@ -48,14 +57,12 @@ def _inverse(g, p, powers):
 
 
 @njit(cache=True, nogil=True)
-def _is_short(g, p, powers):
-    """Whether g is its own inverse: the identity or an involution."""
-    return _inverse(g, p, powers) == g
+def _aim(aims, port, to, by, p, powers, degree):
+    """Note where the runs start that a port leads to, and from which node it leads to the first node of an orbit.
 
-
-@njit(cache=True, nogil=True)
-def _aim(source, port, to, by, p, powers, degree):
-    """Note where the runs start that a port leads to: ``source[row, c]``, in bytes. An odd last link counts twice."""
+    An odd last link counts twice.
+    """
+    source, near = aims
     q, width = powers.size, (to.size // degree + 7) // 8
     i, c = port // degree, port % degree
     a, e = by[port] // q, by[port] % q
@@ -67,6 +74,8 @@ def _aim(source, port, to, by, p, powers, degree):
         source[i * q + b, c] = (to[port] * q + there) * 2 * run + powers[b] * a % p * width
         if c == degree - 1:
             source[i * q + b, source.shape[1] - 1] = source[i * q + b, c]
+    back = _inverse(by[port], p, powers)
+    near[port] = (i * q + back % q) * 2 * run + back // q * width
 
 
 def _merge(before, after, source, row, at, run, keep, which, ones):
@@ -158,8 +167,7 @@ def _step(before, after, source, run, keep, ones):
     return ones[0] + ones[1] + ones[2] + ones[3]
 
 
-@njit(cache=True, nogil=True)
-def _bits(k, m, p):
+def _bits(k: int, p: int, q: int) -> tuple[Bytes, Bytes, Bytes, NDArray[np.int64]]:
     """Return what a search needs: the bits of all nodes before and after a step, masks, and counts.
 
     The masks say which bytes of 32 belong to a run, in its middle and in its last part.
@@ -167,62 +175,73 @@ def _bits(k, m, p):
     run = (k + 7) // 8 * p
     keep = np.full((2, 32), 255, np.uint8)
     keep[1, (run - 1) % 32 + 1 :] = 0
-    before = np.zeros(2 * k * m // p * run + 64, np.uint8)
-    return before, np.zeros_like(before), keep, np.zeros(4, np.int64)
+    size = 2 * k * q * run + 64
+    return np.zeros(size, np.uint8), np.zeros(size, np.uint8), keep, np.zeros(4, np.int64)
 
 
 @njit(cache=True, nogil=True)
-def _sources(to, by, p, powers, degree):
-    """Return ``source[row, c]``, where the run starts that link c leads to; ``_merge`` wants an even number of them."""
-    found = np.empty((to.size // degree * powers.size, degree + degree % 2), np.int64)
+def _aims(to, by, p, powers, degree):
+    """Return (source, near), places in the bits, for all ports.
+
+    ``source[row, c]`` is where the run starts that link c leads to, an even number of them for ``_merge``, and
+    ``near[port]`` the node of its orbit from which a port leads to a first node.
+    """
+    rows = to.size // degree * powers.size
+    found = np.empty((rows, degree + degree % 2), np.int64), np.empty(to.size, np.int64)
     for port in range(to.size):
         _aim(found, port, to, by, p, powers, degree)
     return found
 
 
 @njit(cache=True, nogil=True)
-def _start(bits, k, q, run):
-    """Let the first node of each orbit reach itself, and no node another."""
+def _start(bits, near, to, k, q, run):
+    """Let the first node of each orbit reach itself, and nodes with a link to it reach it; return how many do."""
     bits[:] = 0
     for i in range(k):
         at = i * q * 2 * run + (i >> 3)
         bits[at] = bits[at + run] = np.uint8(1 << (i & 7))
+    count = 0
+    for port in range(to.size):
+        at, bit = near[port] + (to[port] >> 3), np.uint8(1 << (to[port] & 7))
+        if not bits[at] & bit:
+            count += 1
+            bits[at] |= bit
+            bits[at + run] |= bit
+    return count
 
 
 @njit(cache=True, nogil=True)
-def _levels(to, by, p, powers, degree, missing):
+def _levels(to, by, p, powers, degree, bits, missing):
     """Fill in ``missing[t]``, the pairs farther apart than t, until none is; return the diameter, -1 if there is none.
 
-    Pairs are those of a node and the first node of an orbit.
+    Pairs are those of a node and the first node of an orbit, of at least two nodes in all; ``missing`` has N entries.
     """
     k, m = to.size // degree, p * powers.size
     run = (k + 7) // 8 * p
-    source = _sources(to, by, p, powers, degree)
-    before, after, keep, ones = _bits(k, m, p)
-    _start(before, k, powers.size, run)
-    missing[0], t = k * k * m - k, 0
+    source, near = _aims(to, by, p, powers, degree)
+    before, after, keep, ones = bits
+    missing[0], t = k * k * m - k, 1
+    missing[1] = missing[0] - _start(before, near, to, k, powers.size, run)
     while missing[t]:
-        if t + 1 == missing.size:
+        if missing[t] == missing[t - 1]:
             return -1
         missing[t + 1] = k * k * m - _step(before, after, source, run, keep, ones)
         before, after, t = after, before, t + 1
-        if missing[t] == missing[t - 1]:
-            return -1
     return t
 
 
 @njit(cache=True, nogil=True)
-def _energy(source, k, p, growth, target, heavy, limit, bits):
+def _energy(aims, to, k, p, growth, target, heavy, limit, bits):
     """Return the sum over t of the pairs farther apart than t, ``heavy`` times those from t = ``target`` on.
 
     Stops, and returns more than the limit, as soon as it is certain to be above it: nodes at distance t + 1 are at most
     ``growth`` times as many as those at distance t.
     """
-    before, after, keep, ones = bits
+    (source, near), (before, after, keep, ones) = aims, bits
     rows, run = source.shape[0], (k + 7) // 8 * p
-    _start(before, k, rows // k, run)
     pairs = k * rows * p
-    missing, t, total = pairs - k, 0, 0
+    total = pairs - k
+    missing, t = total - _start(before, near, to, k, rows // k, run), 1
     while missing:
         total += missing if t < target else heavy * missing
         t += 1
@@ -238,21 +257,28 @@ def _energy(source, k, p, growth, target, heavy, limit, bits):
 
 
 @njit(cache=True, nogil=True)
-def _anneal(to, by, p, powers, degree, target, heavy, tries, hot, cold, state):
+def _copy(array, target):
+    """Copy numbers; an assignment to a slice would take seconds to compile, for its error messages."""
+    for i in range(array.size):
+        target[i] = array[i]
+
+
+@njit(cache=True, nogil=True)
+def _anneal(to, by, p, powers, degree, target, heavy, tries, hot, cold, state, bits):
     """Anneal a digraph; leave the best one in ``to`` and ``by``, and return its energy.
 
     A move gives a link another shift, or lets two links exchange their orbits, both with new shifts.
     """
-    ports, m = to.size, p * powers.size
+    ports, m, far = to.size, p * powers.size, np.int64(_FAR)
     k = ports // degree
-    source, bits = _sources(to, by, p, powers, degree), _bits(k, m, p)
-    energy = _energy(source, k, p, degree, target, heavy, _FAR, bits)
+    aims = _aims(to, by, p, powers, degree)
+    energy = _energy(aims, to, k, p, degree, target, heavy, far, bits)
     best, best_to, best_by = energy, to.copy(), by.copy()
     heat, factor = hot, (cold / hot) ** (1 / tries)
     for _ in range(tries):
         heat *= factor
         x = _draw(state, ports)
-        y = _draw(state, ports) if m == 1 or _draw(state, 2) else x
+        y = _draw(state, ports) if m == 1 or _next(state) & np.uint64(1 << 40) else x
         old = to[x], by[x], to[y], by[y]
         if m == 1 and (old[0] == old[2] or x // degree == old[2] or y // degree == old[0]):
             continue
@@ -263,29 +289,23 @@ def _anneal(to, by, p, powers, degree, target, heavy, tries, hot, cold, state):
         if (to[x] == x // degree and by[x] == 0) or (to[y] == y // degree and by[y] == 0):  # a self-loop
             to[x], by[x], to[y], by[y] = old
             continue
-        _aim(source, x, to, by, p, powers, degree)
-        _aim(source, y, to, by, p, powers, degree)
+        _aim(aims, x, to, by, p, powers, degree)
+        _aim(aims, y, to, by, p, powers, degree)
         limit = energy + _slack(state, heat)
-        new = _energy(source, k, p, degree, target, heavy, limit, bits)
+        new = _energy(aims, to, k, p, degree, target, heavy, limit, bits)
         if new <= limit:
             energy = new
             if energy < best:
                 best = energy
-                best_to[:], best_by[:] = to, by
+                _copy(to, best_to)
+                _copy(by, best_by)
         else:
             to[x], by[x], to[y], by[y] = old
-            _aim(source, x, to, by, p, powers, degree)
-            _aim(source, y, to, by, p, powers, degree)
-    to[:], by[:] = best_to, best_by
+            _aim(aims, x, to, by, p, powers, degree)
+            _aim(aims, y, to, by, p, powers, degree)
+    _copy(best_to, to)
+    _copy(best_by, by)
     return best
-
-
-@njit(cache=True, nogil=True)
-def _note(port, to, by, mate, changed, old, count):
-    """Note what a port is before a move; return how many are noted."""
-    changed[count] = port
-    old[count, 0], old[count, 1], old[count, 2] = to[port], by[port], mate[port]
-    return count + 1
 
 
 @njit(cache=True, nogil=True)
@@ -297,72 +317,70 @@ def _join(x, y, shift, to, by, mate, degree, p, powers):
 
 
 @njit(cache=True, nogil=True)
-def _halve(x, shift, to, by, mate, degree):
+def _halve(x, involutions, to, by, mate, degree, state):
     """Let a port be both ends of its edge: the shift is an involution."""
-    mate[x], to[x], by[x] = x, x // degree, shift
+    mate[x], to[x], by[x] = x, x // degree, involutions[_draw(state, involutions.size)]
 
 
 @njit(cache=True, nogil=True)
 def _fits(x, y, shift, degree, p, powers):
     """Whether an edge with this shift may join two ports: within an orbit, self-inverse ones make parallel links."""
-    return x // degree != y // degree or not _is_short(shift, p, powers)
+    return x // degree != y // degree or _inverse(shift, p, powers) != shift
+
+
+@njit(cache=True, nogil=True)
+def _note(ports, to, by, mate, changed, old):
+    """Note what ports are before a move changes them."""
+    for c, port in enumerate(ports):
+        changed[c] = port
+        old[c, 0], old[c, 1], old[c, 2] = to[port], by[port], mate[port]
 
 
 @njit(cache=True, nogil=True)
 def _move(to, by, mate, degree, p, powers, involutions, state, changed, old):
-    """Change an edge or two at random; return how many ports that changed, 0 for a move that does not work out."""
+    """Change an edge or two at random; return how many ports may have changed, 0 if the move does not work out."""
     ports, m = mate.size, p * powers.size
-    x = _draw(state, ports)
-    y = mate[x]
-    if m > 1 and x != y and _draw(state, 100) < 35:
-        shift = _draw(state, m)
-        if not _fits(x, y, shift, degree, p, powers):
+    x, z = _draw(state, ports), _draw(state, ports)
+    y, w = mate[x], mate[z]
+    first, second = _draw(state, m), _draw(state, m)
+    if m > 1 and x != y and _draw(state, ports * 20) < ports * 7:  # 35 in 100
+        if not _fits(x, y, first, degree, p, powers):
             return 0
-        count = _note(y, to, by, mate, changed, old, _note(x, to, by, mate, changed, old, 0))
-        _join(x, y, shift, to, by, mate, degree, p, powers)
-        return count
-    z = _draw(state, ports)
-    w = mate[z]
+        _note((x, y, x, y), to, by, mate, changed, old)
+        _join(x, y, first, to, by, mate, degree, p, powers)
+        return 2
     if z in (x, y):
         if x == y or involutions.size == 0:
             return 0
-        count = _note(y, to, by, mate, changed, old, _note(x, to, by, mate, changed, old, 0))
-        _halve(x, involutions[_draw(state, involutions.size)], to, by, mate, degree)
-        _halve(y, involutions[_draw(state, involutions.size)], to, by, mate, degree)
-        return count
-    if z == w:  # the half edge, if there is one, is the first
+        _note((x, y, x, y), to, by, mate, changed, old)
+        _halve(x, involutions, to, by, mate, degree, state)
+        _halve(y, involutions, to, by, mate, degree, state)
+        return 2
+    if z == w:  # a half edge, if there is one, comes first
         x, y, z, w = z, w, x, y
-    first, second = _draw(state, m), _draw(state, m)
-    if not _fits(x, z, first, degree, p, powers):
+    if not _fits(x, z, first, degree, p, powers) or (x != y and not _fits(y, w, second, degree, p, powers)):
         return 0
-    if x != y and not _fits(y, w, second, degree, p, powers):
-        return 0
-    count = _note(z, to, by, mate, changed, old, _note(x, to, by, mate, changed, old, 0))
+    _note((x, z, y, w), to, by, mate, changed, old)
     _join(x, z, first, to, by, mate, degree, p, powers)
-    if z == w:  # two half edges became one edge
-        return count
-    count = _note(w, to, by, mate, changed, old, count)
-    if x == y:
-        _halve(w, involutions[_draw(state, involutions.size)], to, by, mate, degree)
-        return count
-    count = _note(y, to, by, mate, changed, old, count)
-    _join(y, w, second, to, by, mate, degree, p, powers)
-    return count
+    if x != y:
+        _join(y, w, second, to, by, mate, degree, p, powers)
+    elif z != w:
+        _halve(w, involutions, to, by, mate, degree, state)
+    return 4
 
 
 @njit(cache=True, nogil=True)
-def _anneal_pairs(to, by, mate, p, powers, involutions, degree, target, heavy, tries, hot, cold, state):
+def _anneal_pairs(to, by, mate, p, powers, involutions, degree, target, heavy, tries, hot, cold, state, bits):
     """Anneal a graph of links both ways; leave the best one in ``to``, ``by`` and ``mate``, and return its energy.
 
     Port x and port ``mate[x]`` are the two ends of an edge; a port that is its own mate is a *half edge*, with an
     involution as its shift. A move gives an edge another shift, lets two edges exchange ends, or splits or joins half
     edges.
     """
-    ports, m = to.size, p * powers.size
-    k = ports // degree
-    source, bits = _sources(to, by, p, powers, degree), _bits(k, m, p)
+    k, growth, far = to.size // degree, max(1, degree - 1), np.int64(_FAR)
+    aims = _aims(to, by, p, powers, degree)
     changed, old = np.empty(4, np.int64), np.empty((4, 3), np.int64)
-    energy = _energy(source, k, p, degree, target, heavy, _FAR, bits)
+    energy = _energy(aims, to, k, p, growth, target, heavy, far, bits)
     best, best_to, best_by, best_mate = energy, to.copy(), by.copy(), mate.copy()
     heat, factor = hot, (cold / hot) ** (1 / tries)
     for _ in range(tries):
@@ -371,17 +389,21 @@ def _anneal_pairs(to, by, mate, p, powers, involutions, degree, target, heavy, t
         if count == 0:
             continue
         for c in range(count):
-            _aim(source, changed[c], to, by, p, powers, degree)
+            _aim(aims, changed[c], to, by, p, powers, degree)
         limit = energy + _slack(state, heat)
-        new = _energy(source, k, p, max(1, degree - 1), target, heavy, limit, bits)
+        new = _energy(aims, to, k, p, growth, target, heavy, limit, bits)
         if new <= limit:
             energy = new
             if energy < best:
                 best = energy
-                best_to[:], best_by[:], best_mate[:] = to, by, mate
+                _copy(to, best_to)
+                _copy(by, best_by)
+                _copy(mate, best_mate)
             continue
-        for c in range(count - 1, -1, -1):
+        for c in range(count):
             to[changed[c]], by[changed[c]], mate[changed[c]] = old[c, 0], old[c, 1], old[c, 2]
-            _aim(source, changed[c], to, by, p, powers, degree)
-    to[:], by[:], mate[:] = best_to, best_by, best_mate
+            _aim(aims, changed[c], to, by, p, powers, degree)
+    _copy(best_to, to)
+    _copy(best_by, by)
+    _copy(best_mate, mate)
     return best

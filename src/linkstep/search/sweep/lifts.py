@@ -14,7 +14,7 @@ from random import Random
 
 import numpy as np
 
-from linkstep._kernels.lifts import _anneal, _anneal_pairs, _inverse, _levels
+from linkstep._kernels.lifts import _anneal, _anneal_pairs, _bits, _inverse, _levels
 from linkstep.core.topology import Ints
 from linkstep.costs import moore_steps
 from linkstep.families import family_written
@@ -138,6 +138,7 @@ class _Run:
     def __init__(self, shape: Shape, job: Job, rng: Random) -> None:
         self.shape, self.job, self.rng = shape, job, rng
         self.state = np.array([rng.getrandbits(63) | 1], np.uint64)
+        self.bits = _bits(shape.orbits, shape.p, shape.q)
         self.started = False
         self.key: Key = (inf, inf, inf)
         self.draw()
@@ -165,7 +166,7 @@ class _Run:
     def _anneal(self, tries: int, target: int, heavy: int, hot: float, cold: float) -> None:
         degree, unit = self.job.degree, float(self.job.num_nodes * self.job.degree)
         group = self.shape.p, self.shape.powers
-        how = degree, target, heavy, tries, hot * unit, cold * unit, self.state
+        how = degree, target, heavy, tries, hot * unit, cold * unit, self.state, self.bits
         if self.job.bidirectional:
             _anneal_pairs(self.to, self.by, self.mate, *group, self.shape.involutions, *how)
         else:
@@ -176,7 +177,7 @@ class _Run:
 
     def _key(self) -> Key:
         missing = np.zeros(self.job.num_nodes + 1, np.int64)
-        steps = _levels(self.to, self.by, self.shape.p, self.shape.powers, self.job.degree, missing)
+        steps = _levels(self.to, self.by, self.shape.p, self.shape.powers, self.job.degree, self.bits, missing)
         if steps < 1:
             return inf, inf, inf
         return steps, missing[steps - 1] / self.shape.orbits, missing.sum() / self.shape.orbits
