@@ -33,8 +33,8 @@ def score(group: TableGroup, generators: Sequence[int]) -> Entry | None:
         return None
     unit = Fraction(gens.size, group.order * scale)
     bidirectional = sorted(group.inverse[gens].tolist()) == sorted(gens.tolist())
-    halves = [(Option(Cost(int(steps), int(bandwidth) * unit), "bfb"),) for bandwidth in (forth, other)]
-    return Entry(group.order, gens.size, bidirectional, group.recipe(generators), Fraction(int(total)), *halves)
+    there, back = ((Option(Cost(int(steps), int(bandwidth) * unit), "bfb"),) for bandwidth in (forth, other))
+    return Entry(group.order, gens.size, bidirectional, group.recipe(generators), Fraction(int(total)), there, back)
 
 
 def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int, int]]:
