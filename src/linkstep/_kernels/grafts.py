@@ -15,6 +15,8 @@ from numba import njit
 _WORDS = 16
 _HOPE = 12
 """Pairs that a swap may lose close by and is still tried, in the hope to gain as many elsewhere."""
+_WORTH = 4096
+"""A swap must make the sum of distances smaller by one part in so many: recipes list every swap."""
 _TRIES = 40
 """Swaps tried for one pair that is too far before another is taken."""
 
@@ -386,8 +388,9 @@ def _polish(out, into, d, both, steps, evaluations, most_swaps, state):
         count = _closest(out, d, ends, 4 if both else 2, stamp, seen, targets)
         good = _missed_near(out, n, steps, targets, count, word, next_word) == 0
         if good:
-            far, found = _apart(out, into, n, steps, total - 1, reach, after)
-            good = far == 0 and found < total
+            limit = total - 1 - total // _WORTH
+            far, found = _apart(out, into, n, steps, limit, reach, after)
+            good = far == 0 and found <= limit
         if good:
             total = found
             swaps += 1

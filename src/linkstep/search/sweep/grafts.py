@@ -194,8 +194,11 @@ def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | Non
     return changes
 
 
-def _resized(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> Recipe:
-    """Return the base with nodes put in or taken out until there are so many, each the best of some ways to do it."""
+def _resized(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> Recipe | None:
+    """Return the base with nodes put in or taken out until there are so many, each the best of some ways to do it.
+
+    None if no node can be taken out without leaving self-loops or parallel links, as in a small dense graph.
+    """
     graph = _Graph.of(base.topology())
     more = num_nodes - base.num_nodes
     at_once = 2 if graph.both and graph.degree % 2 else 1
@@ -213,7 +216,7 @@ def _resized(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> Recipe:
             if attempt >= CHOICES and best is not None:
                 break
         if best is None:
-            raise LinkstepError(f"no node of {base.short} can be taken out without self-loops or parallel links")
+            return None
         graph = best[0]
         changes += best[1]
         gone |= {change[0] for change in best[1]} if more < 0 else set()
@@ -245,9 +248,9 @@ def swaps_between(before: Counter[tuple[int, int]], after: Counter[tuple[int, in
 
     while any(surplus.values()):
         a, b = min(key for key, count in surplus.items() if count > 0)
-        e = min(y for (x, y), count in wanted.items() if x == a and count > 0)
-        tails = [x for (x, y), count in surplus.items() if y == e and count > 0]
-        c = min(tails, key=lambda x: (wanted[x, b] <= 0, x == b, x))
+        heads = {y for (x, y), count in wanted.items() if x == a and count > 0}
+        others = [(c, e) for (c, e), count in surplus.items() if e in heads and count > 0]
+        c, e = min(others, key=lambda other: (wanted[other[0], b] <= 0, other[0] == b, other))
         swaps.append((a, b, c, e))
         for x, y, more in ((a, b, -1), (c, e, -1), (a, e, 1), (c, b, 1)):
             shift(x, y, more)
@@ -275,9 +278,11 @@ class _Found:
         return len(levels) - 1, sum(t * width for t, width in enumerate(levels))
 
 
-def _started(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> _Found:
-    """Return the base with nodes put in or taken out, nothing swapped yet."""
+def _started(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> _Found | None:
+    """Return the base with nodes put in or taken out, nothing swapped yet; None if that cannot be done."""
     recipe = _resized(base, num_nodes, steps, draws)
+    if recipe is None:
+        return None
     graph = _Graph.of(recipe.topology())
     return _Found(graph.missed(steps), recipe, graph)
 
@@ -306,6 +311,8 @@ def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: 
     _check_base(base, num_nodes)
     draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
     start = _started(base, num_nodes, target, draws)
+    if start is None:
+        raise LinkstepError(f"no node of {base.short} can be taken out without self-loops or parallel links")
     evaluations -= CHOICES * abs(num_nodes - base.num_nodes)
     return _improved(start, target, max(1, evaluations), draws).recipe
 
@@ -320,43 +327,62 @@ def _check_base(base: Recipe, num_nodes: int) -> None:
         raise LinkstepError(f"a graft needs more than d = {topology.degree} nodes, not {num_nodes}")
 
 
-def _starts(job: Job, bases: Bases) -> list[Recipe]:
-    """Return the bases close to N, those of N itself first; one-way also generalized Kautz graphs, which have loops."""
+def _known(job: Job, bases: Bases) -> list[Recipe]:
+    """Return the bases close to N, those of N itself first."""
     n, d = job.num_nodes, job.degree
-    kautz = family_written("Pi_{d,m}")
     found: list[Recipe] = []
     for size in sorted(range(max(d + 1, n - FEWER), n + MORE + 1), key=lambda size: (abs(size - n), size)):
-        if job.bidirectional and size * d % 2:
-            continue
-        found += bases(size, d, job.bidirectional)
-        if not job.bidirectional:
-            found.append(Member(kautz, (d, size)))
-    return [base for base in dict.fromkeys(found) if base.degree == d and base.topology().is_regular]
+        if not job.bidirectional or size * d % 2 == 0:
+            found += bases(size, d, job.bidirectional)
+    return list(dict.fromkeys(found))
+
+
+def _kautz(job: Job) -> list[Recipe]:
+    """Return generalized Kautz graphs of N nodes and nearly N: few steps, but self-loops unless d + 1 divides N."""
+    if job.bidirectional:
+        return []
+    family = family_written("Pi_{d,m}")
+    return [Member(family, (job.degree, size)) for size in range(job.num_nodes - 1, job.num_nodes + 2)]
+
+
+def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Found]:
+    """Return grafts of the least diameter that is reached, or of those tried last if none is.
+
+    Diameters are tried from the Moore bound on, each with the bases that come closest to it.
+    """
+    n, d = job.num_nodes, job.degree
+    starts = [(base, _Graph.of(base.topology())) for base in recipes if base.topology().is_regular]
+    starts = [(base, graph) for base, graph in starts if graph.degree == d and graph.both >= job.bidirectional]
+    found: list[_Found] = []
+    left = job.budget
+    for steps in range(moore_steps(n, d, bidirectional=job.bidirectional), most_steps + 1):
+        if left <= 0 or any(one.missed == 0 for one in found):
+            break
+        draws = _Draws(n, d, job.bidirectional, steps, job.seed)
+        near = sorted(starts, key=lambda start: start[1].missed(steps) + EACH * abs(start[0].num_nodes - n))
+        tried = [_started(base, n, steps, draws) for base, _ in near[:STARTS]]
+        left -= sum(CHOICES * abs(base.num_nodes - n) for base, _ in near[:STARTS])
+        hopeful = sorted((one for one in tried if one and one.missed <= HOPELESS), key=lambda one: one.missed)[:KEPT]
+        share = max(1, left // (2 * KEPT))
+        found = [_improved(one, steps, share, draws) for one in hopeful]
+        left -= share * len(found)
+    return found
 
 
 def search_grafts(job: Job, bases: Bases) -> list[Recipe]:
     """Return a few grafts, by diameter and then by the sum of distances, made from recipes known near N.
 
-    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Diameters are tried from the Moore bound
-    on, each with the bases that come closest to it, until one is reached.
+    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Directed generalized Kautz graphs without
+    their self-loops come first where they have fewer steps; their bandwidth is poorer, so the others are kept.
     """
     n, d = job.num_nodes, job.degree
     if d < 2 or n <= d + 1 or (job.bidirectional and n * d % 2):
         return []
-    starts = [(base, _Graph.of(base.topology())) for base in _starts(job, bases)]
-    starts = [(base, graph) for base, graph in starts if graph.both or not job.bidirectional]
-    found: list[_Found] = []
-    left = job.budget
-    steps = moore_steps(n, d, bidirectional=job.bidirectional)
-    while left > 0 and starts and steps < n and not any(one.missed == 0 for one in found):
-        draws = _Draws(n, d, job.bidirectional, steps, job.seed)
-        near = sorted(starts, key=lambda start: start[1].missed(steps) + EACH * abs(start[0].num_nodes - n))
-        tried = [_started(base, n, steps, draws) for base, _ in near[:STARTS]]
-        left -= sum(CHOICES * abs(base.num_nodes - n) for base, _ in near[:STARTS])
-        tried = sorted((one for one in tried if one.missed <= HOPELESS), key=lambda one: one.missed)[:KEPT]
-        share = max(1, left // (2 * KEPT))
-        found = [_improved(one, steps, share, draws) for one in tried]
-        left -= share * len(tried)
-        steps += 1
-    ranked = sorted(found, key=lambda one: (*one.rank(), len(str(one.recipe))))
-    return list(dict.fromkeys(one.recipe for one in ranked))
+    known = _known(job, bases)
+    tried = _search_from(job, known, n - 1)
+    found = [one for one in tried if one.missed == 0] or tried
+    ranks = {one.recipe: (*one.rank(), len(str(one.recipe))) for one in found}
+    least = min((rank[0] for rank in ranks.values()), default=n)
+    fewer = [(one.recipe, one.rank()) for one in _search_from(job, _kautz(job), least - 1) if one.missed == 0]
+    ranks |= {recipe: (*rank, len(str(recipe))) for recipe, rank in fewer[:1]}
+    return sorted((recipe for recipe in ranks if recipe not in known), key=lambda recipe: ranks[recipe])
