@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.grafts import _draw, _focus, _mend, _missed, _polish
+from linkstep._kernels.grafts import _draw, _focus, _insert, _mend, _missed, _polish
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology, distance_profiles
 from linkstep.costs import moore_steps
@@ -26,19 +26,22 @@ from linkstep.search.sweep.job import Job
 MOST_SWAPS = 120
 """Swaps that a recipe lists at most."""
 
-CHOICES = 60
-"""Ways to put in or take out a node that are compared."""
-
 FEWER, MORE = 8, 4
 """How far from N bases are looked for."""
 
-STARTS, KEPT = 6, 2
-"""Bases that get nodes put in or taken out, and those of them that are then improved."""
+STARTS, IMPROVED, KEPT = 6, 8, 2
+"""Bases that get nodes put in or taken out, graphs that are then improved, and those that are enough to be found."""
+
+WAYS = 4
+"""Ways to put in or take out the last node that are followed."""
+
+LEAST_CHOICES, MOST_REMOVALS = 60, 300
+"""Ways to put in or take out a node that are compared, at least and, to take one out, at most."""
 
 EACH = 40
 """Pairs too far apart that a node put in or taken out costs, roughly: to order bases by."""
 
-HOPELESS = 600
+HOPELESS = 500
 """Pairs too far apart with which a graph is not worth improving: a swap mends a few."""
 
 Bases = Callable[[int, int, bool], list[Recipe]]
@@ -93,6 +96,12 @@ class _Graph:
             self.turn(x, u, y)
             self.turn_back(y, u, x)
 
+    def link(self, u: int, w: int) -> None:
+        """Give two nodes an edge, in the place of a link that each does not have yet."""
+        for x, y in ((u, w), (w, u)):
+            self.turn(x, x, y)
+            self.turn_back(x, x, y)
+
     def isolate(self, u: int) -> None:
         self.out[u] = self.into[u] = u
 
@@ -132,37 +141,48 @@ class _Draws:
         return items
 
 
-def _insertion(graph: _Graph, first: int, draws: _Draws) -> list[Change]:
-    """Put in a node, or two linked ones where edges are many at each node; return a random tuple for each.
+@dataclass(frozen=True)
+class _Found:
+    """A graft and what it is judged by."""
 
-    The rows from ``first`` on are the new nodes'. A node is put into links whose ends are all different, if it finds
-    such within some attempts.
-    """
-    d, changes = graph.degree, []
-    added = range(first, len(graph.out))
-    for v in added:
-        ends: list[int] = []
-        heads: list[int] = []
-        tails: list[int] = []
-        for _ in range(d // 2 if graph.both else d):
-            for attempt in range(200):
-                a = draws.below(first)
-                b = int(graph.out[a, draws.below(d)])
-                fresh = (a not in tails and b not in heads) or attempt > 100
-                if a != b and b < first and fresh:
-                    break
-            else:
-                raise LinkstepError(f"no link is left to put node {v} into")
-            graph.split(a, b, v)
-            ends += [a, b]
-            tails += [a, b] if graph.both else [a]
-            heads += [a, b] if graph.both else [b]
-        changes.append(tuple(ends))
-    if len(added) == 2:
-        for v, w in (added, added[::-1]):
-            graph.turn(v, v, w)
-            graph.turn_back(v, v, w)
-    return changes
+    missed: int
+    """Ordered pairs farther apart than wanted."""
+    base: Recipe
+    recipe: Recipe
+    graph: _Graph
+
+    def rank(self) -> tuple[int, int]:
+        """The diameter, then the sum of distances."""
+        n = len(self.graph.out)
+        levels = distance_profiles(self.recipe.topology()).sum(axis=0).tolist()
+        unreached = n * n - sum(levels)
+        return (n if unreached else len(levels) - 1), sum(t * width for t, width in enumerate(levels)) + n * unreached
+
+
+Way = tuple[int, "_Graph", list[Change]]
+"""A way to put in or take out a node: pairs then too far apart, the graph that results, and the tuples for recipes."""
+
+
+def _insertions(graph: _Graph, steps: int, tries: int, draws: _Draws) -> list[Way]:
+    """Return the best ways found to put in a node, or two linked ones where d is odd and links come in edges."""
+    n, d = len(graph.out), graph.degree
+    added = 2 if graph.both and d % 2 else 1
+    larger = graph.copy(added)
+    chosen = np.zeros((WAYS, added, d // 2 * 2 if graph.both else 2 * d), np.int64)
+    scores = np.empty(WAYS, np.int64)
+    table = (larger.out, larger.into, n, d, graph.both)
+    _insert(*table, steps, tries, draws.state, chosen, scores)
+    ways: list[Way] = []
+    for score, rows in zip(scores.tolist(), chosen.tolist(), strict=True):
+        if score < _FAR:
+            trial = graph.copy(added)
+            for v, ends in enumerate(rows, n):
+                for a, b in zip(ends[::2], ends[1::2], strict=True):
+                    trial.split(a, b, v)
+            if added == 2:
+                trial.link(n, n + 1)
+            ways.append((score, trial, [tuple(ends) for ends in rows]))
+    return ways
 
 
 def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | None:
@@ -194,35 +214,49 @@ def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | Non
     return changes
 
 
-def _resized(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> Recipe | None:
-    """Return the base with nodes put in or taken out until there are so many, each the best of some ways to do it.
+def _removals(graph: _Graph, gone: set[int], steps: int, tries: int, draws: _Draws) -> list[Way]:
+    """Return the best ways found to take out a node, or two linked ones where d is odd and links come in edges."""
+    ways: list[Way] = []
+    for attempt in range(20 * tries):
+        if attempt >= tries and ways:
+            break
+        trial = graph.copy()
+        drawn = _removal(trial, gone, draws)
+        if drawn is not None:
+            limit = ways[-1][0] if len(ways) == WAYS else int(_FAR)
+            ways = sorted([*ways, (trial.missed(steps, limit), trial, drawn)], key=lambda way: way[0])[:WAYS]
+    return ways
 
-    None if no node can be taken out without leaving self-loops or parallel links, as in a small dense graph.
+
+def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: _Draws) -> list[_Found]:
+    """Return the base with nodes put in or taken out until there are so many, in the few best ways that were found.
+
+    One node, or two linked ones, at a time, each time the best way; ``choices`` are compared in all. None where no node
+    can be taken out without leaving self-loops or parallel links, as in a small dense graph.
     """
     graph = _Graph.of(base.topology())
     more = num_nodes - base.num_nodes
-    at_once = 2 if graph.both and graph.degree % 2 else 1
+    if not more:
+        return [_Found(graph.missed(steps), base, base, graph)]
+    turns = abs(more) // (2 if graph.both and graph.degree % 2 else 1)
+    tries = max(LEAST_CHOICES, choices // turns)
     changes: list[Change] = []
-    gone: set[int] = set()
-    for _ in range(abs(more) // at_once):
-        best, least = None, int(_FAR)
-        for attempt in range(20 * CHOICES):
-            trial = graph.copy(at_once if more > 0 else 0)
-            drawn = _insertion(trial, len(graph.out), draws) if more > 0 else _removal(trial, gone, draws)
-            if drawn is not None:
-                missed = trial.missed(steps, least)
-                if missed < least:
-                    best, least = (trial, drawn), missed
-            if attempt >= CHOICES and best is not None:
-                break
-        if best is None:
-            return None
-        graph = best[0]
-        changes += best[1]
-        gone |= {change[0] for change in best[1]} if more < 0 else set()
-    if not changes:
-        return base
-    return Insert(base, tuple(changes)) if more > 0 else Remove(base, tuple(changes))
+    ways: list[Way] = []
+    for _ in range(turns):
+        gone = {change[0] for change in changes}
+        if more > 0:
+            ways = _insertions(graph, steps, tries, draws)
+        else:
+            ways = _removals(graph, gone, steps, min(tries, MOST_REMOVALS), draws)
+        if not ways:
+            return []
+        graph, taken = ways[0][1:]
+        changes += taken
+    before = changes[: -len(taken)]
+    kind = Insert if more > 0 else Remove
+    recipes = dict.fromkeys(kind(base, (*before, *drawn)) for _, _, drawn in ways)
+    graphs = ((recipe, _Graph.of(recipe.topology())) for recipe in recipes)
+    return [_Found(graph.missed(steps), base, recipe, graph) for recipe, graph in graphs]
 
 
 def swaps_between(before: Counter[tuple[int, int]], after: Counter[tuple[int, int]], both: bool) -> list[Change]:
@@ -263,30 +297,6 @@ def _swapped(recipe: Recipe, graph: _Graph) -> Recipe:
     return Swap(recipe, tuple(swaps)) if swaps else recipe
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A graft and what it is judged by."""
-
-    missed: int
-    """Ordered pairs farther apart than wanted."""
-    recipe: Recipe
-    graph: _Graph
-
-    def rank(self) -> tuple[int, int]:
-        """The diameter, then the sum of distances."""
-        levels = distance_profiles(self.recipe.topology()).sum(axis=0).tolist()
-        return len(levels) - 1, sum(t * width for t, width in enumerate(levels))
-
-
-def _started(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> _Found | None:
-    """Return the base with nodes put in or taken out, nothing swapped yet; None if that cannot be done."""
-    recipe = _resized(base, num_nodes, steps, draws)
-    if recipe is None:
-        return None
-    graph = _Graph.of(recipe.topology())
-    return _Found(graph.missed(steps), recipe, graph)
-
-
 def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Found:
     """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean."""
     recipe, graph = start.recipe, start.graph.copy()
@@ -298,7 +308,7 @@ def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Fo
     if not missed and spare > 0 and left > 0:
         _polish(*table, steps, min(int(left), evaluations // 4), spare, draws.state)
         swapped = _swapped(recipe, graph)
-    return _Found(int(missed), swapped, graph)
+    return _Found(int(missed), start.base, swapped, graph)
 
 
 def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: int) -> Recipe:
@@ -310,11 +320,12 @@ def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: 
     """
     _check_base(base, num_nodes)
     draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
-    start = _started(base, num_nodes, target, draws)
-    if start is None:
+    choices = evaluations // 4
+    starts = _resized(base, num_nodes, target, choices, draws)
+    if not starts:
         raise LinkstepError(f"no node of {base.short} can be taken out without self-loops or parallel links")
-    evaluations -= CHOICES * abs(num_nodes - base.num_nodes)
-    return _improved(start, target, max(1, evaluations), draws).recipe
+    share = max(1, (evaluations - choices) // len(starts))
+    return min((_improved(start, target, share, draws) for start in starts), key=lambda one: one.missed).recipe
 
 
 def _check_base(base: Recipe, num_nodes: int) -> None:
@@ -359,13 +370,22 @@ def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Foun
         if left <= 0 or any(one.missed == 0 for one in found):
             break
         draws = _Draws(n, d, job.bidirectional, steps, job.seed)
-        near = sorted(starts, key=lambda start: start[1].missed(steps) + EACH * abs(start[0].num_nodes - n))
-        tried = [_started(base, n, steps, draws) for base, _ in near[:STARTS]]
-        left -= sum(CHOICES * abs(base.num_nodes - n) for base, _ in near[:STARTS])
-        hopeful = sorted((one for one in tried if one and one.missed <= HOPELESS), key=lambda one: one.missed)[:KEPT]
-        share = max(1, left // (2 * KEPT))
-        found = [_improved(one, steps, share, draws) for one in hopeful]
-        left -= share * len(found)
+        near = sorted(
+            (graph.missed(steps) + EACH * abs(base.num_nodes - n), i) for i, (base, graph) in enumerate(starts)
+        )
+        choices = left // (4 * STARTS)
+        tried: list[_Found] = []
+        for far, i in near[:STARTS]:
+            if far <= HOPELESS:
+                tried += _resized(starts[i][0], n, steps, choices, draws)
+                left -= choices
+        share = max(1, left // (2 * IMPROVED))
+        found = []
+        for one in sorted(tried, key=lambda one: one.missed)[:IMPROVED]:
+            done = {other.base for other in found if other.missed == 0}
+            if one.missed <= HOPELESS and one.base not in done and len(done) < KEPT:
+                found.append(_improved(one, steps, share, draws))
+                left -= share
     return found
 
 
