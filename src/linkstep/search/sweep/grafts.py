@@ -298,8 +298,14 @@ def _swapped(recipe: Recipe, graph: _Graph) -> Recipe:
 
 
 def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Found:
-    """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean."""
+    """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean.
+
+    A base that needs neither stays as it is: what it may gain on the mean is less than its symmetry is worth.
+    """
     recipe, graph = start.recipe, start.graph.copy()
+    topology = recipe.topology()
+    if recipe is start.base and not start.missed and not topology.num_self_loops + topology.num_parallel:
+        return start
     table = (graph.out, graph.into, graph.degree, graph.both)
     left = int(_mend(*table, steps, evaluations, draws.state))
     missed, left = _focus(*table, steps, max(0, left), MOST_SWAPS, draws.state)
