@@ -52,7 +52,7 @@ def test_property_a_recipe_lists_the_links(count, degree, data):
 
 def test_the_entry_is_scored_as_others_are():
     entry = graph_entry(graph(GOOD))
-    assert (entry.num_nodes, entry.degree, entry.bidirectional, entry.steps) == (32, 9, True, 2)
+    assert (entry.num_nodes, entry.degree, entry.bidirectional, entry.diameter) == (32, 9, True, 2)
     assert verify([entry]) == 1
 
 
@@ -100,7 +100,7 @@ def test_add_and_use(capsys, tmp_path, own):
     assert code == 1
     assert out.split("\n")[1:] == [f"does not beat what is known: diameter 2, mean distance 1.7097 ({name})", ""]
     assert parse(name).topology() == graph(GOOD)
-    assert {entry.steps for entry in load_catalog().listed(32, 9)} >= {2}
+    assert {entry.diameter for entry in load_catalog().listed(32, 9)} >= {2}
     assert name in {choice.recipe.short for choice in finder("all", True).bases(32, 9)}
     assert names.source_of(str(parse(name))) == "Graph Golf 2099, N. N."
     code, out, _ = run(capsys, "catalog", "verify", "--catalog", str(own))

@@ -308,7 +308,9 @@ def test_commands(capsys, tmp_path):
     assert run(capsys, "catalog", "verify", "--catalog", folder) == right
     write(tmp_path / "catalog" / "d2.csv", replace(RIGHT, allgather=half("1b:4/5")))
     code, _, error = run(capsys, "catalog", "verify", "--catalog", folder, "--sample", "9")
-    assert code == 2 and error.startswith("linkstep: the catalog says '5,2,uni,6,3/10,1b:4/5,") and error.count("\n") == 1
+    assert (
+        code == 2 and error.startswith("linkstep: the catalog says '5,2,uni,6,3/10,1b:4/5,") and error.count("\n") == 1
+    )
 
 
 @pytest.mark.parametrize(

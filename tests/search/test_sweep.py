@@ -22,15 +22,17 @@ from hypothesis import strategies as st
 from linkstep.cli import main
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import distances_to
+from linkstep.costs import Cost
 from linkstep.groups import parse_group
 from linkstep.groups.tables import groups_of_order, named_group, named_groups, permutation_group
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
 from linkstep.recipe.names import HEADER
 from linkstep.search import Job, build, search
-from linkstep.search.catalog import best, entry_of, read_entries
+from linkstep.search.catalog import best, read_entries
+from linkstep.search.scoring import entry_of, verify
 from linkstep.search.sweep import runner
-from linkstep.search.sweep.cayley import _shapes, score
+from linkstep.search.sweep.cayley import _shapes, score, search_cayley
 from linkstep.search.sweep.log import done_jobs, marker
 
 pytestmark = pytest.mark.slow  # the kernels of the searches take as long to compile as all others
@@ -56,9 +58,9 @@ def scored(recipe: str):
 @pytest.mark.parametrize(("recipe", "steps", "nodes", "bandwidth"), FOUND_BEFORE, ids=[str(r[2]) for r in FOUND_BEFORE])
 def test_design_generators(recipe, steps, nodes, bandwidth):
     entry = scored(recipe)
-    assert (entry.num_nodes, entry.steps, entry.bandwidth) == (nodes, steps, bandwidth)
+    assert (entry.num_nodes, entry.allgather[0].cost) == (nodes, Cost(steps, Fraction(bandwidth)))
     if nodes <= 256:
-        assert entry_of(parse(entry.recipe)) == entry
+        assert verify([entry]) == 1
 
 
 @given(st.data())
@@ -79,7 +81,7 @@ def test_kernel_agrees_with_bfb(data):
     cost, turned = bfb_cost(topology), bfb_cost(topology.transpose())
     assert (topology.num_nodes, topology.degree) == (entry.num_nodes, entry.degree)
     assert topology.is_bidirectional == entry.bidirectional
-    assert (cost.steps, cost.bandwidth, turned.bandwidth) == (entry.steps, entry.bandwidth, entry.reduce_scatter)
+    assert (cost, turned) == (entry.allgather[0].cost, entry.reduce_scatter[0].cost)
     assert entry.distance_sum == distances_to(topology, 0).sum()
 
 
@@ -113,7 +115,7 @@ def test_group_notation():
 def test_scan_is_exhaustive():
     """Where all sets fit the budget, no set is better in any figure."""
     for job in (Job(9, 2, False), Job(12, 3, True), Job(8, 4, True), Job(10, 3, False)):
-        found = search(job)
+        found = [scored(str(recipe)) for recipe in search_cayley(job)]
         every = []
         for group in groups_of_order(job.num_nodes):
             sets = 0
@@ -126,9 +128,9 @@ def test_scan_is_exhaustive():
             assert sets == sum(shape[4] for shape in _shapes(group, job))
         wanted = best(entry for entry in every if entry is not None)
         for order in (
-            lambda e: (e.steps, e.both),
-            lambda e: (e.both, e.steps),
-            lambda e: (e.distance_sum, e.steps),
+            lambda e: (e.diameter, e.costs[0].bandwidth),
+            lambda e: (e.costs[0].bandwidth, e.diameter),
+            lambda e: (e.distance_sum, e.diameter),
         ):
             assert min(map(order, found)) == min(map(order, wanted))
 
@@ -282,7 +284,10 @@ def test_build_keeps_its_hands_off_other_files(tmp_path, capsys, content):
         (Job(4, 4, False), "the search takes degree < nodes <= 4096, not 4 nodes of degree 4"),
         (Job(40, 17, False), r"the search takes a degree in \[1, 16\], not 17"),
         (Job(40, 4, False, budget=0), "budget must be positive"),
-        (Job(40, 4, True, method="luck"), "method must be one of cayley, lift, line, best, not 'luck'"),
+        (
+            Job(40, 4, True, method="luck"),
+            "method must be one of cayley, lift, line, graft, expansion, best, not 'luck'",
+        ),
     ],
 )
 def test_units_refused(job, message):
@@ -318,6 +323,4 @@ def test_build_with_mpiexec(tmp_path):
 def test_a_search_and_a_score_by_hand():
     assert [entry.recipe for entry in search(Job(5, 2, True))] == ["Cayley(Z5,{1,4})"]
     entry = score(named_group(parse_group("Z5")), [1, 2])
-    assert (entry.recipe, entry.steps, entry.bandwidth, entry.reduce_scatter, entry.distance_sum) == (
-        "Cayley(Z5,{1,2})", 2, Fraction(4, 5), Fraction(4, 5), 6
-    )  # fmt: skip
+    assert entry.line() == "5,2,uni,6,,2b:4/5,,Cayley(Z5,{1,2})"

@@ -586,7 +586,6 @@ def grafted(word: str, num_nodes: int, links: Links, degree: int, changes: list[
     return sorted((stay.index(u), stay.index(w)) for u, w in now)
 
 
-def pairs_beyond(num_nodes: int, links: Links, steps: int) -> set[tuple[int, int]]:
-    """Return the ordered pairs farther apart than so many steps, or without any path."""
-    dist = all_distances(num_nodes, links)
-    return {(u, w) for u in range(num_nodes) for w in range(num_nodes) if not 0 <= dist[u][w] <= steps}
+def pairs_beyond(dist: list[list[int]], steps: int) -> set[tuple[int, int]]:
+    """Return the ordered pairs farther apart than so many steps, or without any path, of a table of distances."""
+    return {(u, w) for u, row in enumerate(dist) for w, far in enumerate(row) if not 0 <= far <= steps}

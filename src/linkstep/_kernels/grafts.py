@@ -16,6 +16,8 @@ from linkstep._kernels import njit
 _WORDS = 16
 _HOPE = 12
 """Pairs that a swap may lose close by and is still tried, in the hope to gain as many elsewhere."""
+_WORTH = 4096
+"""A swap must make the sum of distances smaller by one part in so many: recipes list every swap."""
 _TRIES = 40
 """Swaps tried for one pair that is too far before another is taken."""
 
@@ -69,6 +71,16 @@ def _pass(out, n, used, reach, after):
 
 
 @njit(cache=True, nogil=True)
+def _flood(out, into, n, first, used, steps, reach, after):
+    """Return the table of who reaches the targets from ``first`` on within so many steps; one of the two given."""
+    _start(into, n, first, used, reach)
+    for _ in range(1, steps):
+        _pass(out, n, used, reach, after)
+        reach, after = after, reach
+    return reach
+
+
+@njit(cache=True, nogil=True)
 def _reached(reach, n, used):
     count = np.uint64(0)
     for u in range(n):
@@ -85,11 +97,7 @@ def _missed(out, into, n, steps, limit, reach, after):
     for first in range(0, n, 64 * _WORDS):
         targets = min(n - first, 64 * _WORDS)
         used = (targets + 63) >> 6
-        _start(into, n, first, used, reach)
-        for _ in range(1, steps):
-            _pass(out, n, used, reach, after)
-            reach, after = after, reach
-        missed += n * targets - _reached(reach, n, used)
+        missed += n * targets - _reached(_flood(out, into, n, first, used, steps, reach, after), n, used)
         if missed > limit:
             break
     return missed
@@ -130,14 +138,11 @@ def _far_pairs(out, into, n, steps, pairs, far, reach, after):
     for first in range(0, n, 64 * _WORDS):
         targets = min(n - first, 64 * _WORDS)
         used = (targets + 63) >> 6
-        _start(into, n, first, used, reach)
-        for _ in range(1, steps):
-            _pass(out, n, used, reach, after)
-            reach, after = after, reach
+        table = _flood(out, into, n, first, used, steps, reach, after)
         for u in range(n):
             for w in range(used):
                 lowest = first + 64 * w
-                word = ~reach[u, w]
+                word = ~table[u, w]
                 if lowest + 64 > n:
                     word &= (np.uint64(1) << np.uint64(n - lowest)) - np.uint64(1)
                 while word:
@@ -322,6 +327,82 @@ def _focus(out, into, d, both, steps, evaluations, most_swaps, state):
 
 
 @njit(cache=True, nogil=True)
+def _split(out, into, both, a, b, v, slot):
+    """Turn a -> b into a -> v -> b, v's links in the given slot; with ``both`` the other way in the next."""
+    for _ in range(2 if both else 1):
+        _replace(out[a], b, v)
+        _replace(into[b], a, v)
+        out[v, slot], into[v, slot] = b, a
+        a, b, slot = b, a, slot + 1
+
+
+@njit(cache=True, nogil=True)
+def _unsplit(out, into, both, a, b, v):
+    for _ in range(2 if both else 1):
+        _replace(out[a], v, b)
+        _replace(into[b], v, a)
+        a, b = b, a
+
+
+@njit(cache=True, nogil=True)
+def _draw_link(out, n, d, both, taken, state):
+    """Return a link that gives a new node no parallel links beside those taken, if some attempts find one."""
+    a, b = 0, 0
+    for attempt in range(1000):
+        a = _draw(state, n)
+        b = np.int64(out[a, _draw(state, d)])
+        good = a != b and b < n
+        for k in range(0, taken.size if attempt < 500 else 0, 2):
+            good = good and a != taken[k] and b != taken[k + 1]
+            good = good and not (both and (a == taken[k + 1] or b == taken[k]))
+        if good:
+            break
+    return a, b
+
+
+@njit(cache=True, nogil=True)
+def _insert(out, into, n, d, both, steps, tries, state, chosen, scores):
+    """Try to put in a node, or two linked ones, at random and list the ways that leave the fewest pairs too far apart.
+
+    chosen[i, j] are the ends of the links that new node n + j is put into, scores[i] the pairs then too far apart, from
+    the best on. The tables have rows for the new nodes; they are left as they were.
+    """
+    kept, added, ends = chosen.shape
+    now = n + added
+    reach, after = np.empty((now, _WORDS), np.uint64), np.empty((now, _WORDS), np.uint64)
+    word, next_word = np.empty(now, np.uint64), np.empty(now, np.uint64)
+    stamp, seen, targets = np.zeros(1, np.int64), np.zeros(now, np.int64), np.empty(64, np.int64)
+    near = np.empty(1 + ends, np.int64)
+    drawn = np.empty((added, ends), np.int64)
+    if added == 2:
+        out[n, d - 1] = into[n, d - 1] = n + 1
+        out[n + 1, d - 1] = into[n + 1, d - 1] = n
+    scores[:] = np.int64(1) << 60
+    for _ in range(tries):
+        for i in range(added):
+            for j in range(0, ends, 2):
+                drawn[i, j], drawn[i, j + 1] = _draw_link(out, n, d, both, drawn[i, :j], state)
+                _split(out, into, both, drawn[i, j], drawn[i, j + 1], n + i, j if both else j // 2)
+        near[0] = n
+        near[1:] = drawn[0]
+        count = _closest(out, d, near, near.size, stamp, seen, targets)
+        found = _missed_near(out, now, steps, targets, count, word, next_word)
+        if found < scores[-1]:
+            found = _missed(out, into, now, steps, scores[-1], reach, after)
+        if found < scores[-1]:
+            i = kept - 1
+            while i > 0 and scores[i - 1] > found:
+                scores[i] = scores[i - 1]
+                chosen[i] = chosen[i - 1]
+                i -= 1
+            scores[i] = found
+            chosen[i] = drawn
+        for i in range(added - 1, -1, -1):
+            for j in range(ends - 2, -1, -2):
+                _unsplit(out, into, both, drawn[i, j], drawn[i, j + 1], n + i)
+
+
+@njit(cache=True, nogil=True)
 def _is_spare(out, u, s):
     """Whether a link is a self-loop or parallel to an earlier one: it leads nowhere new."""
     if out[u, s] == u:
@@ -387,8 +468,9 @@ def _polish(out, into, d, both, steps, evaluations, most_swaps, state):
         count = _closest(out, d, ends, 4 if both else 2, stamp, seen, targets)
         good = _missed_near(out, n, steps, targets, count, word, next_word) == 0
         if good:
-            far, found = _apart(out, into, n, steps, total - 1, reach, after)
-            good = far == 0 and found < total
+            limit = total - 1 - total // _WORTH
+            far, found = _apart(out, into, n, steps, limit, reach, after)
+            good = far == 0 and found <= limit
         if good:
             total = found
             swaps += 1

@@ -33,8 +33,11 @@ def score(group: TableGroup, generators: Sequence[int]) -> Entry | None:
         return None
     unit = Fraction(gens.size, group.order * scale)
     bidirectional = sorted(group.inverse[gens].tolist()) == sorted(gens.tolist())
-    there, back = ((Option(Cost(int(steps), int(bandwidth) * unit), "bfb"),) for bandwidth in (forth, other))
-    return Entry(group.order, gens.size, bidirectional, group.recipe(generators), Fraction(int(total)), there, back)
+    forward, backward = (
+        (Option(Cost(int(steps), int(bandwidth) * unit), "bfb"),) for bandwidth in (forth, other)
+    )  # fmt: skip
+    recipe = group.recipe(generators)
+    return Entry(group.order, gens.size, bidirectional, recipe, Fraction(int(total)), forward, backward)
 
 
 def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int, int]]:

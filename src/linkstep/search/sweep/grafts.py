@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.grafts import _draw, _focus, _mend, _missed, _polish
+from linkstep._kernels.grafts import _draw, _focus, _insert, _mend, _missed, _polish
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology, distance_profiles
 from linkstep.costs import moore_steps
@@ -27,14 +27,17 @@ from linkstep.search.sweep.job import Job
 MOST_SWAPS = 120
 """Swaps that a recipe lists at most."""
 
-CHOICES = 60
-"""Ways to put in or take out a node that are compared."""
-
 FEWER, MORE = 8, 4
 """How far from N bases are looked for."""
 
-STARTS, KEPT = 6, 2
-"""Bases that get nodes put in or taken out, and those of them that are then improved."""
+STARTS, IMPROVED, KEPT = 6, 8, 2
+"""Bases that get nodes put in or taken out, graphs that are then improved, and those that are enough to be found."""
+
+WAYS = 4
+"""Ways to put in or take out the last node that are followed."""
+
+LEAST_CHOICES, MOST_REMOVALS = 60, 300
+"""Ways to put in or take out a node that are compared, at least and, to take one out, at most."""
 
 KNOWN = 2
 """Recipes of the catalog that are looked at for each number of nodes."""
@@ -42,7 +45,7 @@ KNOWN = 2
 EACH = 40
 """Pairs too far apart that a node put in or taken out costs, roughly: to order bases by."""
 
-HOPELESS = 600
+HOPELESS = 500
 """Pairs too far apart with which a graph is not worth improving: a swap mends a few."""
 
 Bases = Callable[[int, int, bool], list[Recipe]]
@@ -97,6 +100,12 @@ class _Graph:
             self.turn(x, u, y)
             self.turn_back(y, u, x)
 
+    def link(self, u: int, w: int) -> None:
+        """Give two nodes an edge, in the place of a link that each does not have yet."""
+        for x, y in ((u, w), (w, u)):
+            self.turn(x, x, y)
+            self.turn_back(x, x, y)
+
     def isolate(self, u: int) -> None:
         self.out[u] = self.into[u] = u
 
@@ -136,37 +145,48 @@ class _Draws:
         return items
 
 
-def _insertion(graph: _Graph, first: int, draws: _Draws) -> list[Change]:
-    """Put in a node, or two linked ones where edges are many at each node; return a random tuple for each.
+@dataclass(frozen=True)
+class _Found:
+    """A graft and what it is judged by."""
 
-    The rows from ``first`` on are the new nodes'. A node is put into links whose ends are all different, if it finds
-    such within some attempts.
-    """
-    d, changes = graph.degree, []
-    added = range(first, len(graph.out))
-    for v in added:
-        ends: list[int] = []
-        heads: list[int] = []
-        tails: list[int] = []
-        for _ in range(d // 2 if graph.both else d):
-            for attempt in range(200):
-                a = draws.below(first)
-                b = int(graph.out[a, draws.below(d)])
-                fresh = (a not in tails and b not in heads) or attempt > 100
-                if a != b and b < first and fresh:
-                    break
-            else:
-                raise LinkstepError(f"no link is left to put node {v} into")
-            graph.split(a, b, v)
-            ends += [a, b]
-            tails += [a, b] if graph.both else [a]
-            heads += [a, b] if graph.both else [b]
-        changes.append(tuple(ends))
-    if len(added) == 2:
-        for v, w in (added, added[::-1]):
-            graph.turn(v, v, w)
-            graph.turn_back(v, v, w)
-    return changes
+    missed: int
+    """Ordered pairs farther apart than wanted."""
+    base: Recipe
+    recipe: Recipe
+    graph: _Graph
+
+    def rank(self) -> tuple[int, int]:
+        """The diameter, then the sum of distances."""
+        n = len(self.graph.out)
+        levels = distance_profiles(self.recipe.topology()).sum(axis=0).tolist()
+        unreached = n * n - sum(levels)
+        return (n if unreached else len(levels) - 1), sum(t * width for t, width in enumerate(levels)) + n * unreached
+
+
+Way = tuple[int, "_Graph", list[Change]]
+"""A way to put in or take out a node: pairs then too far apart, the graph that results, and the tuples for recipes."""
+
+
+def _insertions(graph: _Graph, steps: int, tries: int, draws: _Draws) -> list[Way]:
+    """Return the best ways found to put in a node, or two linked ones where d is odd and links come in edges."""
+    n, d = len(graph.out), graph.degree
+    added = 2 if graph.both and d % 2 else 1
+    larger = graph.copy(added)
+    chosen = np.zeros((WAYS, added, d // 2 * 2 if graph.both else 2 * d), np.int64)
+    scores = np.empty(WAYS, np.int64)
+    table = (larger.out, larger.into, n, d, graph.both)
+    _insert(*table, steps, tries, draws.state, chosen, scores)
+    ways: list[Way] = []
+    for score, rows in zip(scores.tolist(), chosen.tolist(), strict=True):
+        if score < _FAR:
+            trial = graph.copy(added)
+            for v, ends in enumerate(rows, n):
+                for a, b in zip(ends[::2], ends[1::2], strict=True):
+                    trial.split(a, b, v)
+            if added == 2:
+                trial.link(n, n + 1)
+            ways.append((score, trial, [tuple(ends) for ends in rows]))
+    return ways
 
 
 def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | None:
@@ -198,32 +218,49 @@ def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | Non
     return changes
 
 
-def _resized(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> Recipe:
-    """Return the base with nodes put in or taken out until there are so many, each the best of some ways to do it."""
+def _removals(graph: _Graph, gone: set[int], steps: int, tries: int, draws: _Draws) -> list[Way]:
+    """Return the best ways found to take out a node, or two linked ones where d is odd and links come in edges."""
+    ways: list[Way] = []
+    for attempt in range(20 * tries):
+        if attempt >= tries and ways:
+            break
+        trial = graph.copy()
+        drawn = _removal(trial, gone, draws)
+        if drawn is not None:
+            limit = ways[-1][0] if len(ways) == WAYS else int(_FAR)
+            ways = sorted([*ways, (trial.missed(steps, limit), trial, drawn)], key=lambda way: way[0])[:WAYS]
+    return ways
+
+
+def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: _Draws) -> list[_Found]:
+    """Return the base with nodes put in or taken out until there are so many, in the few best ways that were found.
+
+    One node, or two linked ones, at a time, each time the best way; ``choices`` are compared in all. None where no node
+    can be taken out without leaving self-loops or parallel links, as in a small dense graph.
+    """
     graph = _Graph.of(base.topology())
     more = num_nodes - base.num_nodes
-    at_once = 2 if graph.both and graph.degree % 2 else 1
+    if not more:
+        return [_Found(graph.missed(steps), base, base, graph)]
+    turns = abs(more) // (2 if graph.both and graph.degree % 2 else 1)
+    tries = max(LEAST_CHOICES, choices // turns)
     changes: list[Change] = []
-    gone: set[int] = set()
-    for _ in range(abs(more) // at_once):
-        best, least = None, int(_FAR)
-        for attempt in range(20 * CHOICES):
-            trial = graph.copy(at_once if more > 0 else 0)
-            drawn = _insertion(trial, len(graph.out), draws) if more > 0 else _removal(trial, gone, draws)
-            if drawn is not None:
-                missed = trial.missed(steps, least)
-                if missed < least:
-                    best, least = (trial, drawn), missed
-            if attempt >= CHOICES and best is not None:
-                break
-        if best is None:
-            raise LinkstepError(f"no node of {base.short} can be taken out without self-loops or parallel links")
-        graph = best[0]
-        changes += best[1]
-        gone |= {change[0] for change in best[1]} if more < 0 else set()
-    if not changes:
-        return base
-    return Insert(base, tuple(changes)) if more > 0 else Remove(base, tuple(changes))
+    ways: list[Way] = []
+    for _ in range(turns):
+        gone = {change[0] for change in changes}
+        if more > 0:
+            ways = _insertions(graph, steps, tries, draws)
+        else:
+            ways = _removals(graph, gone, steps, min(tries, MOST_REMOVALS), draws)
+        if not ways:
+            return []
+        graph, taken = ways[0][1:]
+        changes += taken
+    before = changes[: -len(taken)]
+    kind = Insert if more > 0 else Remove
+    recipes = dict.fromkeys(kind(base, (*before, *drawn)) for _, _, drawn in ways)
+    graphs = ((recipe, _Graph.of(recipe.topology())) for recipe in recipes)
+    return [_Found(graph.missed(steps), base, recipe, graph) for recipe, graph in graphs]
 
 
 def swaps_between(before: Counter[tuple[int, int]], after: Counter[tuple[int, int]], both: bool) -> list[Change]:
@@ -249,9 +286,9 @@ def swaps_between(before: Counter[tuple[int, int]], after: Counter[tuple[int, in
 
     while any(surplus.values()):
         a, b = min(key for key, count in surplus.items() if count > 0)
-        e = min(y for (x, y), count in wanted.items() if x == a and count > 0)
-        tails = [x for (x, y), count in surplus.items() if y == e and count > 0]
-        c = min(tails, key=lambda x: (wanted[x, b] <= 0, x == b, x))
+        heads = {y for (x, y), count in wanted.items() if x == a and count > 0}
+        others = [(c, e) for (c, e), count in surplus.items() if e in heads and count > 0]
+        c, e = min(others, key=lambda other: (wanted[other[0], b] <= 0, other[0] == b, other))
         swaps.append((a, b, c, e))
         for x, y, more in ((a, b, -1), (c, e, -1), (a, e, 1), (c, b, 1)):
             shift(x, y, more)
@@ -264,31 +301,15 @@ def _swapped(recipe: Recipe, graph: _Graph) -> Recipe:
     return Swap(recipe, tuple(swaps)) if swaps else recipe
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A graft and what it is judged by."""
-
-    missed: int
-    """Ordered pairs farther apart than wanted."""
-    recipe: Recipe
-    graph: _Graph
-
-    def rank(self) -> tuple[int, int]:
-        """The diameter, then the sum of distances."""
-        levels = distance_profiles(self.recipe.topology()).sum(axis=0).tolist()
-        return len(levels) - 1, sum(t * width for t, width in enumerate(levels))
-
-
-def _started(base: Recipe, num_nodes: int, steps: int, draws: _Draws) -> _Found:
-    """Return the base with nodes put in or taken out, nothing swapped yet."""
-    recipe = _resized(base, num_nodes, steps, draws)
-    graph = _Graph.of(recipe.topology())
-    return _Found(graph.missed(steps), recipe, graph)
-
-
 def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Found:
-    """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean."""
+    """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean.
+
+    A base that needs neither stays as it is: what it may gain on the mean is less than its symmetry is worth.
+    """
     recipe, graph = start.recipe, start.graph.copy()
+    topology = recipe.topology()
+    if recipe is start.base and not start.missed and not topology.num_self_loops + topology.num_parallel:
+        return start
     table = (graph.out, graph.into, graph.degree, graph.both)
     left = int(_mend(*table, steps, evaluations, draws.state))
     missed, left = _focus(*table, steps, max(0, left), MOST_SWAPS, draws.state)
@@ -297,7 +318,7 @@ def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Fo
     if not missed and spare > 0 and left > 0:
         _polish(*table, steps, min(int(left), evaluations // 4), spare, draws.state)
         swapped = _swapped(recipe, graph)
-    return _Found(int(missed), swapped, graph)
+    return _Found(int(missed), start.base, swapped, graph)
 
 
 def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: int) -> Recipe:
@@ -309,9 +330,12 @@ def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: 
     """
     _check_base(base, num_nodes)
     draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
-    start = _started(base, num_nodes, target, draws)
-    evaluations -= CHOICES * abs(num_nodes - base.num_nodes)
-    return _improved(start, target, max(1, evaluations), draws).recipe
+    choices = evaluations // 4
+    starts = _resized(base, num_nodes, target, choices, draws)
+    if not starts:
+        raise LinkstepError(f"no node of {base.short} can be taken out without self-loops or parallel links")
+    share = max(1, (evaluations - choices) // len(starts))
+    return min((_improved(start, target, share, draws) for start in starts), key=lambda one: one.missed).recipe
 
 
 def _check_base(base: Recipe, num_nodes: int) -> None:
@@ -324,18 +348,55 @@ def _check_base(base: Recipe, num_nodes: int) -> None:
         raise LinkstepError(f"a graft needs more than d = {topology.degree} nodes, not {num_nodes}")
 
 
-def _starts(job: Job, bases: Bases) -> list[Recipe]:
-    """Return the bases close to N, those of N itself first; one-way also generalized Kautz graphs, which have loops."""
+def _known(job: Job, bases: Bases) -> list[Recipe]:
+    """Return the bases close to N, those of N itself first."""
     n, d = job.num_nodes, job.degree
-    kautz = family_written("Pi_{d,m}")
     found: list[Recipe] = []
     for size in sorted(range(max(d + 1, n - FEWER), n + MORE + 1), key=lambda size: (abs(size - n), size)):
-        if job.bidirectional and size * d % 2:
-            continue
-        found += bases(size, d, job.bidirectional)
-        if not job.bidirectional:
-            found.append(Member(kautz, (d, size)))
-    return [base for base in dict.fromkeys(found) if base.degree == d and base.topology().is_regular]
+        if not job.bidirectional or size * d % 2 == 0:
+            found += bases(size, d, job.bidirectional)
+    return list(dict.fromkeys(found))
+
+
+def _kautz(job: Job) -> list[Recipe]:
+    """Return generalized Kautz graphs of N nodes and nearly N: few steps, but self-loops unless d + 1 divides N."""
+    if job.bidirectional:
+        return []
+    family = family_written("Pi_{d,m}")
+    return [Member(family, (job.degree, size)) for size in range(job.num_nodes - 1, job.num_nodes + 2)]
+
+
+def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Found]:
+    """Return grafts of the least diameter that is reached, or of those tried last if none is.
+
+    Diameters are tried from the Moore bound on, each with the bases that come closest to it.
+    """
+    n, d = job.num_nodes, job.degree
+    starts = [(base, _Graph.of(base.topology())) for base in recipes if base.topology().is_regular]
+    starts = [(base, graph) for base, graph in starts if graph.degree == d and graph.both >= job.bidirectional]
+    found: list[_Found] = []
+    left = job.budget
+    for steps in range(moore_steps(n, d, bidirectional=job.bidirectional), most_steps + 1):
+        if left <= 0 or any(one.missed == 0 for one in found):
+            break
+        draws = _Draws(n, d, job.bidirectional, steps, job.seed)
+        near = sorted(
+            (graph.missed(steps) + EACH * abs(base.num_nodes - n), i) for i, (base, graph) in enumerate(starts)
+        )
+        choices = left // (4 * STARTS)
+        tried: list[_Found] = []
+        for far, i in near[:STARTS]:
+            if far <= HOPELESS:
+                tried += _resized(starts[i][0], n, steps, choices, draws)
+                left -= choices
+        share = max(1, left // (2 * IMPROVED))
+        found = []
+        for one in sorted(tried, key=lambda one: one.missed)[:IMPROVED]:
+            done = {other.base for other in found if other.missed == 0}
+            if one.missed <= HOPELESS and one.base not in done and len(done) < KEPT:
+                found.append(_improved(one, steps, share, draws))
+                left -= share
+    return found
 
 
 def known_recipes(num_nodes: int, degree: int, bidirectional: bool) -> list[Recipe]:
@@ -349,26 +410,17 @@ def known_recipes(num_nodes: int, degree: int, bidirectional: bool) -> list[Reci
 def search_grafts(job: Job, bases: Bases = known_recipes) -> list[Recipe]:
     """Return a few grafts, by diameter and then by the sum of distances, made from recipes known near N.
 
-    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes, those of the catalog unless it is given.
-    Diameters are tried from the Moore bound on, each with the bases that come closest to it, until one is reached.
+    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Directed generalized Kautz graphs without
+    their self-loops come first where they have fewer steps; their bandwidth is poorer, so the others are kept.
     """
     n, d = job.num_nodes, job.degree
     if d < 2 or n <= d + 1 or (job.bidirectional and n * d % 2):
         return []
-    starts = [(base, _Graph.of(base.topology())) for base in _starts(job, bases)]
-    starts = [(base, graph) for base, graph in starts if graph.both or not job.bidirectional]
-    found: list[_Found] = []
-    left = job.budget
-    steps = moore_steps(n, d, bidirectional=job.bidirectional)
-    while left > 0 and starts and steps < n and not any(one.missed == 0 for one in found):
-        draws = _Draws(n, d, job.bidirectional, steps, job.seed)
-        near = sorted(starts, key=lambda start: start[1].missed(steps) + EACH * abs(start[0].num_nodes - n))
-        tried = [_started(base, n, steps, draws) for base, _ in near[:STARTS]]
-        left -= sum(CHOICES * abs(base.num_nodes - n) for base, _ in near[:STARTS])
-        tried = sorted((one for one in tried if one.missed <= HOPELESS), key=lambda one: one.missed)[:KEPT]
-        share = max(1, left // (2 * KEPT))
-        found = [_improved(one, steps, share, draws) for one in tried]
-        left -= share * len(tried)
-        steps += 1
-    ranked = sorted(found, key=lambda one: (*one.rank(), len(str(one.recipe))))
-    return list(dict.fromkeys(one.recipe for one in ranked))
+    known = _known(job, bases)
+    tried = _search_from(job, known, n - 1)
+    found = [one for one in tried if one.missed == 0] or tried
+    ranks = {one.recipe: (*one.rank(), len(str(one.recipe))) for one in found}
+    least = min((rank[0] for rank in ranks.values()), default=n)
+    fewer = [(one.recipe, one.rank()) for one in _search_from(job, _kautz(job), least - 1) if one.missed == 0]
+    ranks |= {recipe: (*rank, len(str(recipe))) for recipe, rank in fewer[:1]}
+    return sorted((recipe for recipe in ranks if recipe not in known), key=lambda recipe: ranks[recipe])
