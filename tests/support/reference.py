@@ -516,6 +516,7 @@ def lift_links(moduli: tuple[int, ...], power: int, links: list[tuple[int, ...]]
     """
     width = 1 + len(moduli)
     elements = list(product(*map(range, moduli)))
+    number = {element: x for x, element in enumerate(elements)}
     found = []
     for link in links:
         for i in range(len(link) // width):
@@ -524,7 +525,7 @@ def lift_links(moduli: tuple[int, ...], power: int, links: list[tuple[int, ...]]
                 moved = [a + c for a, c in zip(element, shift, strict=True)]
                 if len(moduli) == 2:
                     moved[0] = element[0] + power ** element[1] * shift[0]
-                y = elements.index(tuple(c % m for c, m in zip(moved, moduli, strict=True)))
+                y = number[tuple(c % m for c, m in zip(moved, moduli, strict=True))]
                 found.append((i * len(elements) + x, j * len(elements) + y))
     return found
 
