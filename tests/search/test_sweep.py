@@ -286,7 +286,7 @@ def test_build_keeps_its_hands_off_other_files(tmp_path, capsys, content):
         (Job(40, 4, False, budget=0), "budget must be positive"),
         (
             Job(40, 4, True, method="luck"),
-            "method must be one of cayley, lift, line, graft, expansion, best, not 'luck'",
+            r"method must be one of cayley, .*, best, not 'luck'",
         ),
     ],
 )
