@@ -12,6 +12,7 @@ from linkstep.core.topology import Topology
 from linkstep.families import family_written
 from linkstep.families.lift import MAX_LISTED
 from linkstep.groups.named import AbelianGroup, SemidirectGroup
+from linkstep.methods.bfb.translations import translations
 from linkstep.recipe import Member, Recipe, parse
 from support import reference
 
@@ -56,7 +57,7 @@ def test_the_group_acts_freely(case):
     group = built.derived["translations"]
     n, order = built.num_nodes, int(np.prod(moduli))
     assert group.shape == (order, n) and group.dtype == np.int32 and group[0].tolist() == list(range(n))
-    assert built.transpose().derived["translations"] is group
+    assert translations(built.transpose()) is group or order == 1
     for g in group:
         assert Topology.from_links(n, g[built.tail], g[built.head]) == built
     assert all(len(set(column)) == order for column in group.T.tolist())  # none but the identity keeps a node

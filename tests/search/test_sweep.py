@@ -28,12 +28,13 @@ from linkstep.groups.tables import groups_of_order, named_group, named_groups, p
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
 from linkstep.recipe.names import HEADER
-from linkstep.search import Job, build, search
+from linkstep.search import Job
 from linkstep.search.catalog import best, read_entries
 from linkstep.search.scoring import entry_of, verify
 from linkstep.search.sweep import runner
 from linkstep.search.sweep.cayley import _shapes, score, search_cayley
 from linkstep.search.sweep.log import done_jobs, marker
+from linkstep.search.sweep.runner import build, search
 
 pytestmark = pytest.mark.slow  # the kernels of the searches take as long to compile as all others
 

@@ -64,7 +64,8 @@ class Answer:
             if progress is not None:
                 progress(done, len(self.frontier))
             rows.append(row.with_flow(seconds))
-        return replace(self, frontier=tuple(sorted(rows, key=lambda row: -(row.flow or 0))))
+        ranked = tuple(sorted(rows, key=lambda row: -(row.flow or 0)))
+        return replace(self, frontier=ranked, baselines=tuple(b.with_flow() for b in self.baselines))
 
 
 def _check(num_nodes: int, degree: int, families: str, max_steps: int | None) -> None:
@@ -149,7 +150,7 @@ def _frontier(
         found = search.frontier(num_nodes, degree)
         return [choice.exactly().measured() for choice in work.over(found)]
     if load_catalog().covers(num_nodes, degree, search.bidirectional):
-        return _known(search, num_nodes, degree, work)
+        return _known(search, num_nodes, degree)
     entries = search_now(num_nodes, degree, search.bidirectional, spot)
     more = [choice for entry in entries for choice in entry_choices(entry, FOUND)]
     work.step()
@@ -162,14 +163,10 @@ def _frontier(
     return _nondominated([row.measured() for row in [*resolved, *more]])
 
 
-def _known(search: Finder, num_nodes: int, degree: int, work: _Work) -> list[Choice]:
-    """Return what the catalog knows, and expansions whose costs theorems tell: nothing is computed but distances."""
-    found = search.frontier(num_nodes, degree)
+def _known(search: Finder, num_nodes: int, degree: int) -> list[Choice]:
+    """Return what the catalog knows; the sweeps that filled it have seen families and expansions too."""
     entries = catalog_bases(load_catalog(), num_nodes, degree)
-    listed = [choice for choice in entries if choice.is_bidirectional or not search.bidirectional]
-    names = {(str(choice.recipe), choice.allreduce_cost) for choice in listed}
-    more = [choice for choice in found if (str(choice.recipe), choice.allreduce_cost) not in names]
-    return _nondominated([*listed, *(choice.measured(flow=False) for choice in work.over(more))])
+    return _nondominated([choice for choice in entries if choice.is_bidirectional or not search.bidirectional])
 
 
 def find(

@@ -12,7 +12,6 @@ from linkstep.core.errors import LinkstepError
 from linkstep.search.entry import Entry
 from linkstep.search.scoring import score_best
 from linkstep.search.sweep.job import MAX_DEGREE, Job
-from linkstep.search.sweep.methods import search_best
 
 MAX_NODES = 4096
 SCORED = 2
@@ -43,5 +42,9 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
     """Return entries found by a short search; none where the search does not go."""
     if spot.seconds == 0 or not 3 <= degree <= MAX_DEGREE or not degree + 1 < num_nodes <= MAX_NODES:
         return []
+    from linkstep.search.sweep.methods import (
+        search_best,  # here: its kernels import numba, which most finds do not need
+    )
+
     job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
     return score_best(search_best(job)[:SCORED])
