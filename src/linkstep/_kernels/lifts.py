@@ -12,12 +12,14 @@ search is an OR of runs, eight bytes at a time. Runs need not end at a multiple 
 of one is overwritten by the next, and masked where bits are counted.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped,unused-ignore]
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
+
+from linkstep._kernels import Kernel, njit
 
 Bytes = NDArray[np.uint8]
 
@@ -78,6 +80,28 @@ def _aim(aims, port, to, by, p, powers, degree):
     near[port] = (i * q + back % q) * 2 * run + back // q * width
 
 
+class _InVectors(Kernel):
+    """A function of which a compiler, left to itself, would not make the vector instructions that it needs."""
+
+    def make(self) -> Callable[..., Any]:
+        """Tell numba what to make of calls of the function; it stays as it is where numba compiles nothing."""
+        if self._compiled is None:
+            from numba.extending import intrinsic, overload
+
+            code = intrinsic(_vector_merge)
+
+            def merge(before, after, source, row, at, run, keep, which, ones):
+                def call(before, after, source, row, at, run, keep, which, ones):
+                    code(before, after, source, row, at, run, keep, which, ones)
+
+                return call
+
+            overload(self.py_func, inline="always")(merge)
+            self._compiled = self.py_func
+        return self._compiled
+
+
+@partial(_InVectors, options={})
 def _merge(before, after, source, row, at, run, keep, which, ones):
     """Write 32 bytes of a run and of its copy: the OR of what a row and those it leads to have.
 
@@ -93,21 +117,17 @@ def _merge(before, after, source, row, at, run, keep, which, ones):
     ones[0] += np.unpackbits(found).sum()
 
 
-@overload(_merge, inline="always")
-def _compiled_merge(before, after, source, row, at, run, keep, which, ones):
-    return lambda before, after, source, row, at, run, keep, which, ones: _vector_merge(
-        before, after, source, row, at, run, keep, which, ones
-    )
-
-
-@intrinsic
 def _vector_merge(typing_context, before, after, source, row, at, run, keep, which, ones):
-    """Compile ``_merge`` to vector instructions, which a compiler does not find for runs as short as ours."""
+    """Return the signature of ``_merge`` and what makes its vector instructions."""
+    from llvmlite import ir  # type: ignore[import-untyped,unused-ignore]
+    from numba import types
+    from numba.core import cgutils
+
     word = ir.IntType(64)
     vector = ir.VectorType(word, 4)
+    names = ("before", "after", "source", "row", "at", "run", "keep", "which", "ones")
 
     def generate(context, builder, signature, args):
-        names = ("before", "after", "source", "row", "at", "run", "keep", "which", "ones")
         given = dict(zip(names, zip(signature.args, args, strict=True), strict=True))
 
         def number(name):
@@ -129,7 +149,7 @@ def _vector_merge(typing_context, before, after, source, row, at, run, keep, whi
         def store(value, name, place):
             builder.store(value, pointer(name, place)).align = 1
 
-        zero, two = ir.Constant(word, 0), ir.Constant(word, 2)
+        zero, one, two = (ir.Constant(word, i) for i in range(3))
         at, run, row = number("at"), number("run"), number("row")
         links = builder.extract_value(array("source").shape, 1)
         first = builder.gep(array("source").data, [builder.mul(row, links)])
@@ -137,16 +157,15 @@ def _vector_merge(typing_context, before, after, source, row, at, run, keep, whi
         total = cgutils.alloca_once_value(builder, load("before", start))
         with cgutils.for_range_slice(builder, zero, links, two, word) as (link, _):
             merged = builder.load(total)
-            for next_one in (zero, ir.Constant(word, 1)):
-                place = builder.load(builder.gep(first, [builder.add(link, next_one)]))
+            for turn in (zero, one):
+                place = builder.load(builder.gep(first, [builder.add(link, turn)]))
                 merged = builder.or_(merged, load("before", builder.add(place, at)))
             builder.store(merged, total)
         found = builder.and_(builder.load(total), load("keep", builder.mul(number("which"), ir.Constant(word, 32))))
         store(found, "after", start)
         store(found, "after", builder.add(start, run))
-        count = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector]), "llvm.ctpop.v4i64"
-        )  # fmt: skip
+        kind = ir.FunctionType(vector, [vector])
+        count = cgutils.get_or_insert_function(builder.module, kind, "llvm.ctpop.v4i64")
         store(builder.add(load("ones", zero), builder.call(count, [found])), "ones", zero)
         return context.get_dummy_value()
 
