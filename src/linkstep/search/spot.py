@@ -6,11 +6,18 @@ that the answer depends on the seed and on nothing else. Not here: the searches 
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from linkstep.core.errors import LinkstepError
+from linkstep.recipe.names import HEADER
+from linkstep.search.added import default_folder
+from linkstep.search.catalog import merge
+from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import score_best
+from linkstep.search.scoring import entry_of, score_best
 from linkstep.search.sweep.job import MAX_DEGREE, Job
 
 MAX_NODES = 4096
@@ -48,3 +55,15 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
 
     job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
     return score_best(search_best(job)[:SCORED])
+
+
+def keep_choices(choices: Iterable[Choice]) -> Path:
+    """Add what was found to the user's own catalog, whole, and return where that is."""
+    recipes = {str(choice.recipe): choice.recipe for choice in choices}
+    folder = default_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        log = Path(place) / "found.csv"
+        log.write_text("\n".join([HEADER, *(entry_of(recipe).line() for recipe in recipes.values()), ""]))
+        merge([log], folder)
+    return folder
