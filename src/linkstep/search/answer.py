@@ -150,7 +150,7 @@ def _frontier(
         found = search.frontier(num_nodes, degree)
         return [choice.exactly().measured() for choice in work.over(found)]
     if load_catalog().covers(num_nodes, degree, search.bidirectional):
-        return _known(search, num_nodes, degree)
+        return _known(search, num_nodes, degree, work)
     entries = search_now(num_nodes, degree, search.bidirectional, spot)
     more = [choice for entry in entries for choice in entry_choices(entry, FOUND)]
     work.step()
@@ -163,10 +163,13 @@ def _frontier(
     return _nondominated([row.measured() for row in [*resolved, *more]])
 
 
-def _known(search: Finder, num_nodes: int, degree: int) -> list[Choice]:
-    """Return what the catalog knows; the sweeps that filled it have seen families and expansions too."""
+def _known(search: Finder, num_nodes: int, degree: int, work: _Work) -> list[Choice]:
+    """Return what the catalog knows, and expansions whose costs theorems tell: at most distances are computed."""
     entries = catalog_bases(load_catalog(), num_nodes, degree)
-    return _nondominated([choice for choice in entries if choice.is_bidirectional or not search.bidirectional])
+    listed = [choice for choice in entries if choice.is_bidirectional or not search.bidirectional]
+    costs = [choice.allreduce_cost for choice in listed]
+    more = [c for c in search.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
+    return _nondominated([*listed, *(choice.measured(flow=False) for choice in work.over(more))])
 
 
 def find(

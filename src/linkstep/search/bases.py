@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from linkstep.costs import Cost, bandwidth_bound, cost_of
+from linkstep.costs import Cost, bandwidth_bound
 from linkstep.families import FAMILIES
-from linkstep.methods.stored import stored_schedule
+from linkstep.methods.stored import STEPS
 from linkstep.recipe import Member, parse
 from linkstep.search.catalog import Catalog
 from linkstep.search.choice import KNOWN, Choice, bfb_costs
@@ -62,9 +62,11 @@ def member_choice(member: Member, *, compute: bool = True) -> Choice | None:
 
 
 def _stored_costs(member: Member) -> tuple[Cost, Cost] | None:
-    schedules = [stored_schedule(str(member), transposed) for transposed in (False, True)]
-    cost, reduce_scatter = (None if schedule is None else cost_of(schedule) for schedule in schedules)
-    return None if cost is None or reduce_scatter is None else (cost, reduce_scatter)
+    steps = STEPS.get(str(member))
+    if steps is None:
+        return None
+    cost = Cost(steps, bandwidth_bound(member.num_nodes))
+    return cost, cost
 
 
 def _known_costs(member: Member) -> tuple[Cost, Cost] | None:

@@ -32,8 +32,8 @@ def score_half(topology: Topology) -> Half:
     """Return the ways to do an allgather: by BFB, and by arrivals wherever they take less bandwidth.
 
     >>> from linkstep.recipe import parse
-    >>> [str(option) for option in score_half(parse("C(16,{1,6})").topology())]
-    ['3b:1', '3a:15/16']
+    >>> [str(option) for option in score_half(parse("Pi_{2,9}").topology())]
+    ['3b:14/9', '4a:10/9', '5a:1']
     """
     by_bfb = bfb_cost(topology)
     found = [Option(by_bfb, "bfb")]

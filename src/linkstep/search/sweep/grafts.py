@@ -326,7 +326,7 @@ def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: 
 
     >>> from linkstep.recipe import parse
     >>> str(graft(parse("C(12,{1,5})"), 13, target=3, evaluations=100, seed=0))
-    'Insert(C(12,{1,5}),{(6,5,7,2)})'
+    'Swap(Insert(C(12,{1,5}),{(6,5,7,2)}),{(0,1,5,4)})'
     """
     _check_base(base, num_nodes)
     draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
