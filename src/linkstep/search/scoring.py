@@ -22,6 +22,8 @@ from linkstep.throughput.solve import exact_all_to_all
 
 MORE_STEPS = 2
 """Steps beyond the diameter that are tried while they take bandwidth off."""
+ENOUGH = Fraction(501, 500)
+"""Times the bound on T_B: what is within that, more steps are not tried for."""
 ROUNDS = 0
 """Rounds of the search for arrivals: only the beginning of the first."""
 FLOW_LINKS = 2500
@@ -38,7 +40,7 @@ def score_half(topology: Topology) -> Half:
     by_bfb = bfb_cost(topology)
     found = [Option(by_bfb, "bfb")]
     if by_bfb.bandwidth > bandwidth_bound(topology.num_nodes):
-        for cost in arrival_costs(topology, range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1)):
+        for cost in arrival_costs(topology, range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1), ENOUGH):
             if cost.bandwidth < found[-1].cost.bandwidth:
                 found.append(Option(cost, "arrival"))
     return tuple(found)
