@@ -60,11 +60,13 @@ def entry_of(recipe: Recipe) -> Entry:
 
 
 def score_best(recipes: Iterable[Recipe]) -> list[Entry]:
-    """Return the entries of some recipes, the most promising first, up to one that needs no more than its diameter."""
+    """Return the entries of some recipes, the most promising first, up to one that cannot be improved on its wiring."""
     found = []
     for recipe in recipes:
-        found.append(entry_of(recipe))
-        if all(half[-1].cost.steps == half[0].cost.steps for half in (found[-1].allgather, found[-1].reduce_scatter)):
+        entry = entry_of(recipe)
+        found.append(entry)
+        steps = {half[-1].cost.steps for half in (entry.allgather, entry.reduce_scatter)}
+        if entry.is_bandwidth_optimal and steps == {entry.diameter}:
             break
     return found
 
