@@ -416,7 +416,7 @@ def test_toposummary_bases(name, steps, transposed):
     schedule = stored_schedule(name, transposed)
     assert schedule.topology == (topology.transpose() if transposed else topology)
     assert cost_of(schedule) == Cost(steps, bandwidth_bound(topology.num_nodes))
-    assert STEPS == dict(BASES)
+    assert dict(BASES) == STEPS
     check_allgather(schedule)
 
 
