@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkstep.core.errors import RecipeError
@@ -12,6 +12,7 @@ from linkstep.core.topology import Topology
 from linkstep.families import family_written
 from linkstep.families.lift import MAX_LISTED
 from linkstep.groups.named import AbelianGroup, SemidirectGroup
+from linkstep.methods.bfb.translations import translations
 from linkstep.recipe import Member, Recipe, parse
 from support import reference
 
@@ -34,6 +35,7 @@ def lifts(draw) -> tuple[Recipe, tuple[int, ...], int]:
 
 
 @given(lifts())
+@settings(deadline=None)
 def test_links_are_those_of_the_definition(case):
     recipe, moduli, power = case
     expected = reference.lift_links(moduli, power, recipe.args[1])
@@ -47,6 +49,7 @@ def test_links_are_those_of_the_definition(case):
 
 
 @given(lifts())
+@settings(deadline=None)
 def test_the_group_acts_freely(case):
     recipe, moduli, _ = case
     built = recipe.topology()
@@ -56,7 +59,7 @@ def test_the_group_acts_freely(case):
     group = built.derived["translations"]
     n, order = built.num_nodes, int(np.prod(moduli))
     assert group.shape == (order, n) and group.dtype == np.int32 and group[0].tolist() == list(range(n))
-    assert built.transpose().derived["translations"] is group
+    assert translations(built.transpose()) is group or order == 1
     for g in group:
         assert Topology.from_links(n, g[built.tail], g[built.head]) == built
     assert all(len(set(column)) == order for column in group.T.tolist())  # none but the identity keeps a node

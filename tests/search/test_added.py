@@ -17,7 +17,8 @@ from linkstep.recipe import names, parse
 from linkstep.search import find, load_catalog
 from linkstep.search.added import MAX_LENGTH, Hops, add_graph, compare, graph_entry, graph_recipe
 from linkstep.search.answer import finder
-from linkstep.search.catalog import Catalog, verify
+from linkstep.search.catalog import Catalog
+from linkstep.search.scoring import verify
 
 # Of degree 9, which does not ship: 3 and 2 hops at most.
 POOR, GOOD = "C(32,{1,2,3,4,16})", "C(32,{1,2,3,9,16})"

@@ -79,7 +79,7 @@ def test_lines_read_back():
     ],
 )  # fmt: skip
 def test_lines_refused(line):
-    with pytest.raises(FileError, match="not an entry|not the cost of a schedule"):
+    with pytest.raises(FileError, match=r"not an entry|not the cost of a schedule"):
         Entry.from_line(line)
 
 

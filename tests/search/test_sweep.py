@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from linkstep.cli import main
@@ -28,12 +28,13 @@ from linkstep.groups.tables import groups_of_order, named_group, named_groups, p
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
 from linkstep.recipe.names import HEADER
-from linkstep.search import Job, build, search
+from linkstep.search import Job
 from linkstep.search.catalog import best, read_entries
 from linkstep.search.scoring import entry_of, verify
 from linkstep.search.sweep import runner
 from linkstep.search.sweep.cayley import _shapes, score, search_cayley
 from linkstep.search.sweep.log import done_jobs, marker
+from linkstep.search.sweep.runner import build, search
 
 pytestmark = pytest.mark.slow  # the kernels of the searches take as long to compile as all others
 
@@ -64,6 +65,7 @@ def test_design_generators(recipe, steps, nodes, bandwidth):
 
 
 @given(st.data())
+@settings(deadline=None)
 def test_kernel_agrees_with_bfb(data):
     order = data.draw(st.integers(3, 60))
     groups = list(groups_of_order(order))
@@ -286,7 +288,7 @@ def test_build_keeps_its_hands_off_other_files(tmp_path, capsys, content):
         (Job(40, 4, False, budget=0), "budget must be positive"),
         (
             Job(40, 4, True, method="luck"),
-            "method must be one of cayley, lift, line, graft, expansion, best, not 'luck'",
+            r"method must be one of cayley, .*, best, not 'luck'",
         ),
     ],
 )

@@ -16,13 +16,13 @@ from linkstep.files import load_topology
 from linkstep.files.documents import naming
 from linkstep.recipe import parse
 from linkstep.recipe.names import DATA, catalog_folders
-from linkstep.search import Catalog, Job, build, load_catalog
+from linkstep.search import Catalog, Job, load_catalog
 from linkstep.search.added import Hops, add_graph, check_addable, compare, default_folder
 from linkstep.search.catalog import merge
 from linkstep.search.coverage import SIZES, stats
 from linkstep.search.scoring import verify
 from linkstep.search.sweep.methods import METHODS
-from linkstep.search.sweep.runner import EXECUTORS
+from linkstep.search.sweep.runner import EXECUTORS, build
 
 
 def _numbers(text: str, what: str) -> list[int]:

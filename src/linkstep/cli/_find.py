@@ -28,8 +28,10 @@ from linkstep.core.units import format_time, parse_size, parse_sizes
 from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick
 from linkstep.recipe.explanation import explain
 from linkstep.search import Answer, Choice, Workload, find, pick
+from linkstep.search.choice import FOUND
 from linkstep.search.finders import FAMILIES
 from linkstep.search.scoring import ROUNDS
+from linkstep.search.spot import Spot, keep_choices
 from linkstep.search.windows import Window, selector_of, windows
 from linkstep.selector import check_selector_path
 
@@ -61,6 +63,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--selector", metavar="FILE", help="with --sizes A:B: save which serves which size, for an engine to choose by"
     )
+    parser.add_argument(
+        "--seconds", type=float, default=Spot.seconds, metavar="S",
+        help="search about so long for sizes that the catalog does not have; 0: not at all; default: %(default)g",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="K", help="of that search; default: 0")
+    parser.add_argument("--keep", action="store_true", help="add what it finds to your own catalog, for the next time")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the frontier to a .png or .svg file")
     parser.add_argument("--explain", action="store_true", help="say how the best one is constructed, step by step")
     add_json(parser)
@@ -240,7 +248,7 @@ def _run(args: argparse.Namespace) -> int:
     with progress_bar("find", " tries") as bar:
         answer = find(
             args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
-            max_steps=args.max_steps, progress=bar,
+            max_steps=args.max_steps, spot=Spot(args.seconds, args.seed), progress=bar,
         )  # fmt: skip
     if args.all_to_all or workload.all_to_all:
         with progress_bar("all-to-all", " topologies") as bar:
@@ -255,6 +263,8 @@ def _run(args: argparse.Namespace) -> int:
         limits = {"bidirectional": args.bidirectional, "max_steps": args.max_steps}
         paper = None if args.families == "paper" else find(args.nodes, args.degree, families="paper", **limits)
         plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
+    new = [choice for choice in answer.frontier if choice.origin == FOUND]
+    kept = keep_choices(new) if args.keep and new else None
     if args.json:
         print_json(_json(answer, fabric, args, best, workload) | _windows_json(found, fabric, args))
         return 0
@@ -276,6 +286,12 @@ def _run(args: argparse.Namespace) -> int:
     else:
         how = "" if args.all_to_all else _how(best)
         print(f"next: linkstep schedule '{best.recipe.short}'{how} --collective {collective} -o {collective}.npz")
+    if kept is not None:
+        print(f"kept in {kept}: the next time it is known")
+    elif new:
+        print("found just now, and not in the catalog: --keep adds it to yours; more --seconds may find better")
+    if args.families == "paper":
+        _print_paper(answer, fabric, args.size)
     if found:
         print()
         _print_windows(found, fabric)
@@ -284,6 +300,18 @@ def _run(args: argparse.Namespace) -> int:
     if args.plot:
         print(f"plotted to {args.plot}")
     return 0
+
+
+def _print_paper(answer: Answer, fabric: Fabric, size: str) -> None:
+    """Say where twice the allgather, which the paper counts, is not what an allreduce costs."""
+    for choice in answer.frontier:
+        if choice.cost != choice.reduce_scatter:
+            twice = fabric.time(choice.cost + choice.cost, Collective.ALLREDUCE, size)
+            time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
+            print(
+                f"{choice.recipe.short}: the paper counts 2 (T_L + T_B) of its allgather, {format_time(twice)}; its "
+                f"reduce-scatter costs {choice.reduce_scatter}, so an allreduce takes {format_time(time)}"
+            )
 
 
 def _how(choice: Choice) -> str:

@@ -18,9 +18,9 @@ from linkstep.costs import measure_distances
 from linkstep.families import family_written
 from linkstep.recipe import Member, Recipe
 from linkstep.recipe.names import DATA, SOURCES, digest, name_of, user_folder
-from linkstep.search.finders import finder
 from linkstep.search.catalog import Catalog, merge
 from linkstep.search.entry import Entry
+from linkstep.search.finders import finder
 from linkstep.search.scoring import entry_of
 
 MAX_LENGTH = 2**16

@@ -25,6 +25,8 @@ from linkstep.search.spot import Spot, search_now
 Progress = Callable[[int, int], None]
 """Called with (done, in all) as work goes on; the last figure is an estimate."""
 
+EXPANDED_NODES = 256
+"""Up to this many nodes, expansions are tried beside what the catalog knows."""
 RESOLVE_LINKS = 10_000
 """Up to this many links, what the theorems predict for an expanded topology is compared with BFB on it."""
 
@@ -64,7 +66,8 @@ class Answer:
             if progress is not None:
                 progress(done, len(self.frontier))
             rows.append(row.with_flow(seconds))
-        return replace(self, frontier=tuple(sorted(rows, key=lambda row: -(row.flow or 0))))
+        ranked = tuple(sorted(rows, key=lambda row: -(row.flow or 0)))
+        return replace(self, frontier=ranked, baselines=tuple(b.with_flow() for b in self.baselines))
 
 
 def _check(num_nodes: int, degree: int, families: str, max_steps: int | None) -> None:
@@ -104,12 +107,19 @@ def _worth_measuring(pool: list[Choice]) -> list[Choice]:
 def _nondominated(rows: list[Choice]) -> list[Choice]:
     """Return rows that no other equals or beats in steps and bandwidth of an allreduce and all-to-all flow together.
 
-    A flow that is only a bound of distances beats none that is reached.
+    A flow that is only a bound of distances beats none that is reached, and keeps no more than one row, the first.
     """
     reached = pareto((row for row in rows if row.is_flow_reached), figures=_figures, tie=length)
-    others = pareto((row for row in rows if not row.is_flow_reached), figures=_figures, tie=length)
+    bounded = [row for row in rows if not row.is_flow_reached]
+    others = pareto(bounded, figures=lambda row: _figures(row)[:2], tie=lambda row: (-(row.flow or 0), length(row)))
+    others += [row for row in sorted(bounded, key=_flow_first)[:1] if row not in others]
     others = [row for row in others if not any(_is_within(better, row) for better in reached)]
     return sorted([*reached, *others], key=_figures)
+
+
+def _flow_first(row: Choice) -> tuple[Fraction, int, Fraction]:
+    steps, bandwidth, flow = _figures(row)
+    return flow, steps, bandwidth
 
 
 def _figures(row: Choice) -> tuple[int, Fraction, Fraction]:
@@ -163,13 +173,17 @@ def _frontier(
 
 
 def _known(search: Finder, num_nodes: int, degree: int, work: _Work) -> list[Choice]:
-    """Return what the catalog knows, and expansions whose costs theorems tell: nothing is computed but distances."""
-    found = search.frontier(num_nodes, degree)
+    """Return what the catalog knows, and for few nodes what expansions add to that.
+
+    For many nodes nothing is computed: sweeps have looked at expansions too.
+    """
     entries = catalog_bases(load_catalog(), num_nodes, degree)
-    listed = [choice for choice in entries if choice.is_bidirectional or not search.bidirectional]
-    names = {(str(choice.recipe), choice.allreduce_cost) for choice in listed}
-    more = [choice for choice in found if (str(choice.recipe), choice.allreduce_cost) not in names]
-    return _nondominated([*listed, *(choice.measured(flow=False) for choice in work.over(more))])
+    rows = [choice for choice in entries if choice.is_bidirectional or not search.bidirectional]
+    if num_nodes <= EXPANDED_NODES:
+        costs = [choice.allreduce_cost for choice in rows]
+        more = [c for c in search.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
+        rows += [row.measured(flow=False) for choice in work.over(more) for row in _resolved(choice)]
+    return _nondominated(rows)
 
 
 def find(

@@ -7,11 +7,10 @@ costed by BFB while that is quick. Which families there are is the table's busin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 
-from linkstep.costs import Cost, bandwidth_bound, cost_of
+from linkstep.costs import Cost, bandwidth_bound
 from linkstep.families import FAMILIES
-from linkstep.methods.stored import stored_schedule
+from linkstep.methods.stored import STEPS
 from linkstep.recipe import Member, parse
 from linkstep.search.catalog import Catalog
 from linkstep.search.choice import KNOWN, Choice, bfb_costs
@@ -62,9 +61,11 @@ def member_choice(member: Member, *, compute: bool = True) -> Choice | None:
 
 
 def _stored_costs(member: Member) -> tuple[Cost, Cost] | None:
-    schedules = [stored_schedule(str(member), transposed) for transposed in (False, True)]
-    cost, reduce_scatter = (None if schedule is None else cost_of(schedule) for schedule in schedules)
-    return None if cost is None or reduce_scatter is None else (cost, reduce_scatter)
+    steps = STEPS.get(str(member))
+    if steps is None:
+        return None
+    cost = Cost(steps, bandwidth_bound(member.num_nodes))
+    return cost, cost
 
 
 def _known_costs(member: Member) -> tuple[Cost, Cost] | None:
@@ -115,12 +116,11 @@ def entry_choices(entry: Entry, origin: str) -> Iterator[Choice]:
     simple = loop_free = False
     if isinstance(recipe, Member):
         simple, loop_free = recipe.family.simple(*recipe.args), recipe.family.loop_free(*recipe.args)
-    flow = entry.flow if entry.flow is not None else Fraction(entry.degree) / entry.distance_sum
     for reduce_scatter, allgather in entry.pairs():
         by_bfb = reduce_scatter.method == allgather.method == "bfb"
         yield Choice(
             recipe, "bfb" if by_bfb else "arrival", allgather.cost, reduce_scatter.cost, is_bfb=by_bfb,
-            origin=origin, diameter=entry.diameter, flow=flow, is_flow_reached=entry.flow is not None,
+            origin=origin, diameter=entry.diameter, flow=entry.most_flow, is_flow_reached=entry.flow is not None,
             is_simple=simple, is_loop_free=loop_free,
             is_bidirectional=entry.bidirectional,
             is_reverse_symmetric=entry.bidirectional or recipe.is_reverse_symmetric,

@@ -33,14 +33,14 @@ _SMALL = 8
 def best_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries that are the best in something, fewest steps first; ties go to the shortest recipe.
 
-    That is, those with an allreduce, together with the sum of distances, that no other's equals or beats. Entries are
+    That is, those with an allreduce, together with all-to-all throughput, that no other's equals or beats. Entries are
     to be of one N and d.
     """
     known: dict[str, Entry] = {}
     for entry in sorted(entries, key=_told):
         known[entry.recipe] = entry
     points = [(cost, entry) for entry in known.values() for cost in entry.costs]
-    kept = pareto(points, figures=lambda p: (p[0].steps, p[0].bandwidth, p[1].distance_sum), tie=lambda p: _tie(p[1]))
+    kept = pareto(points, figures=lambda p: (p[0].steps, p[0].bandwidth, -p[1].most_flow), tie=lambda p: _tie(p[1]))
     return list({entry.recipe: entry for _, entry in kept}.values())
 
 
@@ -50,7 +50,7 @@ def _told(entry: Entry) -> tuple[int, bool]:
 
 
 def _tie(entry: Entry) -> tuple[object, ...]:
-    return not entry.bidirectional, len(entry.recipe), entry.recipe
+    return entry.flow is None, not entry.bidirectional, len(entry.recipe), entry.recipe
 
 
 def _time(cost: Cost) -> Fraction:
@@ -60,16 +60,16 @@ def _time(cost: Cost) -> Fraction:
 def best(entries: Iterable[Entry]) -> list[Entry]:
     """Return a few of the Pareto-optimal entries, fewest steps first.
 
-    First the best at 1 MB, then in steps, in T_B, in the sum of distances and in BFB, which expansions need; then more.
+    First the best at 1 MB, then in steps, in T_B, in all-to-all and in BFB, which expansions need; then more.
     """
     optimal = best_entries(entries)
     if not optimal:
         return []
     wanted = [
-        min(optimal, key=lambda e: (min(map(_time, e.costs)), e.distance_sum)),
+        min(optimal, key=lambda e: (min(map(_time, e.costs)), -e.most_flow)),
         min(optimal, key=lambda e: min((c.steps, c.bandwidth) for c in e.costs)),
         min(optimal, key=lambda e: min((c.bandwidth, c.steps) for c in e.costs)),
-        min(optimal, key=lambda e: (e.distance_sum, min(map(_time, e.costs)))),
+        min(optimal, key=lambda e: (-e.most_flow, min(map(_time, e.costs)))),
         min(optimal, key=lambda e: min(_time(c) for c in (e.allgather[0].cost + e.reduce_scatter[0].cost,))),
     ]
     chosen = list({entry.recipe: entry for entry in [*wanted, *optimal]}.values())[:MOST]

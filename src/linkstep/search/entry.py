@@ -69,6 +69,11 @@ class Entry:
         """The largest distance: no schedule takes fewer steps, and BFB takes no more."""
         return self.allgather[0].cost.steps
 
+    @property
+    def most_flow(self) -> Fraction:
+        """All-to-all throughput where it is known, and what distances allow where not."""
+        return self.flow if self.flow is not None else Fraction(self.degree) / self.distance_sum
+
     def pairs(self) -> Iterator[tuple[Option, Option]]:
         """List the ways to do an allreduce: (reduce-scatter, allgather)."""
         if self.reduce_scatter == self.allgather:  # one more step pays in both or in none

@@ -22,6 +22,8 @@ from linkstep.throughput.solve import exact_all_to_all
 
 MORE_STEPS = 2
 """Steps beyond the diameter that are tried while they take bandwidth off."""
+ENOUGH = Fraction(501, 500)
+"""Times the bound on T_B: what is within that, more steps are not tried for."""
 ROUNDS = 0
 """Rounds of the search for arrivals: only the beginning of the first."""
 FLOW_LINKS = 2500
@@ -32,13 +34,13 @@ def score_half(topology: Topology) -> Half:
     """Return the ways to do an allgather: by BFB, and by arrivals wherever they take less bandwidth.
 
     >>> from linkstep.recipe import parse
-    >>> [str(option) for option in score_half(parse("C(16,{1,6})").topology())]
-    ['3b:1', '3a:15/16']
+    >>> [str(option) for option in score_half(parse("Pi_{2,9}").topology())]
+    ['3b:14/9', '4a:10/9', '5a:1']
     """
     by_bfb = bfb_cost(topology)
     found = [Option(by_bfb, "bfb")]
     if by_bfb.bandwidth > bandwidth_bound(topology.num_nodes):
-        for cost in arrival_costs(topology, range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1)):
+        for cost in arrival_costs(topology, range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1), ENOUGH):
             if cost.bandwidth < found[-1].cost.bandwidth:
                 found.append(Option(cost, "arrival"))
     return tuple(found)
@@ -58,11 +60,13 @@ def entry_of(recipe: Recipe) -> Entry:
 
 
 def score_best(recipes: Iterable[Recipe]) -> list[Entry]:
-    """Return the entries of some recipes, the most promising first, up to one that needs no more than its diameter."""
+    """Return the entries of some recipes, the most promising first, up to one that cannot be improved on its wiring."""
     found = []
     for recipe in recipes:
-        found.append(entry_of(recipe))
-        if all(half[-1].cost.steps == half[0].cost.steps for half in (found[-1].allgather, found[-1].reduce_scatter)):
+        entry = entry_of(recipe)
+        found.append(entry)
+        steps = {half[-1].cost.steps for half in (entry.allgather, entry.reduce_scatter)}
+        if entry.is_bandwidth_optimal and steps == {entry.diameter}:
             break
     return found
 

@@ -6,13 +6,19 @@ that the answer depends on the seed and on nothing else. Not here: the searches 
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from linkstep.core.errors import LinkstepError
+from linkstep.recipe.names import HEADER
+from linkstep.search.added import default_folder
+from linkstep.search.catalog import merge
+from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import score_best
+from linkstep.search.scoring import entry_of, score_best
 from linkstep.search.sweep.job import MAX_DEGREE, Job
-from linkstep.search.sweep.methods import search_best
 
 MAX_NODES = 4096
 SCORED = 2
@@ -43,5 +49,21 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
     """Return entries found by a short search; none where the search does not go."""
     if spot.seconds == 0 or not 3 <= degree <= MAX_DEGREE or not degree + 1 < num_nodes <= MAX_NODES:
         return []
+    from linkstep.search.sweep.methods import (
+        search_best,  # here: its kernels import numba, which most finds do not need
+    )
+
     job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
     return score_best(search_best(job)[:SCORED])
+
+
+def keep_choices(choices: Iterable[Choice]) -> Path:
+    """Add what was found to the user's own catalog, whole, and return where that is."""
+    recipes = {str(choice.recipe): choice.recipe for choice in choices}
+    folder = default_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        log = Path(place) / "found.csv"
+        log.write_text("\n".join([HEADER, *(entry_of(recipe).line() for recipe in recipes.values()), ""]))
+        merge([log], folder)
+    return folder

@@ -326,7 +326,7 @@ def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: 
 
     >>> from linkstep.recipe import parse
     >>> str(graft(parse("C(12,{1,5})"), 13, target=3, evaluations=100, seed=0))
-    'Insert(C(12,{1,5}),{(6,5,7,2)})'
+    'Swap(Insert(C(12,{1,5}),{(6,5,7,2)}),{(0,1,5,4)})'
     """
     _check_base(base, num_nodes)
     draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
@@ -410,17 +410,14 @@ def known_recipes(num_nodes: int, degree: int, bidirectional: bool) -> list[Reci
 def search_grafts(job: Job, bases: Bases = known_recipes) -> list[Recipe]:
     """Return a few grafts, by diameter and then by the sum of distances, made from recipes known near N.
 
-    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Directed generalized Kautz graphs without
-    their self-loops come first where they have fewer steps; their bandwidth is poorer, so the others are kept.
+    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Where none are, directed generalized Kautz
+    graphs without their self-loops take their place: they have few steps, but reduce at poor bandwidth.
     """
     n, d = job.num_nodes, job.degree
     if d < 2 or n <= d + 1 or (job.bidirectional and n * d % 2):
         return []
     known = _known(job, bases)
-    tried = _search_from(job, known, n - 1)
+    tried = _search_from(job, known or _kautz(job), n - 1)
     found = [one for one in tried if one.missed == 0] or tried
-    ranks = {one.recipe: (*one.rank(), len(str(one.recipe))) for one in found}
-    least = min((rank[0] for rank in ranks.values()), default=n)
-    fewer = [(one.recipe, one.rank()) for one in _search_from(job, _kautz(job), least - 1) if one.missed == 0]
-    ranks |= {recipe: (*rank, len(str(recipe))) for recipe, rank in fewer[:1]}
-    return sorted((recipe for recipe in ranks if recipe not in known), key=lambda recipe: ranks[recipe])
+    ranks = {one.recipe: (*one.rank(), len(str(one.recipe))) for one in found if one.recipe not in known}
+    return sorted(ranks, key=lambda recipe: ranks[recipe])
