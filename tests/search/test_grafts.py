@@ -17,6 +17,8 @@ from linkstep.search.sweep.job import Job
 from support import reference
 from support.strategies import pairs, seeds, topology_of
 
+pytestmark = pytest.mark.slow  # the kernels of the searches take as long to compile as all others
+
 BASES = ["C(16,{1,4})", "Pi_{3,20}", "Pi_{4,67}", "Torus(5,5)", "C(12,{1,6})", "Pi_{5,30}"]
 
 

@@ -322,12 +322,7 @@ def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Fo
 
 
 def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: int) -> Recipe:
-    """Return a graft of a base that has so many nodes and, if it can be found, at most ``target`` as its diameter.
-
-    >>> from linkstep.recipe import parse
-    >>> str(graft(parse("C(12,{1,5})"), 13, target=3, evaluations=100, seed=0))
-    'Swap(Insert(C(12,{1,5}),{(6,5,7,2)}),{(0,1,5,4)})'
-    """
+    """Return a graft of a base that has so many nodes and, if it can be found, at most ``target`` as its diameter."""
     _check_base(base, num_nodes)
     draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
     choices = evaluations // 4
