@@ -1,9 +1,11 @@
 """The best allreduce time over N at d = 4, from the paper's bases and from all linkstep knows (fig:opttopodiffn).
 
-    python -m benchmarks.frontier                        both finders over N = 8..2048, two sizes: mean ratio to bound
+    python -m benchmarks.frontier                        every N in 8..1024 and 100 up to 2048, directed and both ways
     python -m benchmarks.frontier --plot docs/pictures   and the figures, coloured by construction; fig:asymptotictrend
 
-Costs are what the finder predicts; alpha = 10us, 100 Gbps a server, 1MB and 100MB (10^6 and 10^8 bytes).
+An allreduce costs its reduce-scatter and its allgather. alpha = 10us, 100 Gbps a server, 1MB and 100MB (10^6 and 10^8
+bytes); the bound is that of graphs of the same kind, so where all links go both ways a higher one. Sizes that the
+catalog does not have are searched for on the spot, as ``linkstep find`` does (``--seconds``; 0: not at all).
 """
 
 from __future__ import annotations
@@ -21,17 +23,31 @@ from tqdm import tqdm
 
 from linkstep.costs import Fabric, bandwidth_bound, lower_bound
 from linkstep.pictures.style import BLACK, BLUE, GREEN, INK, LINE, ORANGE, PURPLE, SKY, VERMILLION, save_figure
-from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, parse
-from linkstep.search.answer import finder
+from linkstep.recipe import (
+    Bidirectional,
+    Degree,
+    Insert,
+    Line,
+    Member,
+    Power,
+    Product,
+    Recipe,
+    Remove,
+    Swap,
+    parse,
+)
+from linkstep.search.answer import find
 from linkstep.search.choice import Choice
+from linkstep.search.spot import Spot
 
 FABRIC = Fabric.of("10us", "100Gbps", 4)
 SIZES = ("1MB", "100MB")
 NAMES = {"Pi": "GenKautz", "C": "circulant", "DistReg": "distance-regular", "Cayley": "Cayley", "Lift": "lift"}
+GRAFTS = (Insert, Remove, Swap)
 MARKS = {
     "GenKautz": (ORANGE, "v"), "circulant": (GREEN, "s"), "distance-regular": (PURPLE, "D"), "Cayley": (BLUE, "o"),
     "L": (VERMILLION, "x"), "L of Cayley": (SKY, "^"), "product": (LINE, "+"), "lift": (BLACK, "*"),
-    "other": (INK, "."),
+    "graft": (ORANGE, "1"), "other": (INK, "."),
 }  # fmt: skip
 """Told apart by colours that everyone sees and by shapes."""
 
@@ -40,6 +56,8 @@ def construction(recipe: Recipe) -> str:
     """Name how a topology was made, as the paper's figure colours it."""
     if isinstance(recipe, Line):
         return "L of Cayley" if construction(recipe.base) == "Cayley" else "L"
+    if isinstance(recipe, GRAFTS):
+        return "graft"
     if isinstance(recipe, (Product, Power, Degree, Bidirectional)):
         return "product"
     return NAMES.get(recipe.family.name, "other") if isinstance(recipe, Member) else "other"
@@ -49,31 +67,39 @@ def best(choices: Iterable[Choice], size: str) -> tuple[Fraction, Choice]:
     return min(((FABRIC.time(c.allreduce_cost, "allreduce", size), c) for c in choices), key=lambda pair: pair[0])
 
 
-def sweep(families: str, nodes: Iterable[int]) -> dict[str, dict[int, tuple[Fraction, str]]]:
-    """Return, for each size and N, the best time and its construction."""
-    found: dict[str, dict[int, tuple[Fraction, str]]] = {size: {} for size in SIZES}
-    search = finder(families, False)
-    for n in tqdm(nodes, desc=families, disable=not sys.stderr.isatty(), leave=False):
-        frontier = search.frontier(n, 4)
-        for size in SIZES:
+Times = dict[int, tuple[Fraction, str]]
+"""For each N, the best time and its construction."""
+
+
+def bound(num_nodes: int, bidirectional: bool, size: str) -> Fraction:
+    half = lower_bound(num_nodes, 4, bidirectional=bidirectional)
+    return FABRIC.time(half + half, "allreduce", size)
+
+
+def sweep(families: str, bidirectional: bool, nodes: Iterable[int], spot: Spot) -> dict[str, Times]:
+    """Return the best times for each size."""
+    found: dict[str, Times] = {size: {} for size in SIZES}
+    kind = "both ways" if bidirectional else "directed"
+    for n in tqdm(nodes, desc=f"{families}, {kind}", disable=not sys.stderr.isatty(), leave=False):
+        frontier = find(n, 4, families=families, bidirectional=bidirectional, spot=spot).frontier
+        for size in SIZES if frontier else ():
             seconds, choice = best(frontier, size)
             found[size][n] = (seconds, construction(choice.recipe))
     return found
 
 
-def mean_ratio(times: dict[int, tuple[Fraction, str]], size: str) -> float:
-    ratios = [t / FABRIC.time(lower_bound(n, 4) + lower_bound(n, 4), "allreduce", size) for n, (t, _) in times.items()]
-    return float(sum(ratios, Fraction(0)) / len(ratios))
+def ratios(times: Times, bidirectional: bool, size: str) -> list[float]:
+    return [float(seconds / bound(n, bidirectional, size)) for n, (seconds, _) in times.items()]
 
 
-def plot_sweep(times: dict[int, tuple[Fraction, str]], size: str, title: str, path: Path) -> None:
+def plot_sweep(times: Times, bidirectional: bool, size: str, title: str, path: Path) -> None:
     def draw(axes: Any) -> None:
         for kind, (colour, mark) in MARKS.items():
             points = [(n, float(t) * 1e6) for n, (t, k) in times.items() if k == kind]
             if points:
                 axes.plot(*zip(*points, strict=True), mark, markersize=3, color=colour, label=f"{kind} ({len(points)})")
-        bound = [float(FABRIC.time(lower_bound(n, 4) + lower_bound(n, 4), "allreduce", size)) * 1e6 for n in times]
-        axes.plot(list(times), bound, color="black", linewidth=1, label="no graph beats")
+        least = [float(bound(n, bidirectional, size)) * 1e6 for n in times]
+        axes.plot(list(times), least, color="black", linewidth=1, label="no graph beats")
         axes.set_xlabel("N")
         axes.set_ylabel("us")
         axes.set_title(f"best allreduce of {size} at d = 4: {title}")
@@ -106,25 +132,33 @@ def plot_trend(path: Path) -> None:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--max-nodes", type=int, default=2048)
+    parser.add_argument("--seconds", type=float, default=0.0, help="of search for a size that the catalog lacks (0)")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the figures here, as .png")
     parser.add_argument("--json", type=Path, help="write the means here")
     args = parser.parse_args(argv)
-    means: dict[str, dict[str, float]] = {}
-    print(f"mean of best allreduce time / bound over N = 8..{args.max_nodes}, d = 4")
-    for families in ("paper", "all"):
-        start = time.perf_counter()
-        found = sweep(families, range(8, args.max_nodes + 1))
-        means[families] = {size: mean_ratio(found[size], size) for size in SIZES}
-        seconds = time.perf_counter() - start
-        print(f"{families:6}", *(f"{size}: {means[families][size]:.4f}" for size in SIZES), f"({seconds:.0f} s)")
-        if args.plot:
-            title = "the paper's bases" if families == "paper" else "all bases"
+    nodes = [n for n in range(8, args.max_nodes + 1) if n <= 1024 or n % 10 == 8]
+    report: dict[str, dict[str, float]] = {}
+    print(f"best allreduce time / bound, d = 4, {len(nodes)} sizes N = {nodes[0]}..{nodes[-1]}")
+    print(f"{'':18}" + "".join(f"{size:>8} mean   worst" for size in SIZES))
+    for bidirectional in (False, True):
+        for families in ("paper", "all"):
+            start = time.process_time()
+            found = sweep(families, bidirectional, nodes, Spot(args.seconds))
+            kind = "both-ways" if bidirectional else "directed"
+            row = report[f"{families} {kind}"] = {"sizes": len(found[SIZES[0]])}
             for size in SIZES:
-                plot_sweep(found[size], size, title, args.plot / f"best-{families}-{size}.png")
+                over = ratios(found[size], bidirectional, size)
+                row |= {f"{size} mean": sum(over) / len(over), f"{size} worst": max(over)}
+                if args.plot:
+                    title = f"{'the paper’s bases' if families == 'paper' else 'all that is known'}, {kind}"
+                    path = args.plot / f"best-{families}-{kind}-{size}.png"
+                    plot_sweep(found[size], bidirectional, size, title, path)
+            figures = "".join(f"{row[f'{size} mean']:13.4f} {row[f'{size} worst']:7.3f}" for size in SIZES)
+            print(f"{families:6}{kind:12}{figures}   {row['sizes']} sizes, {time.process_time() - start:.0f} s")
     if args.plot:
         plot_trend(args.plot / "line-graph-trend.png")
     if args.json:
-        args.json.write_text(json.dumps(means, indent=2) + "\n")
+        args.json.write_text(json.dumps(report, indent=2) + "\n")
     return 0
 
 

@@ -1,6 +1,6 @@
 """Kernels are compiled once before the workers of pytest-xdist start: two workers would compile each of them twice.
 
-Ctrl-C reaches what tests start, whoever started the tests.
+Ctrl-C reaches what tests start, whoever started the tests. The catalog of whoever runs the tests does not count.
 """
 
 import os
@@ -35,6 +35,7 @@ for runtime in ("msccl", "mscclpp", "cpu"):
 def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background jobs: tests interrupt commands
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["XDG_DATA_HOME"] = str(Path(__file__).parent / "nobody")
     workers = getattr(config.option, "numprocesses", None)
     if workers and not hasattr(config, "workerinput") and "NUMBA_DISABLE_JIT" not in os.environ:
         source = Path(__file__).parents[1] / "src"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 
@@ -17,7 +17,7 @@ import numpy as np
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import Number, parse_size
-from linkstep.costs import Cost, Fabric, bandwidth_bound, distance_flow_bound, measure_distances
+from linkstep.costs import Cost, Fabric, bandwidth_bound, measure_distances
 from linkstep.families import family_written
 from linkstep.families.rings import shifted_ring_jumps
 from linkstep.methods.transform import derive
@@ -28,7 +28,8 @@ Time = Callable[[Fabric, int, Number], Fraction]
 """(fabric, N, bytes) -> seconds of an allreduce."""
 
 MEASURE_LINKS, QUICK_LINKS = 10**8, 10_000
-"""Up to this many links, distances are measured."""
+"""Up to this many links, distances are measured, and all-to-all throughput is worked out where it is asked for."""
+FEW_NODES = 4096
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Row:
     """The topology, where it is one that linkstep builds."""
     cost: Callable[[int, int], Cost] | None = None
     """Of its allgather; a reduce-scatter takes the same."""
+    flow: Callable[[int, int], Fraction] | None = None
+    """Its all-to-all throughput, where a formula gives it."""
     time: Time | None = None
     """Where no cost says it, because the schedule depends on the size."""
 
@@ -62,6 +65,13 @@ class Baseline:
     def name(self) -> str:
         """What it is called."""
         return self.row.name
+
+    def with_flow(self) -> Baseline:
+        """Return the baseline with its all-to-all throughput, exactly, where that is worked out quickly."""
+        if self.is_flow_reached or self.recipe is None or self.recipe.num_nodes * self.recipe.degree > QUICK_LINKS:
+            return self
+        found = exact_all_to_all(copy(self.recipe).topology())
+        return self if found is None else replace(self, flow=found, is_flow_reached=True)
 
     def allreduce_time(self, fabric: Fabric, size: Number) -> Fraction:
         """Return seconds for an allreduce of ``size`` bytes."""
@@ -123,12 +133,14 @@ BASELINES: tuple[Row, ...] = (
         exists=lambda n, d: d == 4 and n >= 9 and isqrt(n) ** 2 == n,
         recipe=lambda n, d: Member(family_written("Torus(d1,d2,...)"), (isqrt(n), isqrt(n))),
         cost=lambda n, d: Cost(2 * (isqrt(n) - 1), bandwidth_bound(n)),
+        flow=lambda n, d: Fraction(2, isqrt(n) * (n // 4)),  # 2 links against N / a times the distances round a ring
     ),
     Row(  # doubling dimension by dimension, one link of d at a time
         name="hypercube",
         exists=lambda n, d: n == 2**d and d <= 20,
         recipe=lambda n, d: Member(family_written("Q(n)"), (d,)),
         cost=lambda n, d: Cost(d, d * bandwidth_bound(n)),
+        flow=lambda n, d: Fraction(2, n),  # all links are alike
     ),
     Row(  # three links where a node is inside a tree and one where it is a leaf: four ports
         name="double binary tree",
@@ -140,14 +152,27 @@ BASELINES: tuple[Row, ...] = (
 
 def _baseline(row: Row, num_nodes: int, degree: int) -> Baseline:
     recipe = None if row.recipe is None else row.recipe(num_nodes, degree)
-    flow, reached = None, False
-    if recipe is not None and num_nodes * degree <= MEASURE_LINKS:
-        topology = copy(recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
-        flow = exact_all_to_all(topology) if num_nodes * degree <= QUICK_LINKS else None
-        reached = flow is not None
-        flow = flow or distance_flow_bound(topology, measure_distances(topology).total)
+    flow = None if row.flow is None else row.flow(num_nodes, degree)
+    reached = flow is not None
+    if flow is None and recipe is not None and num_nodes * degree <= MEASURE_LINKS:
+        flow = Fraction(degree * num_nodes, _distance_total(recipe))
     cost = None if row.cost is None else row.cost(num_nodes, degree)
     return Baseline(row, num_nodes, recipe, cost, flow, reached)
+
+
+def _distance_total(recipe: Member) -> int:
+    """Return the sum of all distances; for few nodes that are alike in plain Python, which needs nothing compiled."""
+    topology = copy(recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
+    if topology.num_nodes > FEW_NODES or not topology.vertex_transitive:
+        return measure_distances(topology).total
+    heads = topology.head.reshape(topology.num_nodes, -1).tolist()
+    reached, front, steps, total = {0}, [0], 0, 0
+    while front:
+        total += steps * len(front)
+        front = list({head for node in front for head in heads[node]} - reached)
+        reached.update(front)
+        steps += 1
+    return total * topology.num_nodes
 
 
 def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:

@@ -57,6 +57,9 @@ class Made:
         return cost_of(self.schedule)
 
 
+Steps = int | tuple[int, int] | None
+"""Of each half of an allreduce, or of its reduce-scatter and of its allgather; None: as few as there can be."""
+
 Price = Callable[[Cost], Fraction]
 """What a cost is worth, in seconds say."""
 
@@ -71,7 +74,7 @@ class Request:
     chunks: int | None = None
     size: Number | None = None
     root: int = 0
-    steps: int | None = None
+    steps: Steps = None
     seconds: float | None = None
     seed: int = 0
     rounds: int | None = None
@@ -79,10 +82,12 @@ class Request:
     progress: Progress | None = None
     watch: Watch | None = None
 
-    @property
-    def wish(self) -> Wish:
-        """What is asked of a search for arrivals."""
-        return Wish(self.steps, self.chunks, self.seconds, self.seed, self.rounds)
+    def wish(self, topology: Topology | None = None) -> Wish:
+        """Return what is asked of a search for arrivals on the topology or on its transpose; None: on either."""
+        steps = self.steps
+        if isinstance(steps, tuple):
+            steps = steps[topology is self.topology]
+        return Wish(steps, self.chunks, self.seconds, self.seed, self.rounds)
 
     @property
     def gathered(self) -> list[Topology]:
@@ -118,11 +123,11 @@ def _by_bfb(request: Request) -> Made:
 def _by_arrivals(request: Request) -> Made:
     def allgather(topology: Topology) -> Schedule:
         return arrival_allgather(
-            topology, request.wish, size=request.size, progress=request.progress, watch=request.watch
+            topology, request.wish(topology), size=request.size, progress=request.progress, watch=request.watch
         )
 
     made = _from_allgathers(request, allgather, "arrival", None)
-    found = [arrival_certificate(topology, request.wish, size=request.size) for topology in request.gathered]
+    found = [arrival_certificate(t, request.wish(t), size=request.size) for t in request.gathered]
     return replace(made, certificate=max(found, key=lambda certificate: certificate.cost.bandwidth))
 
 
@@ -165,6 +170,7 @@ def _by_synthesis(request: Request) -> Made:
 
 
 def _by_exchange(request: Request) -> Made:
+    assert not isinstance(request.steps, tuple)
     found = all_to_all_schedule(
         request.topology, steps=request.steps, chunks=request.chunks, progress=request.progress
     )  # fmt: skip
@@ -172,17 +178,21 @@ def _by_exchange(request: Request) -> Made:
 
 
 def _by_overlap(request: Request) -> Made:
-    return Made(overlapped_allreduce(request.topology, request.wish, watch=request.watch), "overlapped")
+    return Made(overlapped_allreduce(request.topology, request.wish(), watch=request.watch), "overlapped")
 
 
 def _only_allreduce(request: Request) -> str | None:
-    return None if request.collective is Collective.ALLREDUCE else "makes allreduce schedules only"
+    return "makes allreduce schedules only" if request.collective is not Collective.ALLREDUCE else _one_number(request)
+
+
+def _one_number(request: Request) -> str | None:
+    return "takes one number of steps, not two" if isinstance(request.steps, tuple) else None
 
 
 def _only_exchange(request: Request) -> str | None:
     if not request.collective.exchanges:
         return "makes all-to-all schedules only"
-    return "takes no size: it searches for steps and bandwidth" if request.size is not None else None
+    return "takes no size: it searches for steps and bandwidth" if request.size is not None else _one_number(request)
 
 
 def _no_exchange(request: Request) -> str | None:
@@ -252,7 +262,7 @@ def _best(request: Request) -> Made:
     than this choice and better in one. Where there is a price, the cheapest of all, the first of these if several are.
     """
     if request.collective.exchanges:
-        return _by_exchange(request)
+        return _run(METHODS["exchange"], request)
     if request.steps is not None:
         return _by_arrivals(request)
     options: list[tuple[Cost, Callable[[Request], Made]]] = [(_bfb_cost(request), _by_bfb)]
@@ -271,7 +281,7 @@ def _best(request: Request) -> Made:
         price = request.price
         chosen = min(options, key=lambda option: price(option[0]))
         for asked in _with_overlap(request, chosen[0], price):
-            chosen = min(chosen, (overlapped_cost(asked.topology, asked.wish), _overlaps(asked)), key=_priced(price))
+            chosen = min(chosen, (overlapped_cost(asked.topology, asked.wish()), _overlaps(asked)), key=_priced(price))
     made = chosen[1](request)
     return made if made.certificate is not None else replace(made, certificate=_certificate(request))
 
@@ -316,7 +326,7 @@ def _bfb_cost(request: Request) -> Cost:
 
 
 def _arrival_cost(request: Request) -> Cost:
-    found = [arrival_certificate(topology, request.wish, watch=request.watch) for topology in request.gathered]
+    found = [arrival_certificate(t, request.wish(t), watch=request.watch) for t in request.gathered]
     return sum((certificate.cost for certificate in found), Cost.zero())
 
 
@@ -330,6 +340,13 @@ def _with_arrivals(request: Request) -> list[Request]:
     least = max(bfb_certificate(topology).cost.steps for topology in request.gathered)
     plain = replace(request, rounds=_FOR_FREE)
     return [plain, *(replace(plain, steps=least + extra) for extra in range(1, more + 1))]
+
+
+def _run(method: Method, request: Request) -> Made:
+    why = method.refuse(request)
+    if why is not None:
+        raise LinkstepError(f"method {method.name} {why}")
+    return method.make(request)
 
 
 def _check_rows(topology: Topology, collective: Collective) -> None:
@@ -350,9 +367,10 @@ def schedule(
     chunks: int | None = None,
     size: Number | None = None,
     root: int = 0,
-    steps: int | None = None,
+    steps: Steps = None,
     seconds: float | None = None,
     seed: int = 0,
+    rounds: int | None = None,
     price: Price | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
@@ -362,7 +380,8 @@ def schedule(
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
     where they improve on that; with a ``price`` of costs, whatever is cheapest. ``chunks`` cuts every shard (of an
     all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all, counts where links differ in
-    latency. ``steps`` is for arrivals (each half of an allreduce takes so many), for overlapping halves (both together
+    latency. ``steps`` is for arrivals (each half of an allreduce takes so many; two numbers: the reduce-scatter and the
+    allgather), for overlapping halves (both together
     do) and for all-to-all: the fewest, or more for less bandwidth. A search for arrivals ends by itself, the same way
     for the same ``seed``; ``seconds``, or a KeyboardInterrupt, stop it before, and ``watch`` hears of what it found so
     far.
@@ -383,17 +402,13 @@ def schedule(
     if seconds is not None and not seconds > 0:  # nan too
         raise LinkstepError(f"seconds must be positive, not {seconds}")
     request = Request(
-        graph, Collective(collective), recipe, chunks, size, root, steps, seconds, seed,
+        graph, Collective(collective), recipe, chunks, size, root, steps, seconds, seed, rounds,
         price=price, progress=progress, watch=watch,
     )  # fmt: skip
     check_root(graph, root)
+    if isinstance(steps, tuple) and graph.is_bidirectional and steps[0] != steps[1]:
+        raise LinkstepError(f"steps must be one number where links go both ways, not {steps[0]} and {steps[1]}")
     _check_rows(graph, request.collective)
-    if method == BEST:
-        made = _best(request)
-    else:
-        why = METHODS[method].refuse(request)
-        if why is not None:
-            raise LinkstepError(f"method {method} {why}")
-        made = METHODS[method].make(request)
+    made = _best(request) if method == BEST else _run(METHODS[method], request)
     check(made.schedule)
     return made

@@ -70,8 +70,11 @@ def test_a_cut_cable_is_named_and_the_rest_goes_on(bed):
     finally:
         run.kill()
     assert run.returncode == 2
-    assert {int(rank) for rank in re.findall(r"linkstep: rank (\d):.*nothing came from rank \d", said)} == set(range(8))
-    assert "ranks 1 and 6 wait for each other: is the cable between them cut?" in said
+    spoke = re.findall(r"linkstep: rank (\d):.*(?:came|took nothing)", said)
+    assert sorted(map(int, spoke)) == list(range(8)), said
+    # where one of the two had all it needed before the cut, the other waits alone
+    verdict = r"(ranks 1 and 6 wait for each other|rank (1|6) waits for rank (6|1), which got further): is the cable"
+    assert re.search(verdict, said), said
     refused = linkstep("run", "K_{4,4}", "--testbed", bed)
     assert refused.returncode == 2
     assert "the cable is cut from node 1 to node 6" in refused.stderr

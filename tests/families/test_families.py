@@ -97,6 +97,12 @@ SAMPLES = {
         ((3, ((0, 1, 1, 1), (1, 0, 0, 2))), 3),
         ((1, ((1, 2, 3, 0), (2, 3, 0, 1))), 2),
         ((5, ((0, 1), (0, 3))), 2),
+        ((4, ((0, 1, 0, 0), (0, 3, 1, 1), (1, 0, 1, 3))), 3),
+    ],
+    "Lift(Z7:Z3[2],{(j,a,b,...),...})": [
+        ((parse_group("Z7:Z3[2]"), ((0, 1, 0, 1, 0, 2), (1, 0, 1, 0, 3, 0))), 6),
+        ((parse_group("Z7:Z3[2]"), ((0, 0, 1, 0, 3, 0), (0, 0, 2, 1, 5, 1), (1, 4, 0, 1, 2, 2))), 6),
+        ((parse_group("Z2xZ4"), ((0, 1, 0), (0, 0, 1))), 4),
     ],
 }
 
@@ -218,6 +224,7 @@ CANDIDATES = {
     "Cayley(Z16:Z2[9],{(a,b),...})": [],
     "Cayley({(p(0),p(1),...),...})": [],
     "Lift(m,{(j,a,...),...})": [],
+    "Lift(Z7:Z3[2],{(j,a,b,...),...})": [],
 }
 
 
@@ -271,6 +278,16 @@ REFUSALS = [
         "Lift(m,{(j,a,...),...})",
         (5, ((0, 1, 0, 1), (0, 2, 1, 1))),
         "Lift(m,{(j,a,...),...}): 2 links must lead to every orbit, not 3 to 0",
+    ),
+    (
+        "Lift(Z7:Z3[2],{(j,a,b,...),...})",
+        (parse_group("Z7:Z3[2]"), ((0, 1, 3),)),
+        "Lift(Z7:Z3[2],{(j,a,b,...),...}): orbits j must lie in [0, 1) and shifts a in [0, 7), b in [0, 3)",
+    ),
+    (
+        "Lift(Z7:Z3[2],{(j,a,b,...),...})",
+        (parse_group("Z7"), ((0, 1),)),
+        "Lift(Z7:Z3[2],{(j,a,b,...),...}): a lift over a cyclic group is written Lift(7,...), not Lift(Z7,...)",
     ),
     ("K_m", (1,), "K_m: m must be at least 2, not 1"),
     ("K_{d,d}", (3, 4), "K_{d,d}: both sides must be equal, not 3 and 4"),

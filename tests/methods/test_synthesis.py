@@ -25,7 +25,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology, diameter
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of
-from linkstep.methods.stored import stored_schedule
+from linkstep.methods.stored import STEPS, stored_schedule
 from linkstep.methods.synthesis import ParetoPoint, Synthesis, pareto, synthesize
 from linkstep.methods.synthesis.automorphisms import find_automorphism_groups, trivial_group
 from linkstep.methods.synthesis.case import Case
@@ -416,7 +416,12 @@ def test_toposummary_bases(name, steps, transposed):
     schedule = stored_schedule(name, transposed)
     assert schedule.topology == (topology.transpose() if transposed else topology)
     assert cost_of(schedule) == Cost(steps, bandwidth_bound(topology.num_nodes))
+    assert dict(BASES) == STEPS
     check_allgather(schedule)
+
+
+def test_recipes_longer_than_a_file_name_are_not_stored():
+    assert stored_schedule(f"C(9999,{{{','.join(map(str, range(1, 200)))}}})") is None
 
 
 @needs_solver

@@ -9,8 +9,8 @@ from linkstep.families import Family
 from linkstep.families._common import out_links
 from linkstep.recipe import Member
 from linkstep.search import bases
-from linkstep.search.answer import finder
 from linkstep.search.finder import Finder
+from linkstep.search.finders import finder
 from linkstep.search.frontier import pareto
 
 FIGURES = st.lists(st.tuples(*[st.integers(0, 6)] * 3), max_size=30)

@@ -526,3 +526,86 @@ def arrival_table(num_nodes: int, links: Links, arrive: list[list[int]], owner: 
                     rows[step][chosen] += all(chosen >> k & 1 for k in have)
         counts.append(rows)
     return counts
+
+
+def lift_links(moduli: tuple[int, ...], power: int, links: list[tuple[int, ...]]) -> Links:
+    """Return the links of a lift, from its definition; shifts are multiplied coordinate by coordinate.
+
+    With two moduli (m, n) and r = ``power``, (a, b)(c, e) = (a + r^b c, b + e); otherwise coordinates add.
+    """
+    width = 1 + len(moduli)
+    elements = list(product(*map(range, moduli)))
+    number = {element: x for x, element in enumerate(elements)}
+    found = []
+    for link in links:
+        for i in range(len(link) // width):
+            j, *shift = link[i * width : (i + 1) * width]
+            for x, element in enumerate(elements):
+                moved = [a + c for a, c in zip(element, shift, strict=True)]
+                if len(moduli) == 2:
+                    moved[0] = element[0] + power ** element[1] * shift[0]
+                y = number[tuple(c % m for c, m in zip(moved, moduli, strict=True))]
+                found.append((i * len(elements) + x, j * len(elements) + y))
+    return found
+
+
+def missing_pairs(num_nodes: int, links: Links, targets: list[int]) -> list[int]:
+    """Return, for t = 0, 1, ..., how many (node, target) are farther apart than t, to the first t with none; by sets.
+
+    Ends with a repeated number where some target is out of a node's reach.
+    """
+    within = {target: {target} for target in targets}
+    missing = [len(targets) * (num_nodes - 1)]
+    while missing[-1] and (len(missing) < 2 or missing[-1] < missing[-2]):
+        within = {target: reached | {u for u, w in links if w in reached} for target, reached in within.items()}
+        missing.append(sum(num_nodes - len(reached) for reached in within.values()))
+    return missing
+
+
+# Grafts
+
+
+def grafted(word: str, num_nodes: int, links: Links, degree: int, changes: list[tuple[int, ...]]) -> Links:
+    """Return the links after Insert, Remove or Swap, sorted, by changing a list of links one at a time.
+
+    Raises ValueError where a link is not there, as ``list.remove`` does.
+    """
+    now = list(links)
+    both = sorted(now) == sorted((w, u) for u, w in now)
+
+    def change(out: Links, put: Links, edges: bool) -> None:
+        for u, w in out:
+            now.remove((u, w))
+            if edges:
+                now.remove((w, u))
+        for u, w in put:
+            now.append((u, w))
+            if edges:
+                now.append((w, u))
+
+    gone = []
+    for i, numbers in enumerate(changes):
+        u = num_nodes + i if word == "Insert" else numbers[0]
+        ends = numbers[1:] if word == "Remove" else numbers
+        pairs = [(ends[j], ends[j + 1]) for j in range(0, len(ends), 2)]
+        edges = both if word == "Swap" else len(pairs) < degree
+        if word == "Swap":
+            (a, b), (c, e) = pairs
+            change([(a, b), (c, e)], [(a, e), (c, b)], edges)
+        for a, b in pairs:
+            if word == "Insert":
+                change([(a, b)], [(a, u), (u, b)], edges)
+            if word == "Remove":
+                change([(a, u), (u, b)], [(a, b)], edges)
+        if edges and degree % 2 and i % 2 and word != "Swap":
+            partner = [(u - 1 if word == "Insert" else changes[i - 1][0], u)]
+            change(*((partner, []) if word == "Remove" else ([], partner)), edges)
+        if word == "Remove":
+            gone.append(u)
+    stay = [u for u in range(num_nodes + len(changes)) if u not in gone]
+    return sorted((stay.index(u), stay.index(w)) for u, w in now)
+
+
+def pairs_beyond(dist: list[list[int]], steps: int) -> set[tuple[int, int]]:
+    """Return the ordered pairs farther apart than so many steps, or without any path, of a table of distances."""
+    return {(u, w) for u, row in enumerate(dist) for w, far in enumerate(row) if not 0 <= far <= steps}

@@ -15,7 +15,8 @@ of, reaches that; t is ``near_turn[u, k]`` or ``after_turn[u, c]``, 0 for the id
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 _ILLEGAL = 1 << 30
 

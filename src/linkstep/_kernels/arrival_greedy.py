@@ -7,7 +7,8 @@ Names are as in ``linkstep._kernels.arrival``: rows u, in-neighbours ``near[u]``
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 _FAR = 1 << 30
 _ONE = np.uint64(1)

@@ -5,7 +5,8 @@ that is too small for what only they may carry: a certificate, and the next gues
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 _ONE = np.uint64(1)
 

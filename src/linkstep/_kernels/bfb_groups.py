@@ -8,7 +8,8 @@ With arrivals of their own, pieces of shards take the place of sources.
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 _ONE = np.uint64(1)
 

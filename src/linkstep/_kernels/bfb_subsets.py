@@ -7,7 +7,8 @@ With latencies, U(u, t) is the largest over P of the time at which P's links can
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,8 @@ allgather alone (slot 1), and the least sum of distances (slot 2); each breaks t
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 BIG = 1 << 24
 """A record is one number: its first figure times this, plus its second; sums of distances stay below."""

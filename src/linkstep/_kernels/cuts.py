@@ -6,7 +6,8 @@ that there is no node for a source; flows end as soon as ``need`` has arrived.
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True, nogil=True)

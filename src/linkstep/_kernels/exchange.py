@@ -8,7 +8,8 @@ position: ``tail`` and ``kind`` are the tail and the class of the link there.
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True)

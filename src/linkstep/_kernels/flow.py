@@ -1,7 +1,8 @@
 """Loop of the verifier of MSCCL XML: runs threadblocks as far as the slots of their connections let them."""
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True)

@@ -1,7 +1,8 @@
 """Breadth-first searches over a compressed adjacency (``ptr``, ``node``)."""
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True)

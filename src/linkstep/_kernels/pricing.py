@@ -8,7 +8,8 @@ of all that is done. Floats throughout, made whole numbers by ``_whole_flow``.
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True)

@@ -6,7 +6,8 @@ the source; ``order`` lists nodes as they were settled, so every node comes afte
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True)

@@ -1,7 +1,8 @@
 """One pass over a schedule's rows: are they in range and in order, and what does each step cost."""
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True)

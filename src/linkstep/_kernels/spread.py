@@ -5,7 +5,8 @@ interval contains it. A source's nodes share one pool, cut by how many rows arri
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 # Kinds of witness, shared with linkstep.check by value (a kernel freezes globals: never edit one alone).
 # 0 none, 1 self-loop, 2 sender does not hold, 3 arrives twice, 4 never arrives

@@ -4,7 +4,8 @@ Columns come as arrays of their own, by the names of ``linkstep.programs.events`
 """
 
 import numpy as np
-from numba import njit
+
+from linkstep._kernels import njit
 
 
 @njit(cache=True)

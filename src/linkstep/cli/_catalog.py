@@ -8,14 +8,21 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._common import Command, add_json, busy, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
-from linkstep.recipe.names import DATA
-from linkstep.search import Job, build, load_catalog
-from linkstep.search.catalog import merge, stats, verify
-from linkstep.search.sweep.job import METHODS
-from linkstep.search.sweep.runner import EXECUTORS
+from linkstep.costs import moore_steps
+from linkstep.files import load_topology
+from linkstep.files.documents import naming
+from linkstep.recipe import parse
+from linkstep.recipe.names import DATA, catalog_folders
+from linkstep.search import Catalog, Job, load_catalog
+from linkstep.search.added import Hops, add_graph, check_addable, compare, default_folder
+from linkstep.search.catalog import merge
+from linkstep.search.coverage import SIZES, stats
+from linkstep.search.scoring import verify
+from linkstep.search.sweep.methods import METHODS
+from linkstep.search.sweep.runner import EXECUTORS, build
 
 
 def _numbers(text: str, what: str) -> list[int]:
@@ -48,6 +55,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub = actions.add_parser("merge", help="add logs or catalog files to a catalog, keeping the best")
     sub.add_argument("logs", nargs="+", metavar="LOG")
     sub.add_argument("--into", default=str(DATA), metavar="FOLDER", help="default: the catalog of this installation")
+
+    sub = actions.add_parser(
+        "add", help="compare a graph in a file with what is known, and add it if it has fewer hops (exit code 1 if not)"
+    )
+    sub.add_argument("file", metavar="FILE", help="a topology file, such as a published .edges, .gph, .adj, .g6 or .s6")
+    sub.add_argument("--source", required=True, metavar="TEXT", help="where the graph comes from: who found it, where")
+    sub.add_argument("--into", type=Path, metavar="FOLDER", help="default: a catalog of your own, which find reads too")
 
     sub = actions.add_parser("stats", help="say how much the catalog covers")
     sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
@@ -83,22 +97,60 @@ def _merge(args: argparse.Namespace) -> int:
     return 0
 
 
+def _hops(hops: Hops) -> str:
+    return f"diameter {hops.diameter}, mean distance {float(hops.mean):.4f}"
+
+
+def _add(args: argparse.Namespace) -> int:
+    folder = args.into or default_folder()
+    with naming(args.file):
+        topology = load_topology(args.file)
+        check_addable(topology, args.source, folder)
+    n, d, both = topology.num_nodes, topology.degree, topology.is_bidirectional
+    with busy("measuring distances"):
+        found = compare(topology, Catalog(*dict.fromkeys([*catalog_folders(), *([folder] if folder.is_dir() else [])])))
+    least = moore_steps(n, d, bidirectional=both) if d > 1 or not both else 1
+    links = "links both ways" if both else "links one way"
+    print(f"N={n}, d={d}, {links}: {_hops(found.hops)} (diameter at least {least})")
+    if found.known is None or found.known_hops is None:
+        print("nothing is known of this N, d and kind")
+    else:
+        verdict = "beats" if found.beats else "does not beat"
+        print(f"{verdict} what is known: {_hops(found.known_hops)} ({parse(found.known.recipe).short})")
+    if not found.beats:
+        return 1
+    with busy("scoring the graph"):
+        name = add_graph(topology, args.source, folder)
+    print(
+        f"added to {folder}"
+        + (f" as {name}" if name else ", which linkstep does not read: merge it, or add without --into")
+    )
+    if name:
+        print(f"next: linkstep show '{name}'; linkstep find {n} {d}{' --bidirectional' * both} counts it in")
+    return 0
+
+
 def _stats(args: argparse.Namespace) -> int:
     rows = stats(load_catalog(Path(args.catalog)))
     if args.json:
         print_json([asdict(row) for row in rows])
         return 0
     print_table(
-        ("degree", "links", "sizes", "largest N", "T_B optimal", "T_L at Moore bound", "both at once"),
+        (
+            "degree", "links", "N", "sizes", "T_B optimal", "Moore bound", "both",
+            *(f"{size}: mean" for size in SIZES), *(f"{size}: worst" for size in SIZES),
+        ),
         (
             (
-                str(row.degree), "both ways" if row.bidirectional else "directed", str(row.sizes), str(row.largest),
-                str(row.bandwidth_optimal), str(row.moore_optimal), str(row.both),
+                str(row.degree), "both ways" if row.bidirectional else "directed", f"{row.smallest}-{row.largest}",
+                str(row.sizes), str(row.bandwidth_optimal), str(row.moore_optimal), str(row.both),
+                *(f"{ratio:.3f}" for ratio in (*row.mean_over_bound, *row.worst_over_bound)),
             )
             for row in rows
         ),
-        right=(0, 2, 3, 4, 5, 6),
+        right=(0, 2, 3, 4, 5, 6, 7, 8, 9, 10),
     )  # fmt: skip
+    print("\nmean and worst: the best allreduce over the least that any graph could take, 10us and 100Gbps a server")
     return 0
 
 
@@ -114,7 +166,7 @@ def _verify(args: argparse.Namespace) -> int:
     return 0
 
 
-_ACTIONS = {"build": _build, "merge": _merge, "stats": _stats, "verify": _verify}
+_ACTIONS = {"build": _build, "merge": _merge, "add": _add, "stats": _stats, "verify": _verify}
 
 
 def _run(args: argparse.Namespace) -> int:

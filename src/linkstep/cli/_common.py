@@ -86,6 +86,10 @@ class Given:
     faults: tuple[Fault, ...] = ()
     whole: Given | None = None
 
+    def called(self, argument: str) -> str:
+        """Return what to call it where it is printed: its recipe, in short, or its name, or what the argument was."""
+        return self.topology.name or argument if self.recipe is None else self.recipe.short
+
 
 def exists(text: str) -> bool:
     """Whether there is a file of this name; text that no file system takes, such as a long recipe, names none."""

@@ -28,7 +28,10 @@ from linkstep.core.units import format_time, parse_size, parse_sizes
 from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick
 from linkstep.recipe.explanation import explain
 from linkstep.search import Answer, Choice, Workload, find, pick
-from linkstep.search.answer import FAMILIES
+from linkstep.search.choice import FOUND
+from linkstep.search.finders import FAMILIES
+from linkstep.search.scoring import ROUNDS
+from linkstep.search.spot import Spot, keep_choices
 from linkstep.search.windows import Window, selector_of, windows
 from linkstep.selector import check_selector_path
 
@@ -60,6 +63,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--selector", metavar="FILE", help="with --sizes A:B: save which serves which size, for an engine to choose by"
     )
+    parser.add_argument(
+        "--seconds", type=float, default=Spot.seconds, metavar="S",
+        help="search about so long for sizes that the catalog does not have; 0: not at all; default: %(default)g",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="K", help="of that search; default: 0")
+    parser.add_argument("--keep", action="store_true", help="add what it finds to your own catalog, for the next time")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the frontier to a .png or .svg file")
     parser.add_argument("--explain", action="store_true", help="say how the best one is constructed, step by step")
     add_json(parser)
@@ -106,12 +115,12 @@ def _wiring_bandwidth(choice: Choice) -> Fraction | None:
     """Return the least T_B that allgather and reduce-scatter both can have on a row's wiring; None if that takes long.
 
     Of a vertex-transitive graph without parallel links or self-loops it is (N-1)/N: no set of nodes has fewer links out
-    than a node has. Where T_B is that, it is the bound too.
+    than a node has. Where T_B is that, it is the bound too. Rows of the catalog are not looked at: they take no work.
     """
     recipe, least = choice.recipe, bandwidth_bound(choice.num_nodes)
     if choice.is_bandwidth_optimal or (recipe.is_vertex_transitive and choice.is_simple):
         return least
-    if recipe.num_nodes * recipe.degree > _WIRING_LINKS:
+    if choice.origin or recipe.num_nodes * recipe.degree > _WIRING_LINKS:
         return None
     topology = copy(recipe).topology()  # of a copy: a recipe holds what it builds
     halves = [bound_if_quick(topology, half) for half in (Collective.ALLGATHER, Collective.REDUCE_SCATTER)]
@@ -125,6 +134,7 @@ def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str
         "recipe": str(choice.recipe),
         "name": choice.recipe.short,
         "method": choice.method,
+        "origin": choice.origin or None,
         "exact": choice.is_exact,
         "steps": choice.cost.steps,
         "bandwidth": choice.cost.bandwidth,
@@ -151,6 +161,7 @@ def _notes(choice: Choice) -> str:
     bandwidth, least = choice.worse_half.bandwidth, _wiring_bandwidth(choice) or Fraction(0)
     by_wiring = least > bandwidth_bound(choice.num_nodes)
     notes = (
+        (choice.origin, bool(choice.origin)),
         ("at most", not choice.is_exact),
         ("bandwidth-optimal", choice.is_bandwidth_optimal),
         ("bandwidth-optimal on its wiring", by_wiring and bandwidth == least),
@@ -160,14 +171,22 @@ def _notes(choice: Choice) -> str:
     return ", ".join(word for word, holds in notes if holds)
 
 
+def _both(halves: tuple[Cost, Cost]) -> tuple[str, str]:
+    """Return steps and bandwidth of the two halves of an allreduce, once where they are the same."""
+    first, second = halves
+    steps = str(second.steps) if first.steps == second.steps else f"{first.steps}+{second.steps}"
+    bandwidth = f"{float(second.bandwidth):.4f}"
+    return steps, bandwidth if first.bandwidth == second.bandwidth else f"{float(first.bandwidth):.4f}+{bandwidth}"
+
+
 def _print(answer: Answer, fabric: Fabric, size: str) -> None:
     best = _bound_time(answer, fabric, size)
 
     def line(
-        name: str, cost: Cost | None, time: Fraction, hops: int | None, flow: Fraction | None, reached: bool,
-        notes: str = "",
+        name: str, halves: tuple[Cost, Cost] | None, time: Fraction, hops: int | None, flow: Fraction | None,
+        reached: bool, notes: str = "",
     ) -> tuple[str, ...]:  # fmt: skip
-        steps, bandwidth = ("-", "-") if cost is None else (str(cost.steps), f"{float(cost.bandwidth):.4f}")
+        steps, bandwidth = ("-", "-") if halves is None else _both(halves)
         flows = ("-", "-")
         if flow is not None:
             most, least = ("", "") if reached else ("<=", ">=")
@@ -178,14 +197,17 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
 
     head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "f", f"all-to-all {size}", "")
     rows = []
+    halves: tuple[Cost, Cost] | None
     for choice in answer.frontier:
         time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
         flow = choice.flow, choice.is_flow_reached
-        rows.append(line(choice.recipe.short, choice.worse_half, time, choice.diameter, *flow, _notes(choice)))
-    rows.append(line("no graph beats", answer.bound, best, answer.bound.steps, answer.flow_bound, True))
+        halves = choice.reduce_scatter, choice.cost
+        rows.append(line(choice.recipe.short, halves, time, choice.diameter, *flow, _notes(choice)))
+    rows.append(line("no graph beats", (answer.bound,) * 2, best, answer.bound.steps, answer.flow_bound, True))
     for b in answer.baselines:
         time = b.allreduce_time(fabric, size)
-        rows.append(line(f"today: {b.name}", b.cost, time, None, b.flow, b.is_flow_reached))
+        halves = None if b.cost is None else (b.cost, b.cost)
+        rows.append(line(f"today: {b.name}", halves, time, None, b.flow, b.is_flow_reached))
     print_table(head, rows, right=range(1, 8))
 
 
@@ -226,7 +248,7 @@ def _run(args: argparse.Namespace) -> int:
     with progress_bar("find", " tries") as bar:
         answer = find(
             args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
-            max_steps=args.max_steps, progress=bar,
+            max_steps=args.max_steps, spot=Spot(args.seconds, args.seed), progress=bar,
         )  # fmt: skip
     if args.all_to_all or workload.all_to_all:
         with progress_bar("all-to-all", " topologies") as bar:
@@ -241,12 +263,15 @@ def _run(args: argparse.Namespace) -> int:
         limits = {"bidirectional": args.bidirectional, "max_steps": args.max_steps}
         paper = None if args.families == "paper" else find(args.nodes, args.degree, families="paper", **limits)
         plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
+    new = [choice for choice in answer.frontier if choice.origin == FOUND]
+    kept = keep_choices(new) if args.keep and new else None
     if args.json:
         print_json(_json(answer, fabric, args, best, workload) | _windows_json(found, fabric, args))
         return 0
     both = ", links both ways" if args.bidirectional else ""
     print(f"{args.nodes} servers, {args.degree} ports each{both}; {_fabric_line(args)}")
-    print("T_L in steps (times alpha), T_B in M/B; f: what every pair can get at once, a link being 1 (<=: a bound)\n")
+    print("T_L in steps (times alpha), T_B in M/B, of each half of an allreduce (reduce-scatter + allgather if they")
+    print("differ); f: what every pair can get at once in an all-to-all, a link being 1 (<=: a bound)\n")
     _print(answer, fabric, args.size)
     if best is None:
         print(f"\n{_nothing(answer, args.max_steps)}")
@@ -259,8 +284,14 @@ def _run(args: argparse.Namespace) -> int:
         print()
         print("\n".join(explain(best.recipe, best.method)))
     else:
-        method = f" --method {best.method}" if best.recipe.parts and not args.all_to_all else ""
-        print(f"next: linkstep schedule '{best.recipe.short}'{method} --collective {collective} -o {collective}.npz")
+        how = "" if args.all_to_all else _how(best)
+        print(f"next: linkstep schedule '{best.recipe.short}'{how} --collective {collective} -o {collective}.npz")
+    if kept is not None:
+        print(f"kept in {kept}: the next time it is known")
+    elif new:
+        print("found just now, and not in the catalog: --keep adds it to yours; more --seconds may find better")
+    if args.families == "paper":
+        _print_paper(answer, fabric, args.size)
     if found:
         print()
         _print_windows(found, fabric)
@@ -269,6 +300,26 @@ def _run(args: argparse.Namespace) -> int:
     if args.plot:
         print(f"plotted to {args.plot}")
     return 0
+
+
+def _print_paper(answer: Answer, fabric: Fabric, size: str) -> None:
+    """Say where twice the allgather, which the paper counts, is not what an allreduce costs."""
+    for choice in answer.frontier:
+        if choice.cost != choice.reduce_scatter:
+            twice = fabric.time(choice.cost + choice.cost, Collective.ALLREDUCE, size)
+            time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
+            print(
+                f"{choice.recipe.short}: the paper counts 2 (T_L + T_B) of its allgather, {format_time(twice)}; its "
+                f"reduce-scatter costs {choice.reduce_scatter}, so an allreduce takes {format_time(time)}"
+            )
+
+
+def _how(choice: Choice) -> str:
+    """Return the options of ``linkstep schedule`` that make a choice's schedule."""
+    if choice.method == "arrival":
+        steps = dict.fromkeys((choice.reduce_scatter.steps, choice.cost.steps))
+        return f" --method arrival --steps {','.join(map(str, steps))} --rounds {ROUNDS}"
+    return f" --method {choice.method}" if choice.recipe.parts else ""
 
 
 def _fabric_line(args: argparse.Namespace) -> str:

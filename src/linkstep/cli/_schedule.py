@@ -39,6 +39,12 @@ from linkstep.files import check_savable, save
 from linkstep.make import BEST, METHODS, Made, Price
 
 
+def _steps(text: str) -> int | tuple[int, int]:
+    """Read ``6`` or ``6,5``."""
+    first, comma, second = text.partition(",")
+    return (int(first), int(second)) if comma else int(first)
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology file")
     add_collective(parser)
@@ -52,14 +58,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--steps",
-        type=int,
-        metavar="T",
-        help="by arrival times (in each half), overlapped (in all), or of an all-to-all; default: the fewest",
+        type=_steps,
+        metavar="T[,T]",
+        help="by arrival times (in each half; two numbers: in the reduce-scatter and in the allgather), overlapped (in "
+        "all), or of an all-to-all; default: the fewest",
     )
     parser.add_argument(
         "--seconds", type=float, metavar="S", help="stop the search for arrival times after this long; so does Ctrl-C"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="K", help="of the search for arrival times; default: 0")
+    parser.add_argument(
+        "--rounds", type=int, metavar="R", help="of the search for arrival times; 0 is a first look, as `find` takes"
+    )
     parser.add_argument("--chunks", type=int, metavar="P", help="cut each shard, or piece, into exactly P equal chunks")
     parser.add_argument(
         "--size", metavar="BYTES", help=f"bytes in all; decides where links differ in latency; default: {SIZE}"
@@ -102,7 +112,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
     else:
-        _print(args.topology, facts)
+        _print(given.called(args.topology), facts)
     return 0
 
 
@@ -114,6 +124,7 @@ def _make(given: Given, args: argparse.Namespace) -> Made:
 
         return schedule_of(
             given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size, steps=args.steps,
+            rounds=args.rounds,
             seconds=args.seconds, seed=args.seed, price=_price(given, args), watch=watch,
         )  # fmt: skip
 
@@ -182,8 +193,8 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(recipe: str, facts: dict[str, Any]) -> None:
-    print(f"{facts['recipe'] or recipe}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
+def _print(name: str, facts: dict[str, Any]) -> None:
+    print(f"{name}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
     moore = "Moore-optimal" if facts["moore_optimal"] else f"not Moore-optimal (bound {facts['moore_bound']})"
     fields = [
         ("T_L", f"{facts['steps']} steps, {moore}"),

@@ -30,6 +30,7 @@ from linkstep.costs import all_to_all_bound, bandwidth_bound, moore_steps
 from linkstep.description import Description, describe
 from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
+from linkstep.recipe.names import source_of
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +55,7 @@ def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "recipe": str(given.recipe) if given.recipe else topology.name or None,
         "paper": given.recipe.paper() if given.recipe else None,
+        "source": source_of(str(given.recipe)) if given.recipe else None,
         "labels": topology.labels,
         "faults": [str(fault) for fault in given.faults],
         "nodes": n,
@@ -160,6 +162,8 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         fields.append(("all-to-all flow at most", f"{here:.3e} a pair (any graph: {best:.3e})"))
     if facts["faults"]:
         fields += _fault_fields(facts)
+    if facts["source"] is not None:
+        fields.append(("source", facts["source"]))
     return fields
 
 
@@ -211,7 +215,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
         return 0
-    print(facts["recipe"] or args.topology)
+    print(given.called(args.topology))
     print_fields(_fields(facts))
     if args.draw:
         print(f"drawn to {args.draw}")

@@ -240,10 +240,10 @@ class Topology:
         if "transpose" not in self.derived:
             name = f"T({self.name})" if self.name else ""
             turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
-            self.derived["transpose"] = replace(turned, name=name, labels=self.labels)
+            turned = replace(turned, name=name, labels=self.labels)
+            turned.derived["transpose_of"] = self  # automorphisms are the same both ways
+            self.derived["transpose"] = turned
         transpose: Topology = self.derived["transpose"]
-        if "translations" in self.derived:  # automorphisms stay so when all links are turned round
-            transpose.derived["translations"] = self.derived["translations"]
         return transpose
 
     def _turned(self) -> Topology:

@@ -313,7 +313,7 @@ class Communicator:
             told.append(f"nothing came from {self._ranks(silence.from_ranks)}")
         if silence.to_ranks:
             told.append(f"{self._ranks(silence.to_ranks)} took nothing")
-        text = f"{' and '.join(told) or 'no answer'}"
+        text = f"{' and '.join(told) or 'not all others came'}"
         text += f" for {silence.seconds:.0f} s: is it alive, is the cable up, does it make the same call?"
         return f"{text} ({silence.reason})" if silence.reason else text
 

@@ -80,7 +80,7 @@ def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
         raise EngineError(f"rank {transport.rank}: the ranks did not find each other: {silent}") from None
     except EngineError:
         if communicator is not None and communicator.silence is not None:
-            report_silence(transport.rank, communicator.silence.from_ranks)
+            report_silence(transport.rank, communicator.silence.from_ranks + communicator.silence.to_ranks)
         transport.mark_failed()
         raise
 

@@ -75,7 +75,7 @@ def register_rank(rank: int) -> None:
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     os.environ[_OWN_RANK] = str(rank)
-    (Path(folder) / f"{rank}.pid").write_text(f"{os.getpid()} {_started(os.getpid())}")
+    _leave(Path(folder) / f"{rank}.pid", f"{os.getpid()} {_started(os.getpid())}")
 
 
 def fail(grace: float) -> NoReturn:
@@ -93,7 +93,7 @@ def register_end(rank: int, code: int) -> None:
     """Leave the exit code of a rank that got to its end: launchers may take seconds to notice."""
     folder = os.environ.get(FOLDER)
     if folder is not None:
-        (Path(folder) / f"{rank}.end").write_text(str(code))
+        _leave(Path(folder) / f"{rank}.end", str(code))
 
 
 def say(line: str) -> None:
@@ -103,7 +103,7 @@ def say(line: str) -> None:
         print(f"linkstep: {line}", file=sys.stderr, flush=True)
     else:
         with contextlib.suppress(OSError):
-            (Path(folder) / f"{os.getpid()}.said").write_text(line)
+            _leave(Path(folder) / f"{os.getpid()}.said", line)
 
 
 def has_said(pid: int) -> bool:
@@ -113,11 +113,18 @@ def has_said(pid: int) -> bool:
 
 
 def report_silence(rank: int, peers: Sequence[int]) -> None:
-    """Leave word of the ranks that this one waited for."""
+    """Leave word of the ranks that this one waited for; of none if it was where all of them meet."""
     folder = os.environ.get(FOLDER)
     if folder is not None:
         with contextlib.suppress(OSError):
-            (Path(folder) / f"{rank}.json").write_text(json.dumps(list(peers)))
+            _leave(Path(folder) / f"{rank}.json", json.dumps(list(peers)))
+
+
+def _leave(path: Path, text: str) -> None:
+    """Put a file where the launcher looks, whole: one that is empty for a moment would say that a rank is gone."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text)
+    part.rename(path)
 
 
 def _started(pid: int) -> str:
@@ -135,9 +142,15 @@ class _Ranks:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def registered(self) -> int:
-        """Return how many ranks have left their numbers."""
-        return len(list(self.folder.glob("*.pid")))
+    def registered(self) -> set[int]:
+        """Return the ranks that have left their numbers."""
+        return {int(path.stem) for path in self.folder.glob("*.pid")}
+
+    def lost(self) -> set[int]:
+        """Return the ranks that are gone and did not say that they were at their end."""
+        registered = self.registered()  # looked at first, and ends last: ranks come and go meanwhile
+        gone = registered - self.alive().keys()
+        return gone - self.ended().keys()
 
     def alive(self) -> dict[int, int]:
         """Return the process numbers of ranks that are still there."""
@@ -150,7 +163,7 @@ class _Ranks:
 
     def ended(self) -> dict[int, int]:
         """Return the exit codes of ranks that got to their end, or said why not."""
-        return {int(path.stem): int(path.read_text() or 2) for path in self.folder.glob("*.end")}
+        return {int(path.stem): int(path.read_text()) for path in self.folder.glob("*.end")}
 
     def kill(self) -> None:
         """Kill them, and wait until they are gone."""
@@ -167,16 +180,23 @@ class _Ranks:
         return [line for path in found if (line := path.read_text())]
 
     def verdict(self) -> str:
-        """Return which ranks wait for each other, if any do: the cable between them is the first suspect."""
+        """Return which ranks wait for each other, if any do: the cable between them is the first suspect.
+
+        So it is where one waits for another that got further, to where all ranks meet.
+        """
         waits = {}
         for path in self.folder.glob("*.json"):
             with contextlib.suppress(ValueError, OSError):
                 waits[int(path.stem)] = set(json.loads(path.read_text()))
         pairs = sorted({(a, b) for a, bs in waits.items() for b in bs if a < b and a in waits.get(b, ())})
-        if not pairs:
-            return ""
-        named = ", ".join(f"{a} and {b}" for a, b in pairs)
-        return f"ranks {named} wait for each other: is the cable between them cut?"
+        if pairs:
+            named = ", ".join(f"{a} and {b}" for a, b in pairs)
+            return f"ranks {named} wait for each other: is the cable between them cut?"
+        further = sorted((a, b) for a, bs in waits.items() for b in bs if waits.get(b) == set())
+        if further:
+            named = ", ".join(f"rank {a} waits for rank {b}" for a, b in further)
+            return f"{named}, which got further: is the cable between them cut?"
+        return ""
 
 
 @contextlib.contextmanager
@@ -199,6 +219,7 @@ def launch(
     environment = os.environ | {FOLDER: str(folder)} | dict(place.environment if place else {})
     start = _start_mpi if engine == "mpi" else _start_torch
     ranks = _Ranks(folder)
+    codes: list[int | None] = []
 
     def run() -> int:
         processes = start(num_ranks, list(command), environment, place, folder)
@@ -206,6 +227,7 @@ def launch(
             with _terminated_by_signal():
                 return _supervise(processes, ranks, num_ranks, timeout)
         finally:
+            codes[:] = [process.poll() for process in processes]
             _end(processes, ranks)
 
     code = run()
@@ -216,7 +238,18 @@ def launch(
     for line in [*ranks.said(), ranks.verdict()] if code else []:
         if line:
             print(f"linkstep: {line}", file=sys.stderr)
+    if code > 1 and not ranks.said():
+        print(f"linkstep: {_silent_end(codes, engine)}", file=sys.stderr)
     return code
+
+
+def _silent_end(codes: Sequence[int | None], engine: str) -> str:
+    """Return what to say of a run that failed though no rank said why; None: a process that had not ended."""
+    ends = sorted({code for code in codes if code})
+    names = [signal.Signals(-code).name if code < 0 else f"exit code {code}" for code in ends]
+    what = "the launcher of the ranks" if engine == "mpi" else "a rank"
+    how = f"; {what} ended with {', '.join(names)}" if names else "; a rank was gone"
+    return f"no rank said why it ended{how}: out of memory, or killed?"
 
 
 def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_ranks: int, timeout: float) -> int:
@@ -226,13 +259,12 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: _Ranks, num_rank
     """
     deadline = float("inf")
     while any(process.poll() is None for process in processes):
-        registered, ended, alive = ranks.registered(), ranks.ended(), ranks.alive()
+        lost, alive, ended = ranks.lost(), ranks.alive(), ranks.ended()
         if len(ended) == num_ranks and not alive and not any(ended.values()):
             return 0
-        lost = registered - len(alive.keys() | ended.keys())
         if lost or any(ended.values()) or any(process.returncode for process in processes):
             grace = GRACE if any(ended.values()) else timeout + GRACE  # those who gave up have waited that long
-            silent = alive.keys() - ended.keys() or not registered
+            silent = alive.keys() - ended.keys() or not ranks.registered()
             deadline = min(deadline, time.monotonic() + (grace if silent else 0))
         if time.monotonic() > deadline:
             return max([*ended.values(), 2 if lost or len(ended) < num_ranks else 0])

@@ -58,7 +58,7 @@ class MpiTransport:
         self._peers: dict[int, tuple[bool, int]] = {}
         self._bytes: dict[int, int] = {}
         self._comm, request = world.Idup()
-        self._wait_patiently([request], range(self.size), SETUP)
+        self._wait_patiently([request], SETUP)
         self.tag_limit = int(self._comm.Get_attr(self._mpi.TAG_UB) or 32767) + 1
         self._comm.Set_errhandler(self._mpi.ERRORS_RETURN)
         told = [text.decode() for text in self.gather(Watch.card().encode(), SETUP)]
@@ -95,9 +95,7 @@ class MpiTransport:
         except self._mpi.Exception as error:
             raise Silent(self._silence(handles, 0.0, reason=str(error).splitlines()[0])) from None
 
-    def _wait_patiently(
-        self, handles: Sequence[Any], ranks: Sequence[int] = (), patience: float | None = None
-    ) -> None:  # fmt: skip
+    def _wait_patiently(self, handles: Sequence[Any], patience: float | None = None) -> None:
         """Sleep between tests, and look after the others now and then."""
         done, clock = self._mpi.Request.Testall, time.monotonic
         begin = last = clock()
@@ -109,15 +107,14 @@ class MpiTransport:
                 last = now
                 dead = self.dead()
                 if dead or now - begin > allowed:
-                    raise Silent(self._silence(handles, now - begin, ranks, dead))
+                    raise Silent(self._silence(handles, now - begin, dead))
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks of this host whose process is gone."""
         return self._watch.dead() if self._watch else ()
 
     def _silence(
-        self, handles: Sequence[Any], seconds: float, ranks: Sequence[int] = (), dead: tuple[int, ...] = (),
-        reason: str = "",
+        self, handles: Sequence[Any], seconds: float, dead: tuple[int, ...] = (), reason: str = ""
     ) -> Silence:  # fmt: skip
         pending = set()
         for handle in handles:
@@ -126,9 +123,9 @@ class MpiTransport:
                     continue
             if id(handle) in self._peers:
                 pending.add(self._peers[id(handle)])
-        senders = {peer for is_send, peer in pending if not is_send} | set(ranks)
+        senders = {peer for is_send, peer in pending if not is_send}
         takers = {peer for is_send, peer in pending if is_send}
-        return Silence(seconds, tuple(sorted(senders - {self.rank})), tuple(sorted(takers)), dead, reason)
+        return Silence(seconds, tuple(sorted(senders)), tuple(sorted(takers)), dead, reason)
 
     def release(self, handles: Sequence[Any]) -> None:
         """Free requests."""
@@ -160,12 +157,12 @@ class MpiTransport:
         """Return every rank's bytes: first how many they are, then all of them."""
         lengths = np.zeros(self.size, np.int64)
         own = np.array([len(value)], np.int64)
-        self._wait_patiently([self._comm.Iallgather(own, lengths)], range(self.size), patience)
+        self._wait_patiently([self._comm.Iallgather(own, lengths)], patience)
         ends = np.cumsum(lengths)
         got = np.zeros(int(ends[-1]), np.uint8)
         spec = [got, (lengths, ends - lengths), self._mpi.BYTE]
         mine = [np.frombuffer(value, np.uint8), self._mpi.BYTE]
-        self._wait_patiently([self._comm.Iallgatherv(mine, spec)], range(self.size), patience)
+        self._wait_patiently([self._comm.Iallgatherv(mine, spec)], patience)
         data = got.tobytes()
         return [data[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 

@@ -1,5 +1,6 @@
 """Expansions: larger topologies, and allgather schedules on them, from smaller ones (sec:expansion). Pure functions."""
 
+from linkstep.expansions.grafts import insert_nodes, remove_nodes, swap_links
 from linkstep.expansions.schedules import (
     cartesian_power_schedule,
     degree_expand_schedule,
@@ -23,9 +24,12 @@ __all__ = [
     "cartesian_product",
     "degree_expand",
     "degree_expand_schedule",
+    "insert_nodes",
     "line_graph",
     "line_graph_keeps_bfb",
     "line_graph_schedule",
+    "remove_nodes",
+    "swap_links",
     "to_bidirectional",
     "to_bidirectional_schedule",
 ]

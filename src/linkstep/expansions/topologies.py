@@ -40,7 +40,9 @@ def line_graph(topology: Topology) -> Topology:
     # Links are sorted by tail, so those that leave head[e] are consecutive from out_ptr[head[e]].
     offset = np.arange(tail.size) - np.repeat(np.cumsum(fan_out) - fan_out, fan_out)
     head = np.repeat(topology.out_ptr[topology.head], fan_out) + offset
-    return Topology.from_links(topology.num_links, tail, head)
+    line = Topology.from_links(topology.num_links, tail, head)
+    line.derived["line_of"] = topology  # whose automorphisms are automorphisms of this
+    return line
 
 
 def line_graph_keeps_bfb(topology: Topology) -> bool:

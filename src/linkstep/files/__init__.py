@@ -1,4 +1,4 @@
-"""Load and save topologies and schedules: ``.npz``, ``.json``, and wiring as ``.csv`` or ``.graphml``.
+"""Load and save topologies and schedules: ``.npz``, ``.json``; wirings and published graphs in formats of other tools.
 
 Loading checks the form of a file, not what a schedule does (``linkstep.correctness`` decides that). Saving replaces
 a file whole or not at all. The formats are described in docs/data-model.md.
@@ -6,10 +6,17 @@ a file whole or not at all. The formats are described in docs/data-model.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
 from linkstep.core.errors import FileError, ScheduleError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
+from linkstep.files.adjacency import read_adjacency, write_adjacency
 from linkstep.files.disk import AnyPath, open_to_read, to_path, write_atomically
+from linkstep.files.graph6 import read_graph6, write_graph6, write_sparse6
+from linkstep.files.graphs import read_edges, read_gph, write_edges, write_gph
 from linkstep.files.own import FORMAT_VERSION, read_json, read_npz, write_json, write_npz
 from linkstep.files.wiring import read_csv, read_graphml, write_csv, write_graphml
 
@@ -26,8 +33,25 @@ __all__ = [
     "write_atomically",
 ]
 
+
+@dataclass(frozen=True)
+class _Wiring:
+    """A format that holds topologies alone."""
+
+    read: Callable[[BinaryIO], Topology]
+    write: Callable[[Topology, BinaryIO], None]
+
+
 _OWN = {".npz": (read_npz, write_npz), ".json": (read_json, write_json)}
-_WIRING = {".csv": (read_csv, write_csv), ".graphml": (read_graphml, write_graphml)}
+_WIRING = {
+    ".csv": _Wiring(read_csv, write_csv),
+    ".graphml": _Wiring(read_graphml, write_graphml),
+    ".edges": _Wiring(read_edges, write_edges),
+    ".gph": _Wiring(read_gph, write_gph),
+    ".adj": _Wiring(read_adjacency, write_adjacency),
+    ".g6": _Wiring(read_graph6, write_graph6),
+    ".s6": _Wiring(read_graph6, write_sparse6),
+}
 SUFFIXES = (*_OWN, *_WIRING)
 
 
@@ -68,7 +92,7 @@ def save(thing: Topology | Schedule, path: AnyPath) -> None:
     check_savable(type(thing), path)
     suffix = _suffix(path)
     if isinstance(thing, Topology) and suffix in _WIRING:
-        write_atomically(path, lambda file: _WIRING[suffix][1](thing, file))
+        write_atomically(path, lambda file: _WIRING[suffix].write(thing, file))
     else:
         write_atomically(path, lambda file: _OWN[suffix][1](thing, file))
 
@@ -86,7 +110,7 @@ def load(path: AnyPath) -> Topology | Schedule:
     suffix = _suffix(path)
     with open_to_read(path) as file:
         try:
-            return _WIRING[suffix][0](file) if suffix in _WIRING else _OWN[suffix][0](file)
+            return _WIRING[suffix].read(file) if suffix in _WIRING else _OWN[suffix][0](file)
         except (FileError, TopologyError, ScheduleError) as error:
             text = str(error)
         except MemoryError:

@@ -89,16 +89,18 @@ def _rows(answer: Answer, paper: Answer | None, fabric: Fabric | None, size: Num
 
     for number, row in enumerate(answer.frontier, 1):
         name = shortened(row.recipe.short, _LONGEST)
-        yield _Row(_FOUND, str(number), name, row.method, row.worse_half, seconds(row.allreduce_cost))
+        yield _Row(_FOUND, str(number), name, row.method, row.allreduce_cost, seconds(row.allreduce_cost))
     letters = iter(ascii_letters)
     for row in () if paper is None else paper.frontier:
         name = shortened(row.recipe.short, _LONGEST)
-        yield _Row(_PAPER, next(letters, ""), name, row.method, row.worse_half, seconds(row.allreduce_cost))
+        yield _Row(_PAPER, next(letters, ""), name, row.method, row.allreduce_cost, seconds(row.allreduce_cost))
     for today in answer.baselines:
         time = None if fabric is None or size is None else today.allreduce_time(fabric, size)
-        if today.cost is not None or time is not None:
-            yield _Row(_TODAY, next(letters, ""), shortened(today.name, _LONGEST), "", today.cost, time)
-    yield _Row(_BOUND, "", _BOUND.name, "", answer.bound, seconds(answer.bound + answer.bound))
+        cost = None if today.cost is None else today.cost + today.cost
+        if cost is not None or time is not None:
+            yield _Row(_TODAY, next(letters, ""), shortened(today.name, _LONGEST), "", cost, time)
+    bound = answer.bound + answer.bound
+    yield _Row(_BOUND, "", _BOUND.name, "", bound, seconds(bound))
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def _draw_plot(figure: Any, sheet: _Sheet) -> None:
     span = max(bandwidth) - min(bandwidth) or 0.1 * max(bandwidth)
     axes.set_ylim(min(bandwidth) - 0.12 * span, max(bandwidth) + 0.14 * span)
     _draw_ticks(axes, steps, (width - _LEFT - _RIGHT) * POINTS)
-    bound = sheet.answer.bound
+    bound = sheet.answer.bound + sheet.answer.bound
     dotted: Any = {"color": BLACK, "linestyle": (0, (1.2, 1.8)), "linewidth": 1.2, "zorder": 1}
     axes.axvline(bound.steps, **dotted)
     axes.axhline(float(bound.bandwidth), **dotted)
@@ -165,8 +167,8 @@ def _draw_plot(figure: Any, sheet: _Sheet) -> None:
             look = group.look | line | {"zorder": 4 if group is _PAPER else 3}
             marks += axes.plot(*zip(*places, strict=True), label=group.name, **look)
     _draw_marks(axes, [(row, cost) for row, cost in costed if row.mark])
-    axes.set_xlabel("T_L, steps (times alpha), log scale")
-    axes.set_ylabel("T_B, in M/B")
+    axes.set_xlabel("T_L of both halves, steps (times alpha), log scale")
+    axes.set_ylabel("T_B of both halves, in M/B")
     marks.append(Line2D([], [], label=_BOUND.name, **dotted))
     place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 1 - 0.55 / height)}
     figure.legend(handles=marks, ncols=len(marks), frameon=False, fontsize=_TEXT, **place)
@@ -262,7 +264,7 @@ def _fill(sheet: _Sheet) -> Fill:
     def fill(figure: Any) -> None:
         answer, (_, height) = sheet.answer, sheet.size
         both = ", links both ways" if answer.bidirectional else ""
-        title = f"N = {answer.num_nodes} servers, d = {answer.degree} ports{both}: what each half of an allreduce costs"
+        title = f"N = {answer.num_nodes} servers, d = {answer.degree} ports{both}: what an allreduce costs"
         figure.text(0.5, 1 - 0.3 / height, title, fontsize=13, ha="center", va="center")
         _draw_plot(figure, sheet)
         _draw_table(figure, sheet)

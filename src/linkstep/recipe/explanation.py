@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from linkstep.recipe import Bidirectional, Degree, Line, Member, Power, Product, Recipe, Transpose
+from collections.abc import Sequence
+
+from linkstep.recipe import Bidirectional, Degree, Insert, Line, Member, Power, Product, Recipe, Remove, Swap, Transpose
 
 
 def _describe(recipe: Recipe) -> str:
@@ -21,8 +23,18 @@ def _describe(recipe: Recipe) -> str:
         return "one dimension for each factor"
     if isinstance(recipe, Bidirectional):
         return "every link gets a partner the other way"
+    if isinstance(recipe, Insert):
+        return f"{_count(recipe.changes, 'server')} put into links of the base"
+    if isinstance(recipe, Remove):
+        return f"{_count(recipe.changes, 'server')} taken out, the links joined"
+    if isinstance(recipe, Swap):
+        return f"{_count(recipe.changes, 'pair')} of links that exchange ends"
     assert isinstance(recipe, Transpose)
     return "every link turned round"
+
+
+def _count(changes: Sequence[object], noun: str) -> str:
+    return f"{len(changes)} {noun}{'' if len(changes) == 1 else 's'}"
 
 
 def explain(recipe: Recipe, method: str = "expand") -> list[str]:

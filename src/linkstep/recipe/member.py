@@ -136,7 +136,9 @@ class Recipe(ABC):
     @cached_property
     def _topology(self) -> Topology:
         self._check_size()
-        built = replace(self._construct(), name=str(self), vertex_transitive=self.is_vertex_transitive)
+        constructed = self._construct()
+        built = replace(constructed, name=str(self), vertex_transitive=self.is_vertex_transitive)
+        built.derived.update(constructed.derived)  # a builder may know automorphisms that a search would not find
         if (built.num_nodes, built.degree) != (self.num_nodes, self.degree):  # a family that lies is a bug of ours
             raise AssertionError(f"{self}: promised N={self.num_nodes} d={self.degree}, built {built!r}")
         return built

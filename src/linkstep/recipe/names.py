@@ -1,11 +1,13 @@
 """Short names of the catalog's recipes: ``Cat(47,3,12345)`` for a recipe of N = 47, d = 3 that takes half a page.
 
 The number comes from the SHA-256 of the recipe's text, so that an entry keeps its name whatever else the catalog has.
-Only the text of the catalog's lines is read here: what an entry costs is the business of ``linkstep.search``.
+Here is where the catalog's files are: those that ship with linkstep, and the user's own, which ``linkstep catalog add``
+fills. Only the text of their lines is read here: what an entry costs is the business of ``linkstep.search``.
 """
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -15,12 +17,35 @@ from pathlib import Path
 from linkstep.core.errors import FileError, RecipeError
 
 DATA = Path(__file__).parent.parent / "data" / "catalog"
-HEADER = "nodes,degree,kind,steps,bandwidth,reduce_scatter,distance_sum,recipe"
+HEADER = "nodes,degree,kind,distance_sum,all_to_all,allgather,reduce_scatter,recipe"
 """The first line of a catalog file; the recipe comes last, so its commas need no quotes."""
+
+SOURCES = "sources.txt"
+"""The file beside a user's catalog that says where graphs come from: a line for each, the recipe's digest first."""
 
 LONG = 60
 """Recipes of more characters are printed by their names where they have one."""
 _DIGITS = 5
+
+
+def user_folder() -> Path | None:
+    """Return the folder of the user's own catalog, whether there is one yet or not; None where there is no home.
+
+    It is ``linkstep/catalog`` in ``$XDG_DATA_HOME``, or else in ``~/.local/share``.
+    """
+    base = Path(os.environ.get("XDG_DATA_HOME", ""))
+    if not base.is_absolute():  # as the standard has it: what is relative does not count
+        try:
+            base = Path.home() / ".local" / "share"
+        except RuntimeError:
+            return None
+    return base / "linkstep" / "catalog"
+
+
+def catalog_folders() -> tuple[Path, ...]:
+    """Return the folders that make up the catalog: the one that ships with linkstep, and the user's where it exists."""
+    own = user_folder()
+    return (DATA,) if own is None or not own.is_dir() else (DATA, own)
 
 
 def read_text(path: Path) -> str:
@@ -43,24 +68,61 @@ def lines_by_size(folder: Path, degree: int) -> Mapping[int, list[str]]:
     return dict(by_nodes)
 
 
-@cache
-def _shipped(degree: int) -> Mapping[int, list[str]]:
-    return lines_by_size(DATA, degree) if (DATA / f"d{degree}.csv").is_file() else {}
+_Stamp = tuple[int, int]
+
+
+def _stamp(folder: Path, degree: int) -> _Stamp | None:
+    """Return what changes when a catalog's file for a degree does; None if it has none."""
+    try:
+        found = (folder / f"d{degree}.csv").stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 @cache
+def _lines(folder: Path, degree: int, stamp: _Stamp | None) -> Mapping[int, list[str]]:
+    return {} if stamp is None else lines_by_size(folder, degree)
+
+
 def catalog_names(num_nodes: int, degree: int) -> Mapping[int, str]:
-    """Return the recipes that the shipped catalog has for N and d by the numbers in their names.
+    """Return the recipes that the catalog has for N and d by the numbers in their names.
 
     >>> dict(catalog_names(5, 4))
     {50739: 'Cayley(Z5,{1,2,3,4})'}
     """
-    recipes = sorted({line.split(",", 7)[-1] for line in _shipped(degree).get(num_nodes, [])})
-    whole = [int(sha256(text.encode()).hexdigest(), 16) for text in recipes]
-    digits = _DIGITS
-    while len({number % 10**digits for number in whole}) < len(whole):
-        digits += 1
-    return {number % 10**digits: text for number, text in zip(whole, recipes, strict=True)}
+    return _names(num_nodes, degree, *((folder, _stamp(folder, degree)) for folder in catalog_folders()))
+
+
+@cache
+def _names(num_nodes: int, degree: int, *files: tuple[Path, _Stamp | None]) -> Mapping[int, str]:
+    """Number the recipes folder by folder, so that what a user adds does not rename what ships."""
+    names: dict[int, str] = {}
+    for folder, stamp in files:
+        recipes = {line.split(",", 7)[-1] for line in _lines(folder, degree, stamp).get(num_nodes, [])}
+        new = sorted(recipes - set(names.values()))
+        whole = [int(digest(text), 16) for text in new]
+        digits = _DIGITS
+        while len({number % 10**digits for number in whole} - names.keys()) < len(whole):
+            digits += 1
+        names |= {number % 10**digits: text for number, text in zip(whole, new, strict=True)}
+    return names
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a recipe's text, as 64 hexadecimal digits."""
+    return sha256(text.encode()).hexdigest()
+
+
+def source_of(text: str) -> str | None:
+    """Return where the graph of a recipe comes from, as a user said who added it; None if nobody did."""
+    for folder in catalog_folders():
+        path = folder / SOURCES
+        for line in read_text(path).splitlines() if path.is_file() else ():
+            found, _, source = line.partition(" ")
+            if found == digest(text):
+                return source
+    return None
 
 
 def named_recipe(num_nodes: int, degree: int, number: int) -> str:
@@ -74,7 +136,7 @@ def named_recipe(num_nodes: int, degree: int, number: int) -> str:
 
 
 def name_of(text: str, num_nodes: int, degree: int) -> str | None:
-    """Return the name of a recipe of this N and d, or None if the shipped catalog does not have it."""
+    """Return the name of a recipe of this N and d, or None if the catalog does not have it."""
     for number, known in catalog_names(num_nodes, degree).items():
         if known == text:
             return f"Cat({num_nodes},{degree},{number})"

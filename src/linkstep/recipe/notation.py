@@ -4,10 +4,12 @@
     term    := atom ("^" count | "*" count)*          Cartesian power and degree expansion, left to right
     atom    := "(" recipe ")"
              | ("L" | "Bi" | "T") ["^" count] "(" recipe ")"
+             | ("Insert" | "Remove" | "Swap") "(" recipe "," tuples ")"
              | WORD ["_" subscript] ["(" [argument ("," argument)*] ")"]
              | "Cat" "(" integer "," integer "," integer ")"     a recipe of the catalog: N, d and its number
     argument := integer | "{" [element ("," element)*] "}" | group
     element  := integer | "(" integer ("," integer)* ")"
+    tuples   := "{" [element ("," element)*] "}"      in the order written
     group    := "Z" integer ("x" "Z" integer)* | "Z" integer ":" "Z" integer "[" integer "]"
 
 Spaces are free between tokens. ``x`` is always the product sign, so no word starts with it.
@@ -23,6 +25,7 @@ from linkstep.core.errors import RecipeError
 from linkstep.families import FAMILIES, Family
 from linkstep.groups import parse_group
 from linkstep.recipe.expanded import Bidirectional, Degree, Line, Power, Product, Transpose
+from linkstep.recipe.grafted import GRAFTS, Graft
 from linkstep.recipe.member import Member, Recipe
 from linkstep.recipe.names import named_recipe
 
@@ -32,6 +35,7 @@ _MAX_LENGTH = 100_000
 _MAX_DEPTH = 100
 _WORDS = {"Π": "Pi"}
 _CATALOG = "Cat"
+_GRAFTS = {graft.word: graft for graft in GRAFTS}
 
 
 class _Parser:
@@ -136,6 +140,16 @@ class _Parser:
             if word == "L":
                 return self.expanded(position, Line, base, times)
             return self.expanded(position, Bidirectional if word == "Bi" else Transpose, base)
+        if word in _GRAFTS:
+            self.expect("(", f"after {word!r}")
+            base = self.recipe()
+            self.expect(",", f"after the base of {word}")
+            start = self.here[2]
+            changes = self.elements("after the base and a comma")
+            if any(isinstance(change, int) for change in changes):
+                self.fail(start, f"{word} takes tuples, not numbers")
+            self.expect(")", f"to close {word}(...)")
+            return self.expanded(position, _GRAFTS[word], base, changes)
         return self.member(word, position)
 
     def member(self, word: str, position: int) -> Recipe:
@@ -151,7 +165,7 @@ class _Parser:
             return self.entry(args, position)
         named = [f for f in FAMILIES if word == f.name or word in f.aliases]
         if not named:
-            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T", _CATALOG}
+            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T", _CATALOG, *_GRAFTS}
             close = get_close_matches(word, sorted(words), 1)
             hint = f"did you mean {close[0]!r}?" if close else "`linkstep families` lists them"
             self.fail(position, f"no family is called {word!r}; {hint}")
@@ -182,16 +196,22 @@ class _Parser:
         if kind == "group":
             self.at += 1
             return self.made(position, parse_group, text)
-        if self.take("{"):
-            elements: list[Any] = []
-            while not self.take("}"):
-                if elements:
-                    self.expect(",", "or '}'")
-                elements.append(self.element())
-            if len({type(e) for e in elements}) > 1:
-                self.fail(position, "a set holds numbers or tuples, not both")
-            return tuple(sorted(elements))
+        if self.here[1] == "{":
+            return tuple(sorted(self.elements("to begin a set")))
         return self.integer("an argument")
+
+    def elements(self, where: str) -> tuple[Any, ...]:
+        """Read numbers or tuples in braces, and keep their order."""
+        position = self.here[2]
+        self.expect("{", where)
+        elements: list[Any] = []
+        while not self.take("}"):
+            if elements:
+                self.expect(",", "or '}'")
+            elements.append(self.element())
+        if len({type(e) for e in elements}) > 1:
+            self.fail(position, "a set holds numbers or tuples, not both")
+        return tuple(elements)
 
     def element(self) -> int | tuple[int, ...]:
         if not self.take("("):
@@ -208,7 +228,7 @@ def _height(recipe: Recipe) -> int:
     match recipe:
         case Product(factors):
             return 1 + max(map(_height, factors))
-        case Line(base) | Power(base) | Degree(base) | Bidirectional(base) | Transpose(base):
+        case Line(base) | Power(base) | Degree(base) | Bidirectional(base) | Transpose(base) | Graft(base):
             return 1 + _height(base)
         case _:
             return 0

@@ -1,10 +1,13 @@
-"""Search for topologies: the finder, and the catalog of the best ones known with the sweeps that fill it."""
+"""Search for topologies: the finder, and the catalog of the best ones known.
+
+The sweeps that fill the catalog are in ``linkstep.search.sweep.runner``.
+"""
 
 from linkstep.search.answer import Answer, find
-from linkstep.search.catalog import Catalog, Entry, load_catalog
+from linkstep.search.catalog import Catalog, load_catalog
 from linkstep.search.choice import Choice
+from linkstep.search.entry import Entry
 from linkstep.search.sweep.job import Job
-from linkstep.search.sweep.runner import build, search
 from linkstep.search.workload import Workload, pick
 
 __all__ = [
@@ -14,9 +17,7 @@ __all__ = [
     "Entry",
     "Job",
     "Workload",
-    "build",
     "find",
     "load_catalog",
     "pick",
-    "search",
 ]

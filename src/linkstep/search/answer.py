@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 
 from linkstep.baselines import Baseline, baselines
 from linkstep.core.errors import LinkstepError
@@ -14,19 +13,20 @@ from linkstep.costs import Cost, all_to_all_bound, lower_bound
 from linkstep.groups.tables import divisors
 from linkstep.methods.bfb import MAX_DEGREE
 from linkstep.recipe import Member
-from linkstep.search.bases import catalog_bases, family_bases, paper_bases
+from linkstep.search.bases import catalog_bases, entry_choices
 from linkstep.search.catalog import load_catalog
-from linkstep.search.choice import Choice
+from linkstep.search.choice import FOUND, Choice
 from linkstep.search.finder import Finder, best_choices, length
+from linkstep.search.finders import FAMILIES, finder
 from linkstep.search.frontier import pareto
 from linkstep.search.random_cayley import random_cayley_choices
+from linkstep.search.spot import Spot, search_now
 
 Progress = Callable[[int, int], None]
 """Called with (done, in all) as work goes on; the last figure is an estimate."""
 
-FAMILIES = ("all", "paper")
-"""What a search may start from: everything linkstep knows, or the paper's bases alone."""
-
+EXPANDED_NODES = 256
+"""Up to this many nodes, expansions are tried beside what the catalog knows."""
 RESOLVE_LINKS = 10_000
 """Up to this many links, what the theorems predict for an expanded topology is compared with BFB on it."""
 
@@ -35,8 +35,8 @@ RESOLVE_LINKS = 10_000
 class Answer:
     """The frontier for one N and d, fewest steps first; the bounds; the baselines that exist there.
 
-    No row equals or beats another in steps, bandwidth (of allgather and reduce-scatter the one that takes more) and
-    all-to-all flow together. ``fewest_steps`` is that of the fastest topology known, whatever was asked for.
+    No row equals or beats another in steps and bandwidth of an allreduce, both halves counted, and all-to-all flow
+    together. ``fewest_steps`` is that of the fastest topology known, whatever was asked for.
     """
 
     num_nodes: int
@@ -53,8 +53,8 @@ class Answer:
         return f"<Answer for N={self.num_nodes} d={self.degree}: {len(self.frontier)} topologies, {best}>"
 
     def _repr_html_(self) -> str:
-        rows = [(str(row.recipe.short), str(row.worse_half)) for row in self.frontier]
-        return html_table(f"N={self.num_nodes}, d={self.degree}", [*rows, ("no graph beats", self.bound)])
+        rows = [(str(row.recipe.short), str(row.allreduce_cost)) for row in self.frontier]
+        return html_table(f"N={self.num_nodes}, d={self.degree}", [*rows, ("no graph beats", self.bound + self.bound)])
 
     def ranked_by_all_to_all(self, seconds: float = 10.0, progress: Progress | None = None) -> Answer:
         """Return the answer with the most all-to-all throughput first, of all rows proven to be reached.
@@ -66,21 +66,8 @@ class Answer:
             if progress is not None:
                 progress(done, len(self.frontier))
             rows.append(row.with_flow(seconds))
-        return replace(self, frontier=tuple(sorted(rows, key=lambda row: -(row.flow or 0))))
-
-
-@cache
-def finder(families: str, bidirectional: bool) -> Finder:
-    """Return the finder for ``paper`` (the paper's bases) or ``all`` (every family and the catalog)."""
-    if families == "paper":
-        return Finder(paper_bases, bidirectional=bidirectional)
-    catalog = load_catalog()
-
-    def bases(num_nodes: int, degree: int) -> Iterator[Choice]:
-        yield from family_bases(num_nodes, degree)
-        yield from catalog_bases(catalog, num_nodes, degree)
-
-    return Finder(bases, bidirectional=bidirectional)
+        ranked = tuple(sorted(rows, key=lambda row: -(row.flow or 0)))
+        return replace(self, frontier=ranked, baselines=tuple(b.with_flow() for b in self.baselines))
 
 
 def _check(num_nodes: int, degree: int, families: str, max_steps: int | None) -> None:
@@ -101,7 +88,7 @@ def _resolved(choice: Choice) -> Iterator[Choice]:
         return
     by_bfb = choice.by_bfb()
     yield by_bfb
-    if not by_bfb.worse_half.is_within(choice.worse_half):
+    if not by_bfb.allreduce_cost.is_within(choice.allreduce_cost):
         yield choice.exactly()
 
 
@@ -112,28 +99,35 @@ def _worth_measuring(pool: list[Choice]) -> list[Choice]:
     """
     if not pool:
         return []
-    optimal = [c.worse_half.steps for c in pool if c.is_bandwidth_optimal]
-    near = [c for c in pool if not optimal or c.worse_half.steps <= min(optimal)]
+    optimal = [c.allreduce_cost.steps for c in pool if c.is_bandwidth_optimal]
+    near = [c for c in pool if not optimal or c.allreduce_cost.steps <= min(optimal)]
     return near[: 9 if pool[0].num_nodes * pool[0].recipe.degree <= 5000 else 5]
 
 
 def _nondominated(rows: list[Choice]) -> list[Choice]:
-    """Return rows that no other equals or beats in steps, bandwidth of the worse half and all-to-all flow together.
+    """Return rows that no other equals or beats in steps and bandwidth of an allreduce and all-to-all flow together.
 
-    A flow that is only a bound of distances beats none that is reached.
+    A flow that is only a bound of distances beats none that is reached, and keeps no more than one row, the first.
     """
     reached = pareto((row for row in rows if row.is_flow_reached), figures=_figures, tie=length)
-    others = pareto((row for row in rows if not row.is_flow_reached), figures=_figures, tie=length)
+    bounded = [row for row in rows if not row.is_flow_reached]
+    others = pareto(bounded, figures=lambda row: _figures(row)[:2], tie=lambda row: (-(row.flow or 0), length(row)))
+    others += [row for row in sorted(bounded, key=_flow_first)[:1] if row not in others]
     others = [row for row in others if not any(_is_within(better, row) for better in reached)]
     return sorted([*reached, *others], key=_figures)
 
 
+def _flow_first(row: Choice) -> tuple[Fraction, int, Fraction]:
+    steps, bandwidth, flow = _figures(row)
+    return flow, steps, bandwidth
+
+
 def _figures(row: Choice) -> tuple[int, Fraction, Fraction]:
-    return row.worse_half.steps, row.worse_half.bandwidth, -(row.flow or Fraction(0))
+    return row.allreduce_cost.steps, row.allreduce_cost.bandwidth, -(row.flow or Fraction(0))
 
 
 def _is_within(row: Choice, other: Choice) -> bool:
-    return row.worse_half.is_within(other.worse_half) and (row.flow or 0) >= (other.flow or 0)
+    return row.allreduce_cost.is_within(other.allreduce_cost) and (row.flow or 0) >= (other.flow or 0)
 
 
 class _Work:
@@ -156,18 +150,40 @@ class _Work:
             self.step()
 
 
-def _frontier(search: Finder, num_nodes: int, degree: int, only_paper: bool, work: _Work) -> list[Choice]:
+def _frontier(
+    search: Finder, num_nodes: int, degree: int, only_paper: bool, spot: Spot, work: _Work
+) -> list[Choice]:  # fmt: skip
     """Return the rows of the answer, measured, costs exact where that is not too much work."""
     search.on_work = work.step
     if only_paper:
         found = search.frontier(num_nodes, degree)
         return [choice.exactly().measured() for choice in work.over(found)]
+    if load_catalog().covers(num_nodes, degree, search.bidirectional):
+        return _known(search, num_nodes, degree, work)
+    entries = search_now(num_nodes, degree, search.bidirectional, spot)
+    more = [choice for entry in entries for choice in entry_choices(entry, FOUND)]
+    work.step()
     if num_nodes * degree > RESOLVE_LINKS:
-        more = [] if search.bidirectional else random_cayley_choices(num_nodes, degree)
+        more += [] if search.bidirectional else random_cayley_choices(num_nodes, degree)
         found = best_choices([*search.frontier(num_nodes, degree), *more])
         return [choice.measured() for choice in work.over(found)]
     pool = _worth_measuring(search.pool(num_nodes, degree))
-    return _nondominated([row.measured() for choice in work.over(pool) for row in _resolved(choice)])
+    resolved = [row for choice in work.over(pool) for row in _resolved(choice)]
+    return _nondominated([row.measured() for row in [*resolved, *more]])
+
+
+def _known(search: Finder, num_nodes: int, degree: int, work: _Work) -> list[Choice]:
+    """Return what the catalog knows, and for few nodes what expansions add to that.
+
+    For many nodes nothing is computed: sweeps have looked at expansions too.
+    """
+    entries = catalog_bases(load_catalog(), num_nodes, degree)
+    rows = [choice for choice in entries if choice.is_bidirectional or not search.bidirectional]
+    if num_nodes <= EXPANDED_NODES:
+        costs = [choice.allreduce_cost for choice in rows]
+        more = [c for c in search.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
+        rows += [row.measured(flow=False) for choice in work.over(more) for row in _resolved(choice)]
+    return _nondominated(rows)
 
 
 def find(
@@ -177,11 +193,13 @@ def find(
     families: str = "all",
     bidirectional: bool = False,
     max_steps: int | None = None,
+    spot: Spot | None = None,
     progress: Progress | None = None,
 ) -> Answer:
     """Return the Pareto frontier of topologies with N nodes and d ports.
 
-    Each row is a ``Choice``: ``row.build("allreduce")`` makes its schedule, at the cost that the row says.
+    Where the catalog has none of this size, ``spot`` says how long to search for some, a few seconds unless given. Each
+    row is a ``Choice``: ``row.build("allreduce")`` makes its schedule, at the cost that the row says.
 
     >>> [(str(row.recipe), row.method, row.cost.steps) for row in find(5, 4).frontier]
     [('K_5', 'bfb', 1)]
@@ -189,7 +207,7 @@ def find(
     _check(num_nodes, degree, families, max_steps)
     search = finder(families, bidirectional)
     work = _Work(num_nodes, degree, progress)
-    rows = _frontier(search, num_nodes, degree, families == "paper", work)
+    rows = _frontier(search, num_nodes, degree, families == "paper", spot or Spot(), work)
     connected = degree > 1 or not bidirectional or num_nodes == 2
     return Answer(
         num_nodes,

@@ -7,14 +7,14 @@ costed by BFB while that is quick. Which families there are is the table's busin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from linkstep.costs import Cost, bandwidth_bound, cost_of
+from linkstep.costs import Cost, bandwidth_bound
 from linkstep.families import FAMILIES
-from linkstep.methods.stored import stored_schedule
+from linkstep.methods.stored import STEPS
 from linkstep.recipe import Member, parse
-from linkstep.search.catalog import Catalog, Entry
-from linkstep.search.choice import Choice, bfb_costs
+from linkstep.search.catalog import Catalog
+from linkstep.search.choice import KNOWN, Choice, bfb_costs
+from linkstep.search.entry import Entry
 
 COMPUTED_NODES = 256
 """Up to this many nodes, a member whose cost its family does not know is costed by BFB."""
@@ -27,22 +27,22 @@ def paper_bases(num_nodes: int, degree: int) -> Iterator[Choice]:
     return _members(num_nodes, degree, paper_only=True)
 
 
-def family_bases(num_nodes: int, degree: int) -> Iterator[Choice]:
-    """List the members with this N and d of every family."""
-    return _members(num_nodes, degree, paper_only=False)
+def family_bases(num_nodes: int, degree: int, *, compute: bool = True) -> Iterator[Choice]:
+    """List the members with this N and d of every family; only those whose costs are told unless ``compute``."""
+    return _members(num_nodes, degree, paper_only=False, compute=compute)
 
 
-def _members(num_nodes: int, degree: int, paper_only: bool) -> Iterator[Choice]:
+def _members(num_nodes: int, degree: int, paper_only: bool, compute: bool = True) -> Iterator[Choice]:
     for family in FAMILIES:
         if family.is_searched and (family.in_paper or not paper_only):
             for args in family.members(num_nodes, degree):
-                choice = member_choice(Member(family, args))
+                choice = member_choice(Member(family, args), compute=compute)
                 if choice is not None:
                     yield choice
 
 
-def member_choice(member: Member) -> Choice | None:
-    """Return a member with its cost; None if nothing tells it and computing it would take long.
+def member_choice(member: Member, *, compute: bool = True) -> Choice | None:
+    """Return a member with its cost; None if nothing tells it and computing it is not wanted, or would take long.
 
     >>> from linkstep.recipe import parse
     >>> choice = member_choice(parse("Diamond"))
@@ -55,15 +55,17 @@ def member_choice(member: Member) -> Choice | None:
     known = _known_costs(member)
     if known is not None:
         return _claimed(member, "bfb", known, is_bfb=True)
-    if member.num_nodes <= (COMPUTED_ALIKE if member.is_vertex_transitive else COMPUTED_NODES):
+    if compute and member.num_nodes <= (COMPUTED_ALIKE if member.is_vertex_transitive else COMPUTED_NODES):
         return _computed(member)
     return None
 
 
 def _stored_costs(member: Member) -> tuple[Cost, Cost] | None:
-    schedules = [stored_schedule(str(member), transposed) for transposed in (False, True)]
-    cost, reduce_scatter = (None if schedule is None else cost_of(schedule) for schedule in schedules)
-    return None if cost is None or reduce_scatter is None else (cost, reduce_scatter)
+    steps = STEPS.get(str(member))
+    if steps is None:
+        return None
+    cost = Cost(steps, bandwidth_bound(member.num_nodes))
+    return cost, cost
 
 
 def _known_costs(member: Member) -> tuple[Cost, Cost] | None:
@@ -103,19 +105,23 @@ def _computed(member: Member) -> Choice:
 
 
 def catalog_bases(catalog: Catalog, num_nodes: int, degree: int) -> Iterator[Choice]:
-    """List the catalog's entries with this N and d."""
-    return map(entry_choice, catalog.listed(num_nodes, degree))
+    """List the schedules of the catalog's entries with this N and d."""
+    for entry in catalog.listed(num_nodes, degree):
+        yield from entry_choices(entry, KNOWN)
 
 
-def entry_choice(entry: Entry) -> Choice:
-    """Return an entry of the catalog as a choice; its figures are taken on trust."""
+def entry_choices(entry: Entry, origin: str) -> Iterator[Choice]:
+    """List an entry's schedules as choices; its figures are taken on trust."""
     recipe = parse(entry.recipe)
-    choice = Choice(
-        recipe, "bfb", Cost(entry.steps, entry.bandwidth), Cost(entry.steps, entry.reduce_scatter), is_bfb=True,
-        is_bidirectional=entry.bidirectional,
-        is_reverse_symmetric=entry.bidirectional or recipe.is_reverse_symmetric,
-    )  # fmt: skip
-    if not isinstance(recipe, Member):
-        return choice
-    family, args = recipe.family, recipe.args
-    return replace(choice, is_simple=family.simple(*args), is_loop_free=family.loop_free(*args))
+    simple = loop_free = False
+    if isinstance(recipe, Member):
+        simple, loop_free = recipe.family.simple(*recipe.args), recipe.family.loop_free(*recipe.args)
+    for reduce_scatter, allgather in entry.pairs():
+        by_bfb = reduce_scatter.method == allgather.method == "bfb"
+        yield Choice(
+            recipe, "bfb" if by_bfb else "arrival", allgather.cost, reduce_scatter.cost, is_bfb=by_bfb,
+            origin=origin, diameter=entry.diameter, flow=entry.most_flow, is_flow_reached=entry.flow is not None,
+            is_simple=simple, is_loop_free=loop_free,
+            is_bidirectional=entry.bidirectional,
+            is_reverse_symmetric=entry.bidirectional or recipe.is_reverse_symmetric,
+        )  # fmt: skip

@@ -1,8 +1,8 @@
 """The catalog of the best topologies known: for each N, d and directedness a few recipes that no other dominates.
 
-Files are text, one line an entry under a header, ``nodes,degree,kind,steps,bandwidth,reduce_scatter,distance_sum,
-recipe``; kind is ``bi`` or ``uni``. The recipe comes last, so its commas need no quotes. What ships with the package
-is one file a degree, sorted, read when that degree is first asked for.
+What ships with the package is one file a degree, sorted, read when that degree is first asked for; a user's own catalog
+has the same form. What a line says is in ``linkstep.search.entry``; where entries come from, in
+``linkstep.search.scoring``.
 """
 
 from __future__ import annotations
@@ -11,109 +11,68 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from linkstep.core.errors import FileError, LinkstepError
-from linkstep.costs import bandwidth_bound, measure_distances, moore_steps
+from linkstep.core.errors import FileError
+from linkstep.costs import Cost
 from linkstep.files import write_atomically
-from linkstep.methods.bfb import bfb_cost
-from linkstep.recipe import Recipe, parse
-from linkstep.recipe.names import DATA, HEADER, lines_by_size, read_text
+from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text
+from linkstep.search.entry import Entry
 from linkstep.search.frontier import pareto
 
-_COUNT, _FRACTION = r"([1-9][0-9]{0,8})", r"([0-9]{1,20}(?:/[1-9][0-9]{0,19})?)"
-_LINE = re.compile(",".join([_COUNT, _COUNT, "(uni|bi)", _COUNT, *[_FRACTION] * 3, "([ -~]+)"]))
-"""An entry: a recipe is of printable ASCII."""
-
-MOST = 4
+MOST = 5
 """Entries kept for one (N, d, kind)."""
 
-
-@dataclass(frozen=True)
-class Entry:
-    """A topology and what it costs: ``steps`` and ``bandwidth`` are T_L and T_B of its best BFB allgather.
-
-    ``distance_sum`` is the sum of the distances to a node (averaged over nodes where they differ); d over it bounds
-    all-to-all. ``reduce_scatter`` is T_B of the best BFB reduce-scatter, which in a digraph may differ.
-    """
-
-    num_nodes: int
-    degree: int
-    bidirectional: bool
-    recipe: str
-    steps: int
-    bandwidth: Fraction
-    distance_sum: Fraction
-    reduce_scatter: Fraction
-
-    @property
-    def both(self) -> Fraction:
-        """T_B that allgather and reduce-scatter both stay within."""
-        return max(self.bandwidth, self.reduce_scatter)
-
-    @property
-    def is_bandwidth_optimal(self) -> bool:
-        """Whether allgather and reduce-scatter reach T_B* = (N - 1) / N."""
-        return self.both == bandwidth_bound(self.num_nodes)
-
-    @property
-    def is_moore_optimal(self) -> bool:
-        """Whether no graph of its N, d and kind has fewer steps."""
-        return self.steps == moore_steps(self.num_nodes, self.degree, bidirectional=self.bidirectional)
-
-    @property
-    def figures(self) -> str:
-        """All but the recipe, as files have it."""
-        kind = "bi" if self.bidirectional else "uni"
-        costs = f"{self.steps},{self.bandwidth},{self.reduce_scatter},{self.distance_sum}"
-        return f"{self.num_nodes},{self.degree},{kind},{costs}"
-
-    def line(self) -> str:
-        """Return the entry as files have it."""
-        return f"{self.figures},{self.recipe}"
-
-    @classmethod
-    def from_line(cls, line: str) -> Entry:
-        """Read a line; the figures are taken on trust, ``verify`` recomputes them."""
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise FileError(f"not an entry ({HEADER}): {line[:100]!a}")
-        nodes, degree, kind, steps, bandwidth, reduce_scatter, total, recipe = match.groups()
-        return cls(
-            int(nodes), int(degree), kind == "bi", recipe, int(steps), Fraction(bandwidth), Fraction(total),
-            Fraction(reduce_scatter),
-        )  # fmt: skip
+_SMALL = 8
+"""T_B M/B over alpha for 1 MB, 10 us and 100 Gbps: where steps and bandwidth count alike."""
 
 
 def best_entries(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries that no other equals or beats in all figures, sorted by them; ties go to the shortest recipe.
+    """Return the entries that are the best in something, fewest steps first; ties go to the shortest recipe.
 
-    Entries are to be of one N and d.
+    That is, those with an allreduce, together with all-to-all throughput, that no other's equals or beats. Entries are
+    to be of one N and d.
     """
-    return pareto(
-        entries,
-        figures=lambda e: (e.steps, e.both, e.bandwidth, e.distance_sum),
-        tie=lambda e: (not e.bidirectional, len(e.recipe), e.recipe),
-    )
+    known: dict[str, Entry] = {}
+    for entry in sorted(entries, key=_told):
+        known[entry.recipe] = entry
+    points = [(cost, entry) for entry in known.values() for cost in entry.costs]
+    kept = pareto(points, figures=lambda p: (p[0].steps, p[0].bandwidth, -p[1].most_flow), tie=lambda p: _tie(p[1]))
+    return list({entry.recipe: entry for _, entry in kept}.values())
+
+
+def _told(entry: Entry) -> tuple[int, bool]:
+    """Return what is the more the more an entry tells of its topology."""
+    return len(entry.allgather) + len(entry.reduce_scatter), entry.flow is not None
+
+
+def _tie(entry: Entry) -> tuple[object, ...]:
+    return entry.flow is None, not entry.bidirectional, len(entry.recipe), entry.recipe
+
+
+def _time(cost: Cost) -> Fraction:
+    return cost.steps + _SMALL * cost.bandwidth
 
 
 def best(entries: Iterable[Entry]) -> list[Entry]:
-    """Return at most four of the Pareto-optimal entries, sorted.
+    """Return a few of the Pareto-optimal entries, fewest steps first.
 
-    First the best in steps, in T_B and in the sum of distances, then what trades steps for T_B, then the rest.
+    First the best at 1 MB, then in steps, in T_B, in all-to-all and in BFB, which expansions need; then more.
     """
     optimal = best_entries(entries)
-    trade: list[Entry] = []
-    for entry in optimal:
-        if not trade or entry.both < trade[-1].both:
-            trade.append(entry)
-    near = min(optimal, key=lambda e: (e.distance_sum, e.steps, e.both), default=None)
-    wanted = dict.fromkeys([*trade[:1], *trade[-1:], *([near] if near else []), *trade, *optimal])
-    chosen = list(wanted)[:MOST]
+    if not optimal:
+        return []
+    wanted = [
+        min(optimal, key=lambda e: (min(map(_time, e.costs)), -e.most_flow)),
+        min(optimal, key=lambda e: min((c.steps, c.bandwidth) for c in e.costs)),
+        min(optimal, key=lambda e: min((c.bandwidth, c.steps) for c in e.costs)),
+        min(optimal, key=lambda e: (-e.most_flow, min(map(_time, e.costs)))),
+        min(optimal, key=lambda e: min(_time(c) for c in (e.allgather[0].cost + e.reduce_scatter[0].cost,))),
+    ]
+    chosen = list({entry.recipe: entry for entry in [*wanted, *optimal]}.values())[:MOST]
     return [entry for entry in optimal if entry in chosen]
 
 
@@ -129,20 +88,25 @@ def read_entries(path: Path) -> Iterator[Entry]:
 
 
 class Catalog:
-    """The catalog in a folder: a file ``d4.csv`` for degree 4, read when it is first needed."""
+    """The catalog in some folders: in each a file ``d4.csv`` for degree 4, read when it is first needed."""
 
-    def __init__(self, folder: Path = DATA) -> None:
-        self.folder = folder
+    def __init__(self, *folders: Path) -> None:
+        self.folders = folders
         self._lines: dict[int, Mapping[int, list[str]]] = {}
 
     @cached_property
     def degrees(self) -> list[int]:
         """Degrees there are entries for."""
-        return [degree for degree, _ in _files(self.folder)]
+        return sorted({degree for folder in self.folders for degree, _ in _files(folder)})
 
     def _degree(self, degree: int) -> Mapping[int, list[str]]:
         if degree not in self._lines:
-            self._lines[degree] = lines_by_size(self.folder, degree) if degree in self.degrees else {}
+            found: dict[int, list[str]] = defaultdict(list)
+            for folder in self.folders:
+                if (folder / f"d{degree}.csv").exists():
+                    for nodes, lines in lines_by_size(folder, degree).items():
+                        found[nodes] += lines
+            self._lines[degree] = dict(found)
         return self._lines[degree]
 
     def sizes(self, degree: int) -> list[int]:
@@ -161,6 +125,10 @@ class Catalog:
         found = map(Entry.from_line, self._degree(degree).get(num_nodes, []))
         return best_entries(entry for entry in found if entry.bidirectional or not bidirectional)
 
+    def covers(self, num_nodes: int, degree: int, bidirectional: bool) -> bool:
+        """Whether graphs of this N, d and kind were searched for, so that what is known is here."""
+        return any(entry.bidirectional == bidirectional for entry in self.listed(num_nodes, degree))
+
     def __iter__(self) -> Iterator[Entry]:
         """List every entry of the files."""
         for degree in self.degrees:
@@ -174,8 +142,10 @@ def _files(folder: Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), path) for match, path in named if match)
 
 
-def load_catalog(folder: Path = DATA) -> Catalog:
-    """Return the catalog that ships with linkstep, or one in another folder; files are read when needed."""
+def load_catalog(folder: Path | None = None) -> Catalog:
+    """Return what ships with linkstep and what the user added, or the catalog in a folder; files are read at need."""
+    if folder is None:
+        return Catalog(*catalog_folders())
     try:
         found = _files(folder)
     except OSError:
@@ -226,63 +196,3 @@ def _replace(path: Path, text: str) -> None:
         file.write(text.encode())
 
     write_atomically(path, write)
-
-
-def entry_of(recipe: Recipe) -> Entry:
-    """Build a topology and return its entry."""
-    topology = recipe.topology()
-    cost = bfb_cost(topology)
-    turned = cost if topology.is_bidirectional else bfb_cost(topology.transpose())
-    return Entry(
-        topology.num_nodes, topology.degree, topology.is_bidirectional, str(recipe), cost.steps, cost.bandwidth,
-        Fraction(measure_distances(topology).total, topology.num_nodes), turned.bandwidth,
-    )  # fmt: skip
-
-
-def verify(entries: Iterable[Entry]) -> int:
-    """Recompute every entry from its recipe and return how many there were; raise at the first that is wrong."""
-    count = 0
-    for entry in entries:
-        count += 1
-        recipe = parse(entry.recipe)
-        right = entry_of(recipe)
-        if right != entry:
-            raise LinkstepError(f"the catalog says {entry.figures!r} of {recipe.short}; that has {right.figures!r}")
-    return count
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of a degree the catalog covers, for directed or bidirectional graphs."""
-
-    degree: int
-    bidirectional: bool
-    sizes: int
-    """How many N have an entry."""
-    largest: int
-    bandwidth_optimal: int
-    """How many N have a bandwidth-optimal entry."""
-    moore_optimal: int
-    """How many N have an entry with as few steps as the Moore bound allows."""
-    both: int
-    """How many N have an entry that is both."""
-
-
-def stats(catalog: Catalog) -> list[Coverage]:
-    """Return the coverage of every degree, directed (which bidirectional graphs count for) and bidirectional."""
-    rows = []
-    for degree in catalog.degrees:
-        for bidirectional in (False, True):
-            found = [catalog.entries(n, degree, bidirectional) for n in catalog.sizes(degree)]
-            sizes = [entries for entries in found if entries]
-            bound = [(e.num_nodes, moore_steps(e.num_nodes, degree, bidirectional=bidirectional)) for (e, *_) in sizes]
-            moore = [[e for e in es if e.steps == least] for es, (_, least) in zip(sizes, bound, strict=True)]
-            rows.append(
-                Coverage(
-                    degree, bidirectional, len(sizes), max((n for n, _ in bound), default=0),
-                    sum(any(e.is_bandwidth_optimal for e in es) for es in sizes),
-                    sum(map(bool, moore)),
-                    sum(any(e.is_bandwidth_optimal for e in es) for es in moore),
-                )
-            )  # fmt: skip
-    return rows

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
@@ -17,11 +18,13 @@ from linkstep.costs import Cost, bandwidth_bound, cost_of, distance_flow_bound, 
 from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
-from linkstep.search.throughputs import throughput_of
+from linkstep.search.scoring import FLOW_LINKS, ROUNDS
 from linkstep.throughput import all_to_all
+from linkstep.throughput.solve import exact_all_to_all
 
 BUILD_NODES = 512
 """Up to this many nodes, an expanded schedule whose cost the theorems only bound is built to know it."""
+KNOWN, FOUND = "known best", "found now"
 MEASURE_WORK = 3 * 10**8
 MEASURE_LINKS = 10**8
 """Up to nodes times links, distances are measured; up to so many links, where all nodes are alike."""
@@ -41,6 +44,8 @@ class Choice:
     """Of the allgather."""
     reduce_scatter: Cost
     is_exact: bool = True
+    origin: str = ""
+    """Where it comes from, if that is worth saying: the catalog (``KNOWN``) or a search just now (``FOUND``)."""
     diameter: int | None = None
     flow: Fraction | None = None
     """What every pair can get at once when a link carries 1, or if not ``is_flow_reached`` what distances allow."""
@@ -65,14 +70,14 @@ class Choice:
 
     @cached_property
     def worse_half(self) -> Cost:
-        """Steps and bandwidth that allgather and reduce-scatter both stay within: what choices are ranked by."""
+        """Steps and bandwidth that allgather and reduce-scatter both stay within."""
         return Cost(
             max(self.cost.steps, self.reduce_scatter.steps), max(self.cost.bandwidth, self.reduce_scatter.bandwidth)
         )
 
     @property
     def allreduce_cost(self) -> Cost:
-        """Of the reduce-scatter and the allgather, one after the other."""
+        """Of the reduce-scatter and the allgather, one after the other: what choices are ranked by."""
         return self.reduce_scatter + self.cost
 
     @property
@@ -93,7 +98,9 @@ class Choice:
     @property
     def follows_recipe(self) -> bool:
         """Whether its schedule is the one that expansions of its recipe expand, not BFB on something expanded."""
-        return self.method != "bfb" or isinstance(self.recipe, (Member, Product))
+        return self.method not in ("bfb", "arrival") or (
+            self.method == "bfb" and isinstance(self.recipe, (Member, Product))
+        )
 
     def build(self, collective: Collective | str = Collective.ALLGATHER, root: int = 0) -> Schedule:
         """Make the schedule of a collective, and check it.
@@ -103,8 +110,16 @@ class Choice:
         >>> Choice(parse("K_3"), "bfb", half, half).build("allreduce")
         <Schedule allreduce on K_3: 12 rows, 2 steps, unit 1>
         """
-        method = BEST if Collective(collective).exchanges else self.method
-        return schedule(self.recipe, collective, method=method, root=root).schedule
+        if Collective(collective).exchanges:
+            return schedule(self.recipe, collective, method=BEST, root=root).schedule
+        steps = (self.reduce_scatter.steps, self.cost.steps) if self.method == "arrival" else None
+        made = schedule(self.recipe, collective, method=self.method, root=root, steps=steps, rounds=ROUNDS)
+        return made.schedule
+
+    def expanded(self, recipe: Recipe, **changes: Any) -> Choice:
+        """Return the choice that an expansion makes of this one; what was measured or told of the base is not its."""
+        unknown: dict[str, Any] = {"origin": "", "diameter": None, "flow": None, "is_flow_reached": False}
+        return replace(self, recipe=recipe, **(unknown | changes))
 
     def by_bfb(self) -> Choice:
         """Return BFB on the finished topology instead, its costs computed."""
@@ -126,16 +141,21 @@ class Choice:
             return self
         return replace(self, cost=cost, reduce_scatter=reduce_scatter, is_exact=True)
 
-    def measured(self) -> Choice:
-        """Return the choice with its diameter and all-to-all throughput, where measuring them is quick."""
+    def measured(self, *, flow: bool = True) -> Choice:
+        """Return the choice with its diameter and all-to-all throughput, where measuring them is quick.
+
+        Of the throughput only what distances allow, unless ``flow``.
+        """
         n, d = self.num_nodes, self.recipe.degree
+        if self.diameter is not None:
+            return self
         if n * d > MEASURE_LINKS or (n * n * d > MEASURE_WORK and not self.recipe.is_vertex_transitive):
             return self
         topology = copy(self.recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
         distances = measure_distances(topology)
-        exact = throughput_of(self.recipe)
-        flow = distance_flow_bound(topology, distances.total) if exact is None else exact
-        return replace(self, diameter=distances.diameter, flow=flow, is_flow_reached=exact is not None)
+        exact = exact_all_to_all(topology) if flow and topology.num_links <= FLOW_LINKS else None
+        value = distance_flow_bound(topology, distances.total) if exact is None else exact
+        return replace(self, diameter=distances.diameter, flow=value, is_flow_reached=exact is not None)
 
     def with_flow(self, seconds: float) -> Choice:
         """Return the choice with an all-to-all throughput that is proven to be reached, found in about so long."""

@@ -3,13 +3,13 @@
 Top down with a memory: the frontier of (N, d) comes from bases with that N and d and from the frontiers of divisors.
 Line graph, degree expansion and Cartesian power add or multiply the same to every choice of one (N, d), so only its
 Pareto-optimal ones can lead to Pareto-optimal ones; a product needs bandwidth-optimal factors, of fewest steps. Choices
-are ranked by the half, allgather or reduce-scatter, that takes more.
+are ranked by what an allreduce costs, its reduce-scatter and its allgather. Arrival times are not expanded: what they
+do for an expanded topology is found on that (``linkstep.search.sweep``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 from linkstep.costs import Cost, bandwidth_bound
@@ -35,8 +35,7 @@ def best_choices(choices: Iterable[Choice]) -> list[Choice]:
 
 
 def _figures(choice: Choice) -> tuple[int, Fraction]:
-    worse = choice.worse_half
-    return worse.steps, worse.bandwidth
+    return choice.allreduce_cost.steps, choice.allreduce_cost.bandwidth
 
 
 def _preference(c: Choice) -> tuple[object, ...]:
@@ -48,7 +47,7 @@ def _order(c: Choice) -> tuple[object, ...]:
 
 
 def _one_way_first(c: Choice) -> tuple[object, ...]:
-    return c.worse_half.bandwidth, c.is_bidirectional, _order(c)
+    return c.allreduce_cost.bandwidth, c.is_bidirectional, _order(c)
 
 
 def length(choice: Choice) -> tuple[int, str]:
@@ -68,6 +67,7 @@ class Finder:
         self.bidirectional = bidirectional
         self.on_work: Callable[[], None] = _ignore
         self._known: dict[tuple[int, int], list[Choice]] = {}
+        self._expanded: dict[tuple[int, int], list[Choice]] = {}
         self._fast: dict[tuple[int, int], list[Choice]] = {}
         self._pools: dict[tuple[int, int], list[Choice]] = {}
         self._factors: dict[tuple[int, int], Choice | None] = {}
@@ -81,11 +81,17 @@ class Finder:
             factors = [c for c in everything if c.is_factor]
             self._factors[key] = min(factors, key=lambda c: (c.cost.steps, length(c)), default=None)
             self._known[key] = best_choices(everything)
-            least = min((c.worse_half.steps for c in everything), default=0)
-            fastest = (c for c in everything if c.worse_half.steps == least)
+            self._expanded[key] = best_choices(c for c in everything if c.method != "arrival")
+            least = min((c.allreduce_cost.steps for c in everything), default=0)
+            fastest = (c for c in everything if c.allreduce_cost.steps == least)
             self._fast[key] = sorted(fastest, key=_one_way_first)[:FASTEST]
             self.on_work()
         return self._known[key]
+
+    def bases_of(self, num_nodes: int, degree: int) -> list[Choice]:
+        """Return the Pareto-optimal choices among those that can be expanded."""
+        self.frontier(num_nodes, degree)
+        return self._expanded[num_nodes, degree]
 
     def pool(self, num_nodes: int, degree: int) -> list[Choice]:
         """Return the frontier and more that take few steps: where distances count too, they may be worth it.
@@ -98,7 +104,8 @@ class Finder:
             frontier = self.frontier(*key)
             more = list(self._fast[key])
             if not self.bidirectional and degree > 1 and num_nodes % degree == 0 and num_nodes // degree > 1:
-                more += [line_of(base, num_nodes // degree) for base in self.pool(num_nodes // degree, degree)]
+                pool = self.pool(num_nodes // degree, degree)
+                more += [line_of(base, num_nodes // degree) for base in pool if base.method != "arrival"]
             known = {str(c.recipe) for c in frontier}
             extra = {str(c.recipe): c for c in more if str(c.recipe) not in known}
             self._pools[key] = [*frontier, *sorted(extra.values(), key=_order)[:EXTRA]]
@@ -114,7 +121,7 @@ class Finder:
         if not self.bidirectional:
             yield from self._lines(num_nodes, degree)
         elif degree % 2 == 0 and self._one_way is not None:
-            yield from self._both_ways(self._one_way.frontier(num_nodes, degree // 2))
+            yield from self._both_ways(self._one_way.bases_of(num_nodes, degree // 2))
         for expanded in (self._degrees, self._powers):
             for choice in expanded(num_nodes, degree):
                 yield choice
@@ -127,7 +134,7 @@ class Finder:
         if degree < 2 or num_nodes % degree or num_nodes // degree < 2:
             return
         n = num_nodes // degree
-        for base in self.frontier(n, degree):
+        for base in self.bases_of(n, degree):
             yield line_of(base, n)
 
     def _degrees(self, num_nodes: int, degree: int) -> Iterator[Choice]:
@@ -137,10 +144,10 @@ class Finder:
                 continue
             n = num_nodes // times
             more = Cost(1, Fraction(times - 1, times * n))
-            for base in self.frontier(n, degree // times):
+            for base in self.bases_of(n, degree // times):
                 if base.is_loop_free and base.follows_recipe:
-                    yield replace(
-                        base, recipe=Degree(base.recipe, times), method="expand", is_bfb=False,
+                    yield base.expanded(
+                        Degree(base.recipe, times), method="expand", is_bfb=False,
                         cost=base.cost + more, reduce_scatter=base.reduce_scatter + more,
                     )  # fmt: skip
 
@@ -151,13 +158,13 @@ class Finder:
             if n < 2 or n**times != num_nodes:
                 continue
             growth = bandwidth_bound(num_nodes) / bandwidth_bound(n)
-            for base in self.frontier(n, degree // times):
+            for base in self.bases_of(n, degree // times):
                 if base.follows_recipe:
                     cost, reduce_scatter = (
                         Cost(half.steps * times, half.bandwidth * growth) for half in (base.cost, base.reduce_scatter)
                     )
-                    yield replace(
-                        base, recipe=Power(base.recipe, times), method="expand", is_bfb=base.is_factor,
+                    yield base.expanded(
+                        Power(base.recipe, times), method="expand", is_bfb=base.is_factor,
                         cost=cost, reduce_scatter=reduce_scatter,
                     )  # fmt: skip
 
@@ -185,8 +192,8 @@ class Finder:
         """sec:unitobidirectional: the reduce-scatter is the allgather backwards."""
         for base in choices:
             if base.is_reverse_symmetric and not base.is_bidirectional and base.follows_recipe:
-                yield replace(
-                    base, recipe=Bidirectional(base.recipe), method="expand", reduce_scatter=base.cost, is_bfb=False,
+                yield base.expanded(
+                    Bidirectional(base.recipe), method="expand", reduce_scatter=base.cost, is_bfb=False,
                     is_simple=False, is_bidirectional=True,
                 )  # fmt: skip
 
@@ -203,8 +210,8 @@ def line_of(base: Choice, num_nodes: int) -> Choice:
     recipe = base.recipe
     line = Line(recipe.base, recipe.times + 1) if isinstance(recipe, Line) else Line(recipe, 1)
     more = Cost(1, Fraction(1, num_nodes))
-    return replace(
-        base, recipe=line, method="expand" if base.follows_recipe else "bfb", is_exact=False, is_bfb=False,
+    return base.expanded(
+        line, method="expand" if base.follows_recipe else "bfb", is_exact=False, is_bfb=False,
         cost=base.cost + more, reduce_scatter=base.reduce_scatter + more,
         is_simple=base.is_loop_free, is_bidirectional=False,
     )  # fmt: skip
@@ -213,7 +220,7 @@ def line_of(base: Choice, num_nodes: int) -> Choice:
 def _resolved(choice: Choice) -> Iterator[Choice]:
     """Schedule an expanded topology by BFB instead, if that is better in a part."""
     by_bfb = choice.by_bfb()
-    if not choice.worse_half.is_within(by_bfb.worse_half):
+    if not choice.allreduce_cost.is_within(by_bfb.allreduce_cost):
         yield by_bfb
 
 

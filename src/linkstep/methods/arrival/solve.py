@@ -83,11 +83,11 @@ def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
     return Arrivals(_without_gaps(best.everywhere()), best.pieces, best.group)
 
 
-def arrival_costs(topology: Topology, steps: Sequence[int]) -> list[Cost]:
+def arrival_costs(topology: Topology, steps: Sequence[int], enough: Fraction = Fraction(1)) -> list[Cost]:
     """Return what a short search finds for each number of steps, in the order given, exactly.
 
-    It ends with the first that reaches what the links of some node need at least, since no other would be better. The
-    costs are those of ``arrival_cost`` with as many steps and no rounds.
+    It ends with the first that reaches what the links of some node need at least, or ``enough`` times that. The costs
+    are those of ``arrival_cost`` with as many steps and no rounds.
 
     >>> square = Topology.from_links(4, [0, 0, 1, 1, 2, 2, 3, 3], [1, 3, 0, 2, 1, 3, 0, 2])
     >>> arrival_costs(square, [2, 3])
@@ -100,7 +100,7 @@ def arrival_costs(topology: Topology, steps: Sequence[int]) -> list[Cost]:
     for number in steps:
         best = task.search(Wish(number, rounds=0))
         found.append(Cost(best.num_steps, best.total * task.scale))
-        if best.total <= task.bound:
+        if best.total <= enough * task.bound:
             break
     return found
 

@@ -3,7 +3,8 @@
 Families number their nodes in mixed radix, so adding 1 to a digit is tried first: it finds the groups of circulants,
 tori, hypercubes and Cayley graphs of abelian groups in no time. Otherwise automorphisms are searched for
 (``linkstep.methods.exchange.free_groups``). Only where all nodes are known to be alike: elsewhere the search would
-mostly be in vain, and a group is known only where a builder left it in ``topology.derived``, as that of lifts does.
+mostly be in vain, and a group is known only where a builder left it in ``topology.derived``, as that of lifts does, or
+where the topology is a line graph or a transpose of one that has a group.
 """
 
 from __future__ import annotations
@@ -31,9 +32,30 @@ def translations(topology: Topology) -> Ids | None:
     if not 2 <= topology.num_nodes <= MAX_NODES:
         return None
     if "translations" not in topology.derived:
-        topology.derived["translations"] = _search(topology) if topology.vertex_transitive else None
+        topology.derived["translations"] = _known(topology)
     found: Ids | None = topology.derived["translations"]
     return None if found is None or len(found) == 1 else found
+
+
+def _known(topology: Topology) -> Ids | None:
+    """Return the group of what a topology was made from, as it acts on this one, or search for one."""
+    if "transpose_of" in topology.derived:
+        return translations(topology.derived["transpose_of"])
+    if "line_of" in topology.derived:
+        return _on_links(topology.derived["line_of"])
+    return _search(topology) if topology.vertex_transitive else None
+
+
+def _on_links(base: Topology) -> Ids | None:
+    """Return how the group of a base takes its links to links: freely, as it takes its nodes."""
+    group = translations(base)
+    if group is None or base.num_parallel:
+        return None
+    number = base.tail.astype(np.int64) * base.num_nodes + base.head
+    order = np.argsort(number)
+    taken = group.astype(np.int64)[:, base.tail] * base.num_nodes + group[:, base.head]
+    found: Ids = order[np.searchsorted(number, taken, sorter=order)].astype(np.int32)
+    return found
 
 
 def _search(topology: Topology) -> Ids | None:

@@ -14,8 +14,11 @@ import numpy as np
 
 from linkstep._kernels.cayley import _climb, _scan, _score
 from linkstep.core.topology import Ints
+from linkstep.costs import Cost
 from linkstep.groups.tables import TableGroup, groups_of_order
-from linkstep.search.catalog import Entry, best
+from linkstep.recipe import Recipe, parse
+from linkstep.search.catalog import best
+from linkstep.search.entry import Entry, Option
 from linkstep.search.sweep.job import Job
 
 PATIENCE = 60
@@ -23,17 +26,18 @@ PATIENCE = 60
 
 
 def score(group: TableGroup, generators: Sequence[int]) -> Entry | None:
-    """Return the entry of a Cayley digraph, or None if the generators do not generate the group."""
+    """Return the entry of a Cayley digraph, by BFB alone, or None if the generators do not generate the group."""
     gens = np.array(generators, np.int64)
     steps, forth, other, total, scale = _score(group.back, gens, group.inverse)
     if steps < 0:
         return None
     unit = Fraction(gens.size, group.order * scale)
     bidirectional = sorted(group.inverse[gens].tolist()) == sorted(gens.tolist())
-    return Entry(
-        group.order, gens.size, bidirectional, group.recipe(generators), int(steps), int(forth) * unit,
-        Fraction(int(total)), int(other) * unit,
+    forward, backward = (
+        (Option(Cost(int(steps), int(bandwidth) * unit), "bfb"),) for bandwidth in (forth, other)
     )  # fmt: skip
+    recipe = group.recipe(generators)
+    return Entry(group.order, gens.size, bidirectional, recipe, Fraction(int(total)), forward, backward)
 
 
 def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int, int]]:
@@ -54,8 +58,8 @@ def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int,
             yield pairs, involutions, p, q, sets
 
 
-def search_cayley(job: Job) -> list[Entry]:
-    """Return the best entries found; in a directed search some may turn out to be bidirectional."""
+def search_cayley(job: Job) -> list[Recipe]:
+    """Return the best digraphs found; in a directed search some may turn out to be bidirectional."""
     n, d = job.num_nodes, job.degree
     records = np.full((3, n + 1), np.iinfo(np.int64).max)
     parts = [(group, shape) for group in groups_of_order(n) for shape in _shapes(group, job)]
@@ -78,4 +82,4 @@ def search_cayley(job: Job) -> list[Entry]:
             entry = score(group, found[slot, steps].tolist())
             assert entry is not None
             entries.append(entry)
-    return best(entries)
+    return [parse(entry.recipe) for entry in best(entries)]

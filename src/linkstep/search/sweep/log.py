@@ -13,7 +13,7 @@ from typing import TextIO
 
 from linkstep.core.errors import FileError
 from linkstep.recipe.names import HEADER
-from linkstep.search.catalog import Entry
+from linkstep.search.entry import Entry
 from linkstep.search.sweep.job import Job
 
 

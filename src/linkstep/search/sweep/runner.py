@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.core.errors import LinkstepError
-from linkstep.search.catalog import Entry
-from linkstep.search.sweep.cayley import search_cayley
+from linkstep.search.catalog import best
+from linkstep.search.entry import Entry
+from linkstep.search.scoring import score_best
 from linkstep.search.sweep.job import Job, check_job
-from linkstep.search.sweep.lifts import search_lifts
 from linkstep.search.sweep.log import done_jobs, log_entries, marker, open_log
+from linkstep.search.sweep.methods import check_method, recipes_of
 
 Progress = Callable[[int, int], None]
 """Called with (done, in all)."""
@@ -28,7 +29,7 @@ Results = Generator[tuple[Job, list[Entry]], None, None]
 def search(job: Job) -> list[Entry]:
     """Return the best entries found: those that no other found dominates, at most a handful."""
     check_job(job)
-    return search_lifts(job) if job.method == "lift" else search_cayley(job)
+    return best(score_best(recipes_of(job)))
 
 
 def _ignore_interrupts() -> None:
@@ -102,6 +103,7 @@ def build(
     wanted = list(jobs)
     for job in wanted:
         check_job(job)
+        check_method(job)
     if executor not in EXECUTORS:
         raise LinkstepError(f"executor must be one of {', '.join(EXECUTORS)}, not {executor!r}")
     before = done_jobs(path)

@@ -1,0 +1,29 @@
+"""The finders there are: from the paper's bases, and from everything linkstep knows; directed, and both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from linkstep.search.bases import catalog_bases, family_bases, paper_bases
+from linkstep.search.catalog import load_catalog
+from linkstep.search.choice import Choice
+from linkstep.search.finder import Finder
+
+FAMILIES = ("all", "paper")
+"""What a search may start from: everything linkstep knows, or the paper's bases alone."""
+
+
+@cache
+def finder(families: str, bidirectional: bool) -> Finder:
+    """Return the finder for ``paper`` (the paper's bases) or ``all`` (every family and the catalog)."""
+    if families == "paper":
+        return Finder(paper_bases, bidirectional=bidirectional)
+    catalog = load_catalog()
+
+    def bases(num_nodes: int, degree: int) -> Iterator[Choice]:
+        known = catalog.covers(num_nodes, degree, bidirectional)
+        yield from family_bases(num_nodes, degree, compute=not known)
+        yield from catalog_bases(catalog, num_nodes, degree)
+
+    return Finder(bases, bidirectional=bidirectional)

@@ -1,0 +1,98 @@
+"""What a recipe costs, computed: from a recipe to its entry of the catalog, and whether an entry is right.
+
+Both halves of an allreduce are scored by BFB and by arrival times, in as few steps as the diameter and in a few more.
+The search for arrivals is the short one that ``Choice.build`` makes too, so that what an entry says is what is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology
+from linkstep.costs import bandwidth_bound, measure_distances
+from linkstep.methods.arrival import arrival_costs
+from linkstep.methods.bfb import bfb_cost
+from linkstep.recipe import Recipe, parse
+from linkstep.search.entry import Entry, Half, Option
+from linkstep.throughput.solve import exact_all_to_all
+
+MORE_STEPS = 2
+"""Steps beyond the diameter that are tried while they take bandwidth off."""
+ENOUGH = Fraction(501, 500)
+"""Times the bound on T_B: what is within that, more steps are not tried for."""
+ROUNDS = 0
+"""Rounds of the search for arrivals: only the beginning of the first."""
+FLOW_LINKS = 2500
+"""Up to so many links all-to-all throughput is computed, if few orbits of links are all there are."""
+
+
+def score_half(topology: Topology) -> Half:
+    """Return the ways to do an allgather: by BFB, and by arrivals wherever they take less bandwidth.
+
+    >>> from linkstep.recipe import parse
+    >>> [str(option) for option in score_half(parse("Pi_{2,9}").topology())]
+    ['3b:14/9', '4a:10/9', '5a:1']
+    """
+    by_bfb = bfb_cost(topology)
+    found = [Option(by_bfb, "bfb")]
+    if by_bfb.bandwidth > bandwidth_bound(topology.num_nodes):
+        for cost in arrival_costs(topology, range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1), ENOUGH):
+            if cost.bandwidth < found[-1].cost.bandwidth:
+                found.append(Option(cost, "arrival"))
+    return tuple(found)
+
+
+def entry_of(recipe: Recipe) -> Entry:
+    """Build a topology and return its entry."""
+    topology = recipe.topology()
+    allgather = score_half(topology)
+    alike = topology.is_bidirectional or recipe.is_reverse_symmetric
+    reduce_scatter = allgather if alike else score_half(topology.transpose())
+    flow = exact_all_to_all(topology) if topology.num_links <= FLOW_LINKS else None
+    return Entry(
+        topology.num_nodes, topology.degree, topology.is_bidirectional, str(recipe),
+        Fraction(measure_distances(topology).total, topology.num_nodes), allgather, reduce_scatter, flow, flow,
+    )  # fmt: skip
+
+
+def score_best(recipes: Iterable[Recipe]) -> list[Entry]:
+    """Return the entries of some recipes, the most promising first, up to one that cannot be improved on its wiring."""
+    found = []
+    for recipe in recipes:
+        entry = entry_of(recipe)
+        found.append(entry)
+        steps = {half[-1].cost.steps for half in (entry.allgather, entry.reduce_scatter)}
+        if entry.is_bandwidth_optimal and steps == {entry.diameter}:
+            break
+    return found
+
+
+def verify(entries: Iterable[Entry]) -> int:
+    """Recompute every entry from its recipe and return how many there were; raise at the first that is wrong.
+
+    Every schedule that an entry tells of must cost what it says; it need not tell of all there are. All-to-all
+    throughput that takes long to compute is taken on trust.
+    """
+    count = 0
+    for entry in entries:
+        count += 1
+        recipe = parse(entry.recipe)
+        right = entry_of(recipe)
+        told: dict[str, Any] = {
+            "allgather": _told(entry.allgather, right.allgather),
+            "reduce_scatter": _told(entry.reduce_scatter, right.reduce_scatter),
+        }
+        if right.flow is None or entry.flow is None:
+            told |= {"flow": entry.flow, "flow_bound": entry.flow_bound}
+        if replace(right, **told) != entry:
+            raise LinkstepError(f"the catalog says {entry.figures!r} of {recipe.short}; that has {right.figures!r}")
+    return count
+
+
+def _told(half: Half, right: Half) -> Half:
+    """Return what an entry should say of a half: BFB, and of the rest what it speaks of."""
+    return tuple(option for option in right if option.method == "bfb" or option in half)

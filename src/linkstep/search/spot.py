@@ -1,0 +1,69 @@
+"""A search on the spot, for sizes that the catalog does not have: a few seconds instead of a ring.
+
+What is asked for in seconds is turned into a number of graphs to try, from how long one takes on a usual machine, so
+that the answer depends on the seed and on nothing else. Not here: the searches themselves (``linkstep.search.sweep``).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkstep.core.errors import LinkstepError
+from linkstep.recipe.names import HEADER
+from linkstep.search.added import default_folder
+from linkstep.search.catalog import merge
+from linkstep.search.choice import Choice
+from linkstep.search.entry import Entry
+from linkstep.search.scoring import entry_of, score_best
+from linkstep.search.sweep.job import MAX_DEGREE, Job
+
+MAX_NODES = 4096
+SCORED = 2
+"""How many of what a search finds are scheduled."""
+_GRAPHS_A_SECOND = 5 * 10**7
+"""Graphs times nodes that are tried in a second."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """How long to search, and the seed of it; no time at all is no search."""
+
+    seconds: float = 4.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seconds <= 10**6:  # nan too
+            raise LinkstepError(f"seconds must lie in [0, 1000000], not {self.seconds}")
+        if not 0 <= self.seed < 2**32:
+            raise LinkstepError(f"seed must lie in [0, 2^32), not {self.seed}")
+
+    def budget(self, num_nodes: int) -> int:
+        """Return how many graphs to try."""
+        return max(1000, int(self.seconds * _GRAPHS_A_SECOND / num_nodes))
+
+
+def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> list[Entry]:
+    """Return entries found by a short search; none where the search does not go."""
+    if spot.seconds == 0 or not 3 <= degree <= MAX_DEGREE or not degree + 1 < num_nodes <= MAX_NODES:
+        return []
+    from linkstep.search.sweep.methods import (
+        search_best,  # here: its kernels import numba, which most finds do not need
+    )
+
+    job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
+    return score_best(search_best(job)[:SCORED])
+
+
+def keep_choices(choices: Iterable[Choice]) -> Path:
+    """Add what was found to the user's own catalog, whole, and return where that is."""
+    recipes = {str(choice.recipe): choice.recipe for choice in choices}
+    folder = default_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        log = Path(place) / "found.csv"
+        log.write_text("\n".join([HEADER, *(entry_of(recipe).line() for recipe in recipes.values()), ""]))
+        merge([log], folder)
+    return folder

@@ -1,0 +1,418 @@
+"""Search for grafts: from a good graph of nearly N nodes, put in or take out a few, then swap links until the diameter
+is what is wanted. For sizes without a good lift, such as primes.
+
+What is found is a recipe that lists its changes, so that it is built without a search. Exact costs of what is found are
+for the caller to work out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkstep._kernels.grafts import _draw, _focus, _insert, _mend, _missed, _polish
+from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology, distance_profiles
+from linkstep.costs import moore_steps
+from linkstep.expansions.grafts import Change
+from linkstep.families import family_written
+from linkstep.recipe import Insert, Member, Recipe, Remove, Swap, parse
+from linkstep.search.catalog import load_catalog
+from linkstep.search.sweep.job import Job
+
+MOST_SWAPS = 120
+"""Swaps that a recipe lists at most."""
+
+FEWER, MORE = 8, 4
+"""How far from N bases are looked for."""
+
+STARTS, IMPROVED, KEPT = 6, 8, 2
+"""Bases that get nodes put in or taken out, graphs that are then improved, and those that are enough to be found."""
+
+WAYS = 4
+"""Ways to put in or take out the last node that are followed."""
+
+LEAST_CHOICES, MOST_REMOVALS = 60, 300
+"""Ways to put in or take out a node that are compared, at least and, to take one out, at most."""
+
+KNOWN = 2
+"""Recipes of the catalog that are looked at for each number of nodes."""
+
+EACH = 40
+"""Pairs too far apart that a node put in or taken out costs, roughly: to order bases by."""
+
+HOPELESS = 500
+"""Pairs too far apart with which a graph is not worth improving: a swap mends a few."""
+
+Bases = Callable[[int, int, bool], list[Recipe]]
+Table = NDArray[np.uint32]
+_FAR = np.int64(1) << 60
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """A regular graph as the kernels have it: heads and tails of links, a row for each node."""
+
+    out: Table
+    into: Table
+    degree: int
+    both: bool
+    """Whether links come in edges, both ways."""
+
+    @classmethod
+    def of(cls, topology: Topology) -> _Graph:
+        n, d = topology.num_nodes, topology.degree
+        width = max(4, -(-d // 4) * 4)
+        out = np.repeat(np.arange(n, dtype=np.uint32)[:, None], width, axis=1)
+        into = out.copy()
+        out[:, :d], into[:, :d] = topology.head.reshape(n, d), topology.in_tail.reshape(n, d)
+        return cls(out, into, d, topology.is_bidirectional)
+
+    def copy(self, more: int = 0) -> _Graph:
+        """Return a copy, with so many nodes more, which have no links yet."""
+        n, width = self.out.shape
+        own = np.repeat(np.arange(n, n + more, dtype=np.uint32)[:, None], width, axis=1)
+        return _Graph(np.vstack([self.out, own]), np.vstack([self.into, own]), self.degree, self.both)
+
+    def turn(self, a: int, old: int, new: int) -> None:
+        """Let a link of a lead to another node, seen from a alone."""
+        self.out[a, self.out[a].tolist().index(old)] = new
+
+    def turn_back(self, b: int, old: int, new: int) -> None:
+        """Let a link that leads to b come from another node, seen from b alone."""
+        self.into[b, self.into[b].tolist().index(old)] = new
+
+    def split(self, a: int, b: int, v: int) -> None:
+        """Turn a -> b into a -> v -> b, or the edge a - b into a - v - b."""
+        for x, y in [(a, b), (b, a)] if self.both else [(a, b)]:
+            self.turn(x, y, v)
+            self.turn_back(y, x, v)
+            self.turn(v, v, y)
+            self.turn_back(v, v, x)
+
+    def join(self, a: int, u: int, b: int) -> None:
+        """Turn a -> u -> b into a -> b, or a - u - b into the edge a - b; u is to lose all its links."""
+        for x, y in [(a, b), (b, a)] if self.both else [(a, b)]:
+            self.turn(x, u, y)
+            self.turn_back(y, u, x)
+
+    def link(self, u: int, w: int) -> None:
+        """Give two nodes an edge, in the place of a link that each does not have yet."""
+        for x, y in ((u, w), (w, u)):
+            self.turn(x, x, y)
+            self.turn_back(x, x, y)
+
+    def isolate(self, u: int) -> None:
+        self.out[u] = self.into[u] = u
+
+    def missed(self, steps: int, limit: int = int(_FAR)) -> int:
+        """Return how many ordered pairs are farther apart than that, or some number above the limit."""
+        n = len(self.out)
+        work = np.empty((2, n, 16), np.uint64)
+        return int(_missed(self.out, self.into, n, steps, limit, work[0], work[1]))
+
+    def links(self) -> Counter[tuple[int, int]]:
+        """Count the links by their ends."""
+        heads = self.out[:, : self.degree].tolist()
+        return Counter((u, v) for u, row in enumerate(heads) for v in row)
+
+
+class _Draws:
+    """Random numbers that are the same everywhere, the kernels' own."""
+
+    def __init__(self, *seed: int) -> None:
+        mixed = 0x9E3779B97F4A7C15
+        for number in seed:
+            mixed = ((mixed ^ (number + 1)) * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) % 2**64
+            mixed ^= mixed >> 29
+        self.state = np.array([mixed or 1], np.uint64)
+        for _ in range(8):
+            self.below(2)
+
+    def below(self, count: int) -> int:
+        """Return a number in [0, count)."""
+        return int(_draw(self.state, count))
+
+    def shuffled(self, items: list[int]) -> list[int]:
+        items = list(items)
+        for i in range(len(items) - 1, 0, -1):
+            j = self.below(i + 1)
+            items[i], items[j] = items[j], items[i]
+        return items
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A graft and what it is judged by."""
+
+    missed: int
+    """Ordered pairs farther apart than wanted."""
+    base: Recipe
+    recipe: Recipe
+    graph: _Graph
+
+    def rank(self) -> tuple[int, int]:
+        """The diameter, then the sum of distances."""
+        n = len(self.graph.out)
+        levels = distance_profiles(self.recipe.topology()).sum(axis=0).tolist()
+        unreached = n * n - sum(levels)
+        return (n if unreached else len(levels) - 1), sum(t * width for t, width in enumerate(levels)) + n * unreached
+
+
+Way = tuple[int, "_Graph", list[Change]]
+"""A way to put in or take out a node: pairs then too far apart, the graph that results, and the tuples for recipes."""
+
+
+def _insertions(graph: _Graph, steps: int, tries: int, draws: _Draws) -> list[Way]:
+    """Return the best ways found to put in a node, or two linked ones where d is odd and links come in edges."""
+    n, d = len(graph.out), graph.degree
+    added = 2 if graph.both and d % 2 else 1
+    larger = graph.copy(added)
+    chosen = np.zeros((WAYS, added, d // 2 * 2 if graph.both else 2 * d), np.int64)
+    scores = np.empty(WAYS, np.int64)
+    table = (larger.out, larger.into, n, d, graph.both)
+    _insert(*table, steps, tries, draws.state, chosen, scores)
+    ways: list[Way] = []
+    for score, rows in zip(scores.tolist(), chosen.tolist(), strict=True):
+        if score < _FAR:
+            trial = graph.copy(added)
+            for v, ends in enumerate(rows, n):
+                for a, b in zip(ends[::2], ends[1::2], strict=True):
+                    trial.split(a, b, v)
+            if added == 2:
+                trial.link(n, n + 1)
+            ways.append((score, trial, [tuple(ends) for ends in rows]))
+    return ways
+
+
+def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | None:
+    """Take out a node, or two linked ones where d is odd; return a random tuple for each, None if it does not fit.
+
+    What would leave self-loops or parallel links does not fit.
+    """
+    d = graph.degree
+    u = draws.below(len(graph.out))
+    going = [u]
+    if graph.both and d % 2:
+        going.append(int(graph.out[u, draws.below(d)]))
+    if gone.intersection(going) or len(set(going)) < len(going):
+        return None
+    changes = []
+    for w in going:
+        ahead = draws.shuffled([v for v in graph.out[w, :d].tolist() if v not in going])
+        behind = [v for v in graph.into[w, :d].tolist() if v not in going]
+        if len(ahead) != d + 1 - len(going) or len(behind) != len(ahead):
+            return None
+        pairs = list(zip(ahead[::2], ahead[1::2], strict=True) if graph.both else zip(behind, ahead, strict=True))
+        for a, b in pairs:
+            if a == b or b in graph.out[a]:
+                return None
+            graph.join(a, w, b)
+        changes.append((w, *(node for pair in pairs for node in pair)))
+    for w in going:
+        graph.isolate(w)
+    return changes
+
+
+def _removals(graph: _Graph, gone: set[int], steps: int, tries: int, draws: _Draws) -> list[Way]:
+    """Return the best ways found to take out a node, or two linked ones where d is odd and links come in edges."""
+    ways: list[Way] = []
+    for attempt in range(20 * tries):
+        if attempt >= tries and ways:
+            break
+        trial = graph.copy()
+        drawn = _removal(trial, gone, draws)
+        if drawn is not None:
+            limit = ways[-1][0] if len(ways) == WAYS else int(_FAR)
+            ways = sorted([*ways, (trial.missed(steps, limit), trial, drawn)], key=lambda way: way[0])[:WAYS]
+    return ways
+
+
+def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: _Draws) -> list[_Found]:
+    """Return the base with nodes put in or taken out until there are so many, in the few best ways that were found.
+
+    One node, or two linked ones, at a time, each time the best way; ``choices`` are compared in all. None where no node
+    can be taken out without leaving self-loops or parallel links, as in a small dense graph.
+    """
+    graph = _Graph.of(base.topology())
+    more = num_nodes - base.num_nodes
+    if not more:
+        return [_Found(graph.missed(steps), base, base, graph)]
+    turns = abs(more) // (2 if graph.both and graph.degree % 2 else 1)
+    tries = max(LEAST_CHOICES, choices // turns)
+    changes: list[Change] = []
+    ways: list[Way] = []
+    for _ in range(turns):
+        gone = {change[0] for change in changes}
+        if more > 0:
+            ways = _insertions(graph, steps, tries, draws)
+        else:
+            ways = _removals(graph, gone, steps, min(tries, MOST_REMOVALS), draws)
+        if not ways:
+            return []
+        graph, taken = ways[0][1:]
+        changes += taken
+    before = changes[: -len(taken)]
+    kind = Insert if more > 0 else Remove
+    recipes = dict.fromkeys(kind(base, (*before, *drawn)) for _, _, drawn in ways)
+    graphs = ((recipe, _Graph.of(recipe.topology())) for recipe in recipes)
+    return [_Found(graph.missed(steps), base, recipe, graph) for recipe, graph in graphs]
+
+
+def swaps_between(before: Counter[tuple[int, int]], after: Counter[tuple[int, int]], both: bool) -> list[Change]:
+    """Return swaps that turn one set of links into another, in which every node has as many links.
+
+    A swap settles one link at least, two where the other new link is wanted as well. With ``both`` links come in edges.
+
+    >>> ring, other = Counter([(0, 1), (1, 2), (2, 0)]), Counter([(0, 2), (2, 1), (1, 0)])
+    >>> swaps_between(ring, other, both=False)
+    [(0, 1, 1, 2), (1, 1, 2, 0)]
+    """
+    surplus, wanted = before - after, after - before
+    swaps: list[Change] = []
+
+    def shift(a: int, b: int, more: int) -> None:
+        """Count a link that came or went: it settles a wanted one or a surplus one, if there is such."""
+        for key in [(a, b), (b, a)] if both else [(a, b)]:
+            fewer, other = (wanted, surplus) if more > 0 else (surplus, wanted)
+            if fewer[key] > 0:
+                fewer[key] -= 1
+            else:
+                other[key] += 1
+
+    while any(surplus.values()):
+        a, b = min(key for key, count in surplus.items() if count > 0)
+        heads = {y for (x, y), count in wanted.items() if x == a and count > 0}
+        others = [(c, e) for (c, e), count in surplus.items() if e in heads and count > 0]
+        c, e = min(others, key=lambda other: (wanted[other[0], b] <= 0, other[0] == b, other))
+        swaps.append((a, b, c, e))
+        for x, y, more in ((a, b, -1), (c, e, -1), (a, e, 1), (c, b, 1)):
+            shift(x, y, more)
+    return swaps
+
+
+def _swapped(recipe: Recipe, graph: _Graph) -> Recipe:
+    """Return the recipe with the swaps that turn its topology into a graph; as it is if there are none."""
+    swaps = swaps_between(_Graph.of(recipe.topology()).links(), graph.links(), graph.both)
+    return Swap(recipe, tuple(swaps)) if swaps else recipe
+
+
+def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Found:
+    """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean.
+
+    A base that needs neither stays as it is: what it may gain on the mean is less than its symmetry is worth.
+    """
+    recipe, graph = start.recipe, start.graph.copy()
+    topology = recipe.topology()
+    if recipe is start.base and not start.missed and not topology.num_self_loops + topology.num_parallel:
+        return start
+    table = (graph.out, graph.into, graph.degree, graph.both)
+    left = int(_mend(*table, steps, evaluations, draws.state))
+    missed, left = _focus(*table, steps, max(0, left), MOST_SWAPS, draws.state)
+    swapped = _swapped(recipe, graph)
+    spare = MOST_SWAPS - (len(swapped.changes) if isinstance(swapped, Swap) and swapped is not recipe else 0)
+    if not missed and spare > 0 and left > 0:
+        _polish(*table, steps, min(int(left), evaluations // 4), spare, draws.state)
+        swapped = _swapped(recipe, graph)
+    return _Found(int(missed), start.base, swapped, graph)
+
+
+def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: int) -> Recipe:
+    """Return a graft of a base that has so many nodes and, if it can be found, at most ``target`` as its diameter."""
+    _check_base(base, num_nodes)
+    draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
+    choices = evaluations // 4
+    starts = _resized(base, num_nodes, target, choices, draws)
+    if not starts:
+        raise LinkstepError(f"no node of {base.short} can be taken out without self-loops or parallel links")
+    share = max(1, (evaluations - choices) // len(starts))
+    return min((_improved(start, target, share, draws) for start in starts), key=lambda one: one.missed).recipe
+
+
+def _check_base(base: Recipe, num_nodes: int) -> None:
+    topology = base.topology()
+    if not topology.is_regular or topology.degree < 2:
+        raise LinkstepError(f"a graft needs a base of degree 2 or more, the same at every node, not {base.short}")
+    if topology.is_bidirectional and topology.degree * num_nodes % 2:
+        raise LinkstepError(f"no {num_nodes} nodes have {topology.degree} edges each: one of the two must be even")
+    if num_nodes <= topology.degree:
+        raise LinkstepError(f"a graft needs more than d = {topology.degree} nodes, not {num_nodes}")
+
+
+def _known(job: Job, bases: Bases) -> list[Recipe]:
+    """Return the bases close to N, those of N itself first."""
+    n, d = job.num_nodes, job.degree
+    found: list[Recipe] = []
+    for size in sorted(range(max(d + 1, n - FEWER), n + MORE + 1), key=lambda size: (abs(size - n), size)):
+        if not job.bidirectional or size * d % 2 == 0:
+            found += bases(size, d, job.bidirectional)
+    return list(dict.fromkeys(found))
+
+
+def _kautz(job: Job) -> list[Recipe]:
+    """Return generalized Kautz graphs of N nodes and nearly N: few steps, but self-loops unless d + 1 divides N."""
+    if job.bidirectional:
+        return []
+    family = family_written("Pi_{d,m}")
+    return [Member(family, (job.degree, size)) for size in range(job.num_nodes - 1, job.num_nodes + 2)]
+
+
+def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Found]:
+    """Return grafts of the least diameter that is reached, or of those tried last if none is.
+
+    Diameters are tried from the Moore bound on, each with the bases that come closest to it.
+    """
+    n, d = job.num_nodes, job.degree
+    starts = [(base, _Graph.of(base.topology())) for base in recipes if base.topology().is_regular]
+    starts = [(base, graph) for base, graph in starts if graph.degree == d and graph.both >= job.bidirectional]
+    found: list[_Found] = []
+    left = job.budget
+    for steps in range(moore_steps(n, d, bidirectional=job.bidirectional), most_steps + 1):
+        if left <= 0 or any(one.missed == 0 for one in found):
+            break
+        draws = _Draws(n, d, job.bidirectional, steps, job.seed)
+        near = sorted(
+            (graph.missed(steps) + EACH * abs(base.num_nodes - n), i) for i, (base, graph) in enumerate(starts)
+        )
+        choices = left // (4 * STARTS)
+        tried: list[_Found] = []
+        for far, i in near[:STARTS]:
+            if far <= HOPELESS:
+                tried += _resized(starts[i][0], n, steps, choices, draws)
+                left -= choices
+        share = max(1, left // (2 * IMPROVED))
+        found = []
+        for one in sorted(tried, key=lambda one: one.missed)[:IMPROVED]:
+            done = {other.base for other in found if other.missed == 0}
+            if one.missed <= HOPELESS and one.base not in done and len(done) < KEPT:
+                found.append(_improved(one, steps, share, draws))
+                left -= share
+    return found
+
+
+def known_recipes(num_nodes: int, degree: int, bidirectional: bool) -> list[Recipe]:
+    """Return the recipes of least diameter that the catalog has."""
+    found = [e for e in load_catalog().listed(num_nodes, degree) if e.bidirectional == bidirectional]
+    found.sort(key=lambda entry: (entry.diameter, entry.distance_sum))
+    plain = [parse(e.recipe) for e in found if not e.recipe.startswith(("Swap(", "Insert(", "Remove("))]
+    return plain[:KNOWN]
+
+
+def search_grafts(job: Job, bases: Bases = known_recipes) -> list[Recipe]:
+    """Return a few grafts, by diameter and then by the sum of distances, made from recipes known near N.
+
+    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Where none are, directed generalized Kautz
+    graphs without their self-loops take their place: they have few steps, but reduce at poor bandwidth.
+    """
+    n, d = job.num_nodes, job.degree
+    if d < 2 or n <= d + 1 or (job.bidirectional and n * d % 2):
+        return []
+    known = _known(job, bases)
+    tried = _search_from(job, known or _kautz(job), n - 1)
+    found = [one for one in tried if one.missed == 0] or tried
+    ranks = {one.recipe: (*one.rank(), len(str(one.recipe))) for one in found if one.recipe not in known}
+    return sorted(ranks, key=lambda recipe: ranks[recipe])

@@ -1,0 +1,103 @@
+"""The ways to search for topologies, as rows of one table: each returns the recipes of the few best graphs it found.
+
+Best is what has the least diameter, then the shortest distances; schedules are scored exactly by ``entry_of``, the same
+for all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from linkstep.core.errors import LinkstepError
+from linkstep.recipe import Recipe
+from linkstep.search.sweep.cayley import search_cayley
+from linkstep.search.sweep.expansions import search_expansions
+from linkstep.search.sweep.grafts import search_grafts
+from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.lifts import has_lifts, search_lifts
+from linkstep.search.sweep.lines import has_lines, search_lines
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A way to search for topologies of given N, d and kind."""
+
+    name: str
+    title: str
+    applies: Callable[[Job], bool]
+    """Whether it may find something; without searching."""
+    search: Callable[[Job], list[Recipe]]
+    share: int
+    """Its part of the budget where all rows search, out of those of all that apply; 0: then it does not search."""
+    quick: Callable[[Job], bool] = lambda job: True
+    """Whether it starts at once: to list the groups of a large order takes seconds."""
+
+
+SWEEPS = (
+    Sweep(
+        name="cayley",
+        title="Cayley digraphs of the groups with N elements",
+        applies=lambda job: True,
+        search=search_cayley,
+        share=1,
+        quick=lambda job: job.num_nodes <= 256,
+    ),
+    Sweep(
+        name="lift",
+        title="lifts over cyclic and semidirect groups",
+        applies=has_lifts,
+        search=search_lifts,
+        share=16,
+    ),
+    Sweep(
+        name="line",
+        title="line graphs of lifts and Cayley digraphs",
+        applies=has_lines,
+        search=search_lines,
+        share=8,
+        quick=lambda job: job.num_nodes <= 256 * job.degree,
+    ),
+    Sweep(
+        name="graft",
+        title="nodes put in or taken out of what is known near N, then links swapped",
+        applies=lambda job: job.degree > 1 and not (job.bidirectional and job.num_nodes * job.degree % 2),
+        search=search_grafts,
+        share=4,
+    ),
+    Sweep(
+        name="expansion",
+        title="what the finder expands smaller topologies to",
+        applies=lambda job: True,
+        search=search_expansions,
+        share=0,
+    ),
+)
+
+
+def search_best(job: Job) -> list[Recipe]:
+    """Return what all rows that apply, and start at once, find with their shares of the budget."""
+    rows = [row for row in SWEEPS if row.applies(job) and row.quick(job)]
+    parts = sum(row.share for row in rows)
+    found = [
+        recipe
+        for row in rows
+        for recipe in row.search(replace(job, budget=max(1, job.budget * row.share // parts), method=row.name))
+    ]
+    return list(dict.fromkeys(found))
+
+
+_BY_NAME = {row.name: row.search for row in SWEEPS} | {"best": search_best}
+METHODS = tuple(_BY_NAME)
+
+
+def check_method(job: Job) -> None:
+    """Raise unless a job's method is a row of the table."""
+    if job.method not in METHODS:
+        raise LinkstepError(f"method must be one of {', '.join(METHODS)}, not {job.method!r}")
+
+
+def recipes_of(job: Job) -> list[Recipe]:
+    """Run a job's search."""
+    check_method(job)
+    return _BY_NAME[job.method](job)

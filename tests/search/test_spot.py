@@ -1,0 +1,68 @@
+"""Searches on the spot: found now, the same for a seed, kept where asked; and what is known needs no compiler."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from linkstep.cli import main
+from linkstep.core.errors import LinkstepError
+from linkstep.costs import cost_of
+from linkstep.search import find
+from linkstep.search.choice import FOUND, KNOWN
+from linkstep.search.spot import Spot, search_now
+
+SHORT = Spot(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_size_that_nobody_knows(bidirectional):
+    """The same answer for a seed, as good as a lift is, and schedules that cost what it says."""
+    first, again = (find(42, 9, bidirectional=bidirectional, spot=SHORT) for _ in range(2))
+    assert first == again
+    rows = [row for row in first.frontier if row.origin == FOUND]
+    assert rows and all(row.is_bidirectional or not bidirectional for row in rows)
+    best = min(row.allreduce_cost.steps for row in rows)
+    assert best <= 2 * (first.bound.steps + 1)
+    for row in rows[:1]:
+        assert cost_of(row.build("allreduce")) == row.allreduce_cost
+
+
+@pytest.mark.slow
+def test_no_time_is_no_search():
+    assert search_now(42, 9, True, Spot(0)) == []
+    assert search_now(5000, 4, True, SHORT) == []
+    assert not any(row.origin for row in find(42, 9, spot=Spot(0)).frontier)
+
+
+@pytest.mark.parametrize("spot", [(-1.0, 0), (float("nan"), 0), (1.0, -1), (1.0, 2**32)])
+def test_what_is_no_spot(spot):
+    with pytest.raises(LinkstepError, match="must lie in"):
+        Spot(*spot)
+
+
+@pytest.mark.slow
+def test_what_is_found_can_be_kept(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    words = ["find", "42", "9", "--bidirectional", "--seconds", "0.02", "--json"]
+    assert main(words) == 0
+    before = json.loads(capsys.readouterr().out)["frontier"]
+    assert {row["origin"] for row in before} >= {FOUND}
+    assert main([*words[:-1], "--keep"]) == 0
+    assert f"kept in {tmp_path}" in capsys.readouterr().out
+    assert main(words) == 0
+    after = json.loads(capsys.readouterr().out)["frontier"]
+    assert {row["origin"] for row in after} <= {KNOWN, None}
+    kept = [row for row in before if row["origin"] == FOUND]
+    known = {row["recipe"] for row in after}
+    assert {row["recipe"] for row in kept} <= known
+
+
+@pytest.mark.slow
+def test_what_is_known_needs_no_compiler():
+    """The first find after an install takes seconds if kernels compile."""
+    code = "import sys, linkstep.cli as c; assert c.main(['find', '1024', '4']) == 0; assert 'numba' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
