@@ -150,10 +150,11 @@ def _take_all(pool, among, taken):
 
 @njit(cache=True)
 def _take(pool, among, count, begin, taken):
-    """Move so many of the pieces in pool and among to taken, from a word on."""
-    i = begin
+    """Move so many of the pieces in pool and among to taken, from piece ``begin`` on."""
+    i = begin >> 6
+    before = (_ONE << np.uint64(begin & 63)) - _ONE
+    x = pool[i] & among[i] & ~before
     while count > 0:
-        x = pool[i] & among[i]
         chosen = _NONE
         while x and count > 0:
             lowest = x & (~x + _ONE)
@@ -163,6 +164,7 @@ def _take(pool, among, count, begin, taken):
         pool[i] ^= chosen
         taken[i] |= chosen
         i = i + 1 if i + 1 < pool.size else 0
+        x = pool[i] & among[i]
 
 
 @njit(cache=True)
@@ -239,7 +241,10 @@ def _greedy(
                     masks[count] = m
                     count += 1
             if count and table[full - 1] < most[full - 1]:
-                begin = _draw(state, width)
+                begin = _draw(state, owner.size)
+                for c in range(count - 1, 0, -1):
+                    other = _draw(state, c + 1)
+                    masks[c], masks[other] = masks[other], masks[c]
                 _fill(pool, masks, count, due[s + 1 :, u], onward[:, u], table, most, full, begin, among, taken)
             for i in range(width):
                 missing[u, i] ^= taken[i]
