@@ -220,6 +220,7 @@ def launch(
     start = _start_mpi if engine == "mpi" else _start_torch
     ranks = _Ranks(folder)
     codes: list[int | None] = []
+    quiet: list[int] = []
 
     def run() -> int:
         processes = start(num_ranks, list(command), environment, place, folder)
@@ -228,6 +229,7 @@ def launch(
                 return _supervise(processes, ranks, num_ranks, timeout)
         finally:
             codes[:] = [process.poll() for process in processes]
+            quiet[:] = sorted(ranks.alive().keys() - ranks.ended().keys())
             _end(processes, ranks)
 
     code = run()
@@ -238,6 +240,9 @@ def launch(
     for line in [*ranks.said(), ranks.verdict()] if code else []:
         if line:
             print(f"linkstep: {line}", file=sys.stderr)
+    if code > 1 and ranks.said() and quiet:
+        names = ", ".join(map(str, quiet))
+        print(f"linkstep: no answer from rank{'s' * (len(quiet) > 1)} {names}: stopped, or too busy?", file=sys.stderr)
     if code > 1 and not ranks.said():
         print(f"linkstep: {_silent_end(codes, engine)}", file=sys.stderr)
     return code
