@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from linkstep._kernels import grafts as kernels
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import diameter, distance_profiles
-from linkstep.recipe import Recipe, parse
-from linkstep.search.catalog import load_catalog
+from linkstep.costs import moore_steps
+from linkstep.recipe import Insert, Recipe, Remove, Swap, parse
+from linkstep.search.sweep.bases import kautz_bases, known_bases
 from linkstep.search.sweep.grafts import MOST_SWAPS, _Draws, _Graph, graft, search_grafts, swaps_between
 from linkstep.search.sweep.job import Job
 from support import reference
@@ -137,8 +138,8 @@ def test_refused(base, num_nodes, message):
 
 
 def known(table: dict[int, list[str]]):
-    def bases(num_nodes: int, degree: int, bidirectional: bool) -> list[Recipe]:
-        return [parse(text) for text in table.get(num_nodes, [])]
+    def bases(job: Job) -> list[Recipe]:
+        return [parse(text) for _, texts in sorted(table.items()) for text in texts]
 
     return bases
 
@@ -151,7 +152,6 @@ def test_search_uses_what_is_known_near_by():
     assert all(recipe.num_nodes == 18 and recipe.topology().is_bidirectional for recipe in found)
     steps = [diameter(recipe.topology()) for recipe in found]
     assert steps == sorted(steps) and steps[0] == 3
-    assert search_grafts(Job(18, 3, True, budget=100), known({})) == []
     assert search_grafts(Job(19, 3, True, budget=100), bases) == []  # no 19 nodes have 3 edges each
 
 
@@ -162,19 +162,27 @@ def test_search_has_nothing_to_add_to_a_base_of_the_best_diameter():
 def test_directed_search_takes_the_self_loops_out_of_generalized_kautz_graphs():
     """Pi_{4,101} has the least diameter there can be, but self-loops."""
     assert parse("Pi_{4,101}").topology().num_self_loops == 4
-    recipe, *_ = search_grafts(Job(101, 4, False, budget=4000), known({}))
+    recipe, *_ = search_grafts(Job(101, 4, False, budget=4000), kautz_bases)
     topology = recipe.topology()
     assert (diameter(topology), topology.num_self_loops, topology.num_parallel) == (4, 0, 0)
+
+
+@pytest.mark.slow
+def test_lifts_near_by_are_searched_for_where_none_are_known():
+    recipe, *_ = search_grafts(Job(1031, 6, True, budget=20_000), known({}))
+    assert isinstance(recipe, (Insert, Remove, Swap)) and "Lift(" in str(recipe)
+    topology = recipe.topology()
+    assert (topology.num_nodes, topology.degree, topology.is_bidirectional) == (1031, 6, True)
+    assert diameter(topology) <= moore_steps(1031, 6, bidirectional=True) + 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("num_nodes", "steps"), [(97, 5), (211, 6), (482, 7)])
 def test_duplex_sizes_without_good_groups(num_nodes, steps):
     """From the catalog's entries for other sizes."""
-    catalog = load_catalog()
 
-    def bases(size: int, degree: int, bidirectional: bool) -> list[Recipe]:
-        return [parse(entry.recipe) for entry in catalog.entries(size, degree, bidirectional) if size != num_nodes]
+    def bases(job: Job) -> list[Recipe]:
+        return [recipe for recipe in known_bases(job) if recipe.num_nodes != num_nodes]
 
     found = search_grafts(Job(num_nodes, 4, True, budget=50_000), bases)
     assert diameter(found[0].topology()) <= steps and found[0].topology().is_bidirectional

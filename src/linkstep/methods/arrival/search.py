@@ -53,6 +53,8 @@ _SHORT_OF = (
 _LEAST = Effort(attempts=3, looks=4, feedback=2, profiles=1, trades=1, repairs=1, rounds_each=2)
 _ROUNDS = 4000
 _TRIES, _TENURE = 4, 5
+_MOST_WORK = 4 * 10**8
+"""Words of bits that the passes of a short search go through, about: a second or two."""
 _FANS = 7
 """Out-neighbours beyond a node that are told apart, at most."""
 _HOPELESS = 2, 4
@@ -111,6 +113,7 @@ class Search:
         self.got = np.zeros((self.steps + 1, n, -(-total // 64)), np.uint64)
         self.is_packed = False
         """Whether the present arrivals are in ``got``, and not in ``arrive`` yet."""
+        self.passes_left = 1 << 40
         self.new_deadlines()
 
     @property
@@ -139,6 +142,7 @@ class Search:
     def greedy(self, caps: Caps, give_up: int = 1 << 40) -> int:
         """Run one greedy pass; return by how much it exceeds the caps."""
         self.clock.check()
+        self.passes_left -= 1
         near, near_count, near_turn, *_, turns = self.neighbours
         state = (
             near, near_count, near_turn, turns, self.owner, self.begin, self.rows.kind, self.limits(caps),
@@ -182,7 +186,7 @@ class Search:
         """Look for arrivals within so many ticks in all; return by how much the best still exceed the caps."""
         ranked = self._look(ticks, effort)
         least = ranked[0].excess
-        for tried in ranked[: effort.profiles if least else 0]:
+        for tried in ranked[: effort.profiles if least and self.passes_left > 0 else 0]:
             excess, caps = self.trade(tried.excess, tried.caps, effort.trades)
             self.greedy(caps)
             self.keep()
@@ -201,7 +205,7 @@ class Search:
         for first in self.shape.profiles(ticks)[: effort.looks]:
             caps: Caps | None = first
             for _ in range(effort.feedback + 1):
-                if caps is None:
+                if caps is None or (ranked and self.passes_left <= 0):
                     break
                 least = ranked[0].excess if ranked else 1 << 40
                 give_up = _HOPELESS[0] * least + _HOPELESS[1] * self.rows.num_rows
@@ -252,6 +256,7 @@ class Search:
         seen: dict[bytes, int] = {caps.tobytes(): self.greedy(caps)}
         amount = max(1, int(caps.max()) // 8)
         over = self.excess.sum(axis=0)
+        trades = min(trades, self.passes_left)
         while excess > 0 and len(seen) < trades:
             inner = range(2, self.steps + 1)
             pairs = sorted(((a, b) for a in inner for b in inner if a != b), key=lambda p: int(over[p[0]] - over[p[1]]))
@@ -333,6 +338,7 @@ class Search:
     def glance(self, bound: Fraction, least: Callable[[], Fraction] | None = None) -> None:
         """As ``run``, but only a few times are attempted, without much work on any."""
         work = self.rows.num_rows * self.owner.size * self.steps
+        self.passes_left = max(1, passes_of_a_glance(*self.load.shape, self.owner.size))
         effort = next((effort for most, effort in _SHORT_OF if work <= most), _LEAST)
         self._close_in(bound, effort, least)
 
@@ -343,7 +349,7 @@ class Search:
             low = max(low, ceil(least() * self.ticks) - 1)
         for _ in range(effort.attempts - 1):
             high = ceil(self.best.total * self.ticks)
-            if high - low <= 1:
+            if high - low <= 1 or self.passes_left <= 0:
                 return
             middle = (low + high) // 2 if high - low < 12 else low + (high - low) // 3
             self.attempt(middle, effort)
@@ -357,6 +363,15 @@ class Search:
             high = ceil(self.best.total * self.ticks) - 1
             if high < low or not self.wander(low + int((high - low) * share), passes):
                 return
+
+
+def passes_of_a_glance(rows: int, steps: int, sets: int, pieces: int) -> int:
+    """Return how many passes a short search has; none where one alone takes long, for many nodes with many links.
+
+    >>> passes_of_a_glance(1000, 8, 2**4, 1000), passes_of_a_glance(4093, 6, 2**10, 4093)
+    (195, 0)
+    """
+    return _MOST_WORK // (rows * steps * sets * -(-pieces // 64))
 
 
 def ticks_for(bound: Fraction, items: int) -> int:

@@ -21,7 +21,7 @@ from linkstep.methods.arrival.alike import search_alike
 from linkstep.methods.arrival.best import Best, Clock, OutOfTime
 from linkstep.methods.arrival.network import MAX_LINKS, Network, all_distances, most_neighbours
 from linkstep.methods.arrival.quotient import Quotient, Steps
-from linkstep.methods.arrival.search import Search, ticks_for
+from linkstep.methods.arrival.search import Search, passes_of_a_glance, ticks_for
 from linkstep.methods.bfb import bfb_certificate
 from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.methods.bfb.translations import translations
@@ -37,8 +37,6 @@ _PIECES = (1, 2, 1, 2, 4, 1, 2, 3, 6, 4, 6, 5)
 _ROUNDS = ((64, len(_PIECES)), (300, 8))
 """Rounds up to so many nodes; ``_FEW_ROUNDS`` above."""
 _FEW_ROUNDS = 3
-_TOO_MANY = 4096
-"""Above this even the shortest search takes long; only one that is asked for is run."""
 _FEW_NODES = 150
 """Up to here the first round takes a second at most, so it is never cut short."""
 _WORK = 2 * 10**8
@@ -169,9 +167,9 @@ def _search(network: Network, wish: Wish, whole: int | None, bound: Fraction, cl
             enough = wish.rounds is not None or network.num_nodes > _ALIKE_ENOUGH
             if holder[0].total <= bound or enough:
                 return holder[0]
-        if wish.rounds == 0 and network.num_nodes > _TOO_MANY:
-            return holder[0]
-        _search_in_rounds(network, wish, whole, bound, clock, holder)
+        n = network.num_nodes
+        if wish.rounds != 0 or passes_of_a_glance(n, wish.steps, network.weight.shape[1], n):
+            _search_in_rounds(network, wish, whole, bound, clock, holder)
     except (OutOfTime, KeyboardInterrupt):
         pass
     return holder[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,12 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology, distance_profiles
 from linkstep.costs import moore_steps
 from linkstep.expansions.grafts import Change
-from linkstep.families import family_written
-from linkstep.recipe import Insert, Member, Recipe, Remove, Swap, parse
-from linkstep.search.catalog import load_catalog
+from linkstep.recipe import Insert, Recipe, Remove, Swap
+from linkstep.search.sweep.bases import kautz_bases, known_bases, lifted_bases
 from linkstep.search.sweep.job import Job
 
 MOST_SWAPS = 120
 """Swaps that a recipe lists at most."""
-
-FEWER, MORE = 8, 4
-"""How far from N bases are looked for."""
 
 STARTS, IMPROVED, KEPT = 6, 8, 2
 """Bases that get nodes put in or taken out, graphs that are then improved, and those that are enough to be found."""
@@ -39,16 +35,13 @@ WAYS = 4
 LEAST_CHOICES, MOST_REMOVALS = 60, 300
 """Ways to put in or take out a node that are compared, at least and, to take one out, at most."""
 
-KNOWN = 2
-"""Recipes of the catalog that are looked at for each number of nodes."""
-
 EACH = 40
 """Pairs too far apart that a node put in or taken out costs, roughly: to order bases by."""
 
 HOPELESS = 500
 """Pairs too far apart with which a graph is not worth improving: a swap mends a few."""
 
-Bases = Callable[[int, int, bool], list[Recipe]]
+Bases = Callable[[Job], list[Recipe]]
 Table = NDArray[np.uint32]
 _FAR = np.int64(1) << 60
 
@@ -343,24 +336,6 @@ def _check_base(base: Recipe, num_nodes: int) -> None:
         raise LinkstepError(f"a graft needs more than d = {topology.degree} nodes, not {num_nodes}")
 
 
-def _known(job: Job, bases: Bases) -> list[Recipe]:
-    """Return the bases close to N, those of N itself first."""
-    n, d = job.num_nodes, job.degree
-    found: list[Recipe] = []
-    for size in sorted(range(max(d + 1, n - FEWER), n + MORE + 1), key=lambda size: (abs(size - n), size)):
-        if not job.bidirectional or size * d % 2 == 0:
-            found += bases(size, d, job.bidirectional)
-    return list(dict.fromkeys(found))
-
-
-def _kautz(job: Job) -> list[Recipe]:
-    """Return generalized Kautz graphs of N nodes and nearly N: few steps, but self-loops unless d + 1 divides N."""
-    if job.bidirectional:
-        return []
-    family = family_written("Pi_{d,m}")
-    return [Member(family, (job.degree, size)) for size in range(job.num_nodes - 1, job.num_nodes + 2)]
-
-
 def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Found]:
     """Return grafts of the least diameter that is reached, or of those tried last if none is.
 
@@ -394,25 +369,20 @@ def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Foun
     return found
 
 
-def known_recipes(num_nodes: int, degree: int, bidirectional: bool) -> list[Recipe]:
-    """Return the recipes of least diameter that the catalog has."""
-    found = [e for e in load_catalog().listed(num_nodes, degree) if e.bidirectional == bidirectional]
-    found.sort(key=lambda entry: (entry.diameter, entry.distance_sum))
-    plain = [parse(e.recipe) for e in found if not e.recipe.startswith(("Swap(", "Insert(", "Remove("))]
-    return plain[:KNOWN]
+def search_grafts(job: Job, bases: Bases = known_bases) -> list[Recipe]:
+    """Return a few grafts, by diameter and then by the sum of distances.
 
-
-def search_grafts(job: Job, bases: Bases = known_recipes) -> list[Recipe]:
-    """Return a few grafts, by diameter and then by the sum of distances, made from recipes known near N.
-
-    ``bases(n, degree, bidirectional)`` gives the recipes known for n nodes. Where none are, directed generalized Kautz
-    graphs without their self-loops take their place: they have few steps, but reduce at poor bandwidth.
+    They are made from ``bases(job)``, or, where there are none, from lifts that a part of the budget finds near N, or
+    from generalized Kautz graphs.
     """
     n, d = job.num_nodes, job.degree
     if d < 2 or n <= d + 1 or (job.bidirectional and n * d % 2):
         return []
-    known = _known(job, bases)
-    tried = _search_from(job, known or _kautz(job), n - 1)
+    known = bases(job)
+    if not known:
+        budget = job.budget // 2
+        known, job = lifted_bases(replace(job, budget=budget)), replace(job, budget=job.budget - budget)
+    tried = _search_from(job, known or kautz_bases(job), n - 1)
     found = [one for one in tried if one.missed == 0] or tried
     ranks = {one.recipe: (*one.rank(), len(str(one.recipe))) for one in found if one.recipe not in known}
     return sorted(ranks, key=lambda recipe: ranks[recipe])

@@ -30,6 +30,8 @@ class Sweep:
     search: Callable[[Job], list[Recipe]]
     share: int
     """Its part of the budget where all rows search, out of those of all that apply; 0: then it does not search."""
+    weight: Callable[[Job], int] = lambda job: 1
+    """How many graphs of a lift are tried in the time of one of its own."""
     quick: Callable[[Job], bool] = lambda job: True
     """Whether it starts at once: to list the groups of a large order takes seconds."""
 
@@ -41,6 +43,7 @@ SWEEPS = (
         applies=lambda job: True,
         search=search_cayley,
         share=1,
+        weight=lambda job: max(1, 2**job.degree // 200),  # schedules are scored, over sets of links
         quick=lambda job: job.num_nodes <= 256,
     ),
     Sweep(
@@ -64,6 +67,7 @@ SWEEPS = (
         applies=lambda job: job.degree > 1 and not (job.bidirectional and job.num_nodes * job.degree % 2),
         search=search_grafts,
         share=4,
+        weight=lambda job: 4,
     ),
     Sweep(
         name="expansion",
@@ -79,11 +83,10 @@ def search_best(job: Job) -> list[Recipe]:
     """Return what all rows that apply, and start at once, find with their shares of the budget."""
     rows = [row for row in SWEEPS if row.applies(job) and row.quick(job)]
     parts = sum(row.share for row in rows)
-    found = [
-        recipe
-        for row in rows
-        for recipe in row.search(replace(job, budget=max(1, job.budget * row.share // parts), method=row.name))
-    ]
+    found: list[Recipe] = []
+    for row in rows:
+        budget = max(1, job.budget * row.share // (parts * row.weight(job)))
+        found += row.search(replace(job, budget=budget, method=row.name))
     return list(dict.fromkeys(found))
 
 
