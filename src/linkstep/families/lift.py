@@ -29,8 +29,8 @@ _NAMED = "Lift(Z7:Z3[2],{(j,a,b,...),...})"
 MAX_LISTED = 4096
 """Up to this N a lift keeps the permutations of its group: they take 4 N |group| bytes."""
 
-TRANSLATIONS = "translations"
-"""Where a topology keeps a group of automorphisms that acts freely (``Topology.derived``)."""
+LIFTED_BY = "lifted_by"
+"""Where a topology keeps the function that lists its automorphisms (``Topology.derived``)."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Lift:
         buildable(self.size)
         found = out_links(self.heads())
         if self.group is not None and self.size[0] <= MAX_LISTED:
-            found.derived[TRANSLATIONS] = self.translations()
+            found.derived[LIFTED_BY] = self.translations
         return found
 
     def is_loop_free(self) -> bool:

@@ -42,9 +42,13 @@ class Effort:
     repairs: int
     rounds_each: int
     """Rounds of a repair for each piece too many, besides ``_ROUNDS``."""
+    mended: Fraction = Fraction(1, 2)
+    """Pieces too many, for each row, up to which a repair is tried."""
 
 
-_THOROUGH = Effort(attempts=100, looks=100, feedback=3, profiles=2, trades=60, repairs=3, rounds_each=40)
+_THOROUGH = Effort(
+    attempts=100, looks=100, feedback=3, profiles=2, trades=60, repairs=3, rounds_each=40, mended=Fraction(10**6)
+)
 _SHORT_OF = (
     (3 * 10**5, Effort(attempts=6, looks=24, feedback=3, profiles=2, trades=30, repairs=2, rounds_each=10)),
     (2 * 10**7, Effort(attempts=5, looks=8, feedback=2, profiles=1, trades=12, repairs=1, rounds_each=2)),
@@ -53,7 +57,7 @@ _SHORT_OF = (
 _LEAST = Effort(attempts=3, looks=4, feedback=2, profiles=1, trades=1, repairs=1, rounds_each=2)
 _ROUNDS = 4000
 _TRIES, _TENURE = 4, 5
-_MOST_WORK = 4 * 10**8
+_MOST_WORK = 2 * 10**8
 """Words of bits that the passes of a short search go through, about: a second or two."""
 _FANS = 7
 """Out-neighbours beyond a node that are told apart, at most."""
@@ -190,12 +194,12 @@ class Search:
             excess, caps = self.trade(tried.excess, tried.caps, effort.trades)
             self.greedy(caps)
             self.keep()
-            for _ in range(effort.repairs):
-                left = self.repair(caps, _ROUNDS + effort.rounds_each * excess)
-                if left == 0:
+            for _ in range(effort.repairs if excess <= effort.mended * self.rows.num_rows else 0):
+                excess = self.repair(caps, _ROUNDS + effort.rounds_each * excess)
+                if excess == 0:
                     break
             self.keep()
-            if left == 0:
+            if excess == 0:
                 return 0
         return least
 
@@ -369,7 +373,7 @@ def passes_of_a_glance(rows: int, steps: int, sets: int, pieces: int) -> int:
     """Return how many passes a short search has; none where one alone takes long, for many nodes with many links.
 
     >>> passes_of_a_glance(1000, 8, 2**4, 1000), passes_of_a_glance(4093, 6, 2**10, 4093)
-    (195, 0)
+    (97, 0)
     """
     return _MOST_WORK // (rows * steps * sets * -(-pieces // 64))
 

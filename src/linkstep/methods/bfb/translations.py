@@ -39,6 +39,9 @@ def translations(topology: Topology) -> Ids | None:
 
 def _known(topology: Topology) -> Ids | None:
     """Return the group of what a topology was made from, as it acts on this one, or search for one."""
+    if "lifted_by" in topology.derived:
+        lifted: Ids = topology.derived["lifted_by"]()
+        return lifted
     if "transpose_of" in topology.derived:
         return translations(topology.derived["transpose_of"])
     if "line_of" in topology.derived:

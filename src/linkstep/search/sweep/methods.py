@@ -81,7 +81,7 @@ SWEEPS = (
 
 def search_best(job: Job) -> list[Recipe]:
     """Return what all rows that apply, and start at once, find with their shares of the budget."""
-    rows = [row for row in SWEEPS if row.applies(job) and row.quick(job)]
+    rows = [row for row in SWEEPS if row.share and row.applies(job) and row.quick(job)]
     parts = sum(row.share for row in rows)
     found: list[Recipe] = []
     for row in rows:
