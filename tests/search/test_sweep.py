@@ -30,7 +30,7 @@ from linkstep.recipe import parse
 from linkstep.recipe.names import HEADER
 from linkstep.search import Job
 from linkstep.search.catalog import best, read_entries
-from linkstep.search.scoring import entry_of, verify
+from linkstep.search.scoring import entry_of, verify, with_flow
 from linkstep.search.sweep import runner
 from linkstep.search.sweep.cayley import _shapes, score, search_cayley
 from linkstep.search.sweep.log import done_jobs, marker
@@ -143,9 +143,9 @@ def test_search_is_deterministic_and_right():
     found = search(job)
     assert found == search(job)
     assert found and found != search(replace(job, seed=2))
-    assert [entry_of(parse(e.recipe)) for e in found] == found
+    assert [with_flow(entry_of(parse(e.recipe))) for e in found] == found
     for entry in search(Job(20, 5, True, budget=3000)):
-        assert entry_of(parse(entry.recipe)) == entry and entry.bidirectional
+        assert with_flow(entry_of(parse(entry.recipe))) == entry and entry.bidirectional
 
 
 def test_climb_with_no_pair_to_spare():

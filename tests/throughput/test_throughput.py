@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import linkstep
 from linkstep import LinkstepError, Topology, TopologyError, all_to_all
-from linkstep.throughput import lp, orbits, solve
+from linkstep.throughput import lp, orbits, quick_all_to_all, solve
 from linkstep.throughput.certificate import check_throughput
 from linkstep.throughput.columns import solve_by_columns
 from linkstep.throughput.master import Master
@@ -72,6 +72,19 @@ def test_cayley_digraphs_are_exact(group, flow, by_distance):
     assert f"{float(found.distance_bound):.3e}" == by_distance
     if found.topology.num_nodes <= 128:
         check_throughput(found)
+
+
+@pytest.mark.parametrize("recipe", ["Torus(3,4)", "Pi_{2,11}", "Pi_{3,40}", "Lift(7,{(1,0,0,1,1,2),(0,1,1,3,0,4)})"])
+def test_a_quick_interval_is_a_proven_one(recipe):
+    topology = linkstep.parse(recipe).topology()
+    value, bound = quick_all_to_all(topology)
+    full = all_to_all(topology)
+    assert value <= full.bound and full.value <= bound and bound <= value * Fraction(11, 10)
+    assert (value, bound) == quick_all_to_all(linkstep.parse(recipe).topology())
+
+
+def test_no_quick_interval_where_a_round_takes_long():
+    assert quick_all_to_all(linkstep.parse("Pi_{4,2003}").topology()) is None
 
 
 def without_symmetry(problem):

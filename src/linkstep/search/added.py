@@ -21,7 +21,7 @@ from linkstep.recipe.names import DATA, SOURCES, digest, name_of, user_folder
 from linkstep.search.catalog import Catalog, merge
 from linkstep.search.entry import Entry
 from linkstep.search.finders import finder
-from linkstep.search.scoring import entry_of
+from linkstep.search.scoring import entry_of, with_flow
 
 MAX_LENGTH = 2**16
 """The longest recipe, in characters, that a user's catalog takes: some 3000 nodes of degree 4."""
@@ -88,7 +88,7 @@ def graph_recipe(topology: Topology) -> Recipe:
 
 def graph_entry(topology: Topology) -> Entry:
     """Score a graph and return its entry."""
-    return entry_of(graph_recipe(topology))
+    return with_flow(entry_of(graph_recipe(topology)))
 
 
 def compare(topology: Topology, catalog: Catalog) -> Standing:

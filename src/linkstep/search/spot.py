@@ -18,7 +18,7 @@ from linkstep.search.added import default_folder
 from linkstep.search.catalog import merge
 from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import entry_of, score_best
+from linkstep.search.scoring import entry_of, score_best, with_flow
 from linkstep.search.sweep.job import MAX_DEGREE, Job
 
 MAX_NODES = 4096
@@ -66,6 +66,6 @@ def keep_choices(choices: Iterable[Choice]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as place:
         log = Path(place) / "found.csv"
-        log.write_text("\n".join([HEADER, *(entry_of(recipe).line() for recipe in recipes.values()), ""]))
+        log.write_text("\n".join([HEADER, *(with_flow(entry_of(recipe)).line() for recipe in recipes.values()), ""]))
         merge([log], folder)
     return folder

@@ -5,6 +5,6 @@ Not here: schedules, which need more than a flow.
 """
 
 from linkstep.throughput.result import Flow, Throughput
-from linkstep.throughput.solve import all_to_all, exact_all_to_all
+from linkstep.throughput.solve import all_to_all, exact_all_to_all, quick_all_to_all
 
-__all__ = ["Flow", "Throughput", "all_to_all", "exact_all_to_all"]
+__all__ = ["Flow", "Throughput", "all_to_all", "exact_all_to_all", "quick_all_to_all"]

@@ -20,6 +20,10 @@ MAX_CLASSES = 16
 """Up to this many orbits of links the exact method is quick."""
 MAX_ROUNDS = 100
 """Of the exact method, where its answer is wanted in a moment or not at all."""
+QUICK_WORK, MOST_QUICK, QUICK_ROUNDS = 2 * 10**6, 4_200_000, 20
+"""Sources times wires that the rounds of a quick method come to; above the second there is none; rounds at most."""
+DIGITS = 10**9
+"""A quick interval is rounded outwards to multiples of one part in so many of its bound."""
 MAX_AMOUNTS = 2**27
 """Sources times wires whose flows we hold: 1 GiB of floats."""
 
@@ -50,7 +54,9 @@ def all_to_all(
 class _Rounds(Watch):
     """Time is up after so many rounds: the same answer on every machine."""
 
-    left = MAX_ROUNDS
+    def __init__(self, rounds: int) -> None:
+        super().__init__(Fraction(0), SECONDS)
+        self.left = rounds
 
     def is_up(self, value: Fraction, bound: Fraction) -> bool:
         """Count."""
@@ -67,9 +73,29 @@ def exact_all_to_all(topology: Topology) -> Fraction | None:
     problem = Problem.of(topology)
     if problem.num_classes > MAX_CLASSES:
         return None
-    found = solve_by_columns(problem, _Rounds(Fraction(0), SECONDS))
+    found = solve_by_columns(problem, _Rounds(MAX_ROUNDS))
     value = problem.value(found.flow.loads(), found.flow.unit)
     return value if value == found.bound else None
+
+
+def quick_all_to_all(topology: Topology) -> tuple[Fraction, Fraction] | None:
+    """Return (value, bound), both proven, after so few rounds that it takes a moment; None where even those take long.
+
+    >>> value, bound = quick_all_to_all(Topology.from_links(3, [0, 0, 1, 2], [1, 2, 0, 0]))
+    >>> print(value, bound)
+    1/2 1/2
+    """
+    problem = Problem.of(topology)
+    work = problem.orbits.sources.size * problem.wires.num_links
+    if work > MOST_QUICK:
+        return None
+    method = solve_by_columns if problem.num_classes <= MAX_CLASSES else solve_by_prices
+    found = method(problem, _Rounds(min(QUICK_ROUNDS, max(1, QUICK_WORK // work))))
+    value = problem.value(found.flow.loads(), found.flow.unit)
+    if value == found.bound:
+        return value, value
+    part = Fraction(1, 2 ** round(DIGITS / found.bound).bit_length())
+    return value // part * part, -(-found.bound // part) * part
 
 
 def _solve(problem: Problem, watch: Watch) -> tuple[str, Solution]:

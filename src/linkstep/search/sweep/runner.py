@@ -15,7 +15,7 @@ from typing import Any
 from linkstep.core.errors import LinkstepError
 from linkstep.search.catalog import best
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import score_best
+from linkstep.search.scoring import score_best, with_flow
 from linkstep.search.sweep.job import Job, check_job
 from linkstep.search.sweep.log import done_jobs, log_entries, marker, open_log
 from linkstep.search.sweep.methods import check_method, recipes_of
@@ -29,7 +29,7 @@ Results = Generator[tuple[Job, list[Entry]], None, None]
 def search(job: Job) -> list[Entry]:
     """Return the best entries found: those that no other found dominates, at most a handful."""
     check_job(job)
-    return best(score_best(recipes_of(job)))
+    return [with_flow(entry) for entry in best(score_best(recipes_of(job)))]
 
 
 def _ignore_interrupts() -> None:
