@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+from fractions import Fraction
 
 import pytest
 
 from linkstep.cli import main
 from linkstep.core.errors import LinkstepError
-from linkstep.costs import cost_of
+from linkstep.costs import Fabric, cost_of
 from linkstep.search import find
 from linkstep.search.choice import FOUND, KNOWN
 from linkstep.search.spot import Spot, search_now
@@ -28,6 +29,16 @@ def test_a_size_that_nobody_knows(bidirectional):
     assert best <= 2 * (first.bound.steps + 1)
     for row in rows[:1]:
         assert cost_of(row.build("allreduce")) == row.allreduce_cost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("num_nodes", "degree"), [(2003, 16), (2503, 4)])
+def test_primes_are_near_the_bound_both_ways(num_nodes, degree):
+    """From a lift of another size; what expansions make of these is many times the bound."""
+    found = find(num_nodes, degree, bidirectional=True)
+    fabric, half = Fabric.of("10us", "100Gbps", degree), found.bound
+    times = [fabric.time(row.allreduce_cost, "allreduce", "1MB") for row in found.frontier]
+    assert min(times) <= Fraction(13, 10) * fabric.time(half + half, "allreduce", "1MB")
 
 
 @pytest.mark.slow

@@ -44,9 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("--nodes", required=True, metavar="N,...", help="sizes, such as 5-64,128")
     sub.add_argument("--degree", required=True, metavar="D,...", help="degrees, such as 2-4,8")
     sub.add_argument("--kind", choices=["uni", "bi", "both"], default="both", help="directed, bidirectional; both")
-    sub.add_argument(
-        "--method", choices=METHODS, default="cayley", help="Cayley digraphs, or lifts over cyclic groups (cayley)"
-    )
+    sub.add_argument("--method", choices=METHODS, default="cayley", help="how to search; best: all of these (cayley)")
     sub.add_argument("--seeds", default="0", metavar="S,...", help="one search for each seed (0)")
     sub.add_argument("--budget", type=int, default=10**6, metavar="GRAPHS", help="graphs that a search scores (10^6)")
     sub.add_argument("--workers", type=int, metavar="W", help="processes; default: one a core")
