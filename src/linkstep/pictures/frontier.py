@@ -35,6 +35,7 @@ from linkstep.pictures.style import (
     svg_text,
 )
 from linkstep.search import Answer
+from linkstep.search.frontier import pareto
 
 _TEXT = 9.0
 _ROW, _GAP = 0.235, 0.22
@@ -159,19 +160,22 @@ def _draw_plot(figure: Any, sheet: _Sheet) -> None:
     marks = []
     for group in (_FOUND, _PAPER, _TODAY):
         found = [cost for row, cost in costed if row.group is group]
-        line: Any = {"linestyle": "none"}
-        if group is _FOUND:
-            line = {"linestyle": "solid", "linewidth": 1.2, "drawstyle": "steps-post"}
         if found:
-            places = [(cost.steps, float(cost.bandwidth)) for cost in found]
-            look = group.look | line | {"zorder": 4 if group is _PAPER else 3}
-            marks += axes.plot(*zip(*places, strict=True), label=group.name, **look)
+            look = group.look | {"linestyle": "none", "zorder": 4 if group is _PAPER else 3}
+            marks += axes.plot(*zip(*map(_place, found), strict=True), label=group.name, **look)
+        if found and group is _FOUND:  # a row that others beat here is among them for its all-to-all
+            stairs = zip(*pareto(map(_place, found), figures=lambda place: place, tie=str), strict=True)
+            axes.plot(*stairs, color=BLUE, linewidth=1.2, drawstyle="steps-post", zorder=2)
     _draw_marks(axes, [(row, cost) for row, cost in costed if row.mark])
     axes.set_xlabel("T_L of both halves, steps (times alpha), log scale")
     axes.set_ylabel("T_B of both halves, in M/B")
     marks.append(Line2D([], [], label=_BOUND.name, **dotted))
     place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 1 - 0.55 / height)}
     figure.legend(handles=marks, ncols=len(marks), frameon=False, fontsize=_TEXT, **place)
+
+
+def _place(cost: Cost) -> tuple[int, float]:
+    return cost.steps, float(cost.bandwidth)
 
 
 def _draw_ticks(axes: Any, steps: Sequence[int], points: float) -> None:
