@@ -277,7 +277,9 @@ def test_no_such_baseline(name, recipe, message):
 def test_what_cannot_be_made():
     with pytest.raises(LinkstepError, match="ring makes no all-to-all"):
         baseline("ring", "UniRing(1,4)").schedule("all-to-all")
-    with pytest.raises(LinkstepError, match="depth of double binary tree on .* must be one of 1, 2, 3, 4, 6, 7, not 5"):
+    with pytest.raises(
+        LinkstepError, match=r"depth of double binary tree on .* must be one of 1, 2, 3, 4, 6, 7, not 5"
+    ):
         baseline("double binary tree", "DoubleBinaryTree(8)").schedule(depth=5)
     with pytest.raises(LinkstepError, match="above the 214748364 of a file: its cost is known without"):
         baseline("ring", "UniRing(4,20000)").schedule()

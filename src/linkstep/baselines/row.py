@@ -214,8 +214,8 @@ class Baseline:
         rows = self.num_nodes * (self.num_nodes - 1) * self.recipe.degree * len(collective.phases)
         if rows > MAX_ROWS:
             raise LinkstepError(
-                f"{collective} by {self.name} on {self.recipe} takes up to {rows} rows, above the {MAX_ROWS} of a file: "
-                "its cost is known without"
+                f"{collective} by {self.name} on {self.recipe} takes up to {rows} rows, above the {MAX_ROWS} of a "
+                "file: its cost is known without"
             )
 
     @cached_property

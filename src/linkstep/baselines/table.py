@@ -187,11 +187,11 @@ BASELINES: tuple[Row, ...] = (
         name="double binary tree",
         title="half of the data over each of NCCL's two trees, in a pipeline as deep as the size wants",
         notation="DoubleBinaryTree(n)",
-        allgather=lambda topology, args, depth: tree_allgather(topology, *args, depth),
-        cost=lambda args, depth: tree_cost(*args, depth),
+        allgather=lambda topology, args, depth: tree_allgather(topology, args[0], depth),
+        cost=lambda args, depth: tree_cost(args[0], depth),
         exists=lambda args: args[0] <= TREE_NODES,
-        depths=lambda args: depths(*args),
-        least_steps=lambda args, depth: least_steps(*args, depth),
+        depths=lambda args: depths(args[0]),
+        least_steps=lambda args, depth: least_steps(args[0], depth),
     ),
 )
 

@@ -100,7 +100,8 @@ def _one(args: argparse.Namespace, found: Sequence[Baseline]) -> Baseline:
         raise LinkstepError(f"--schedule {args.schedule} runs on {len(named)} wirings: say --on which of {wirings}")
     here = ", ".join(dict.fromkeys(one.row.key for one in found)) or "none"
     raise LinkstepError(
-        f"--schedule {args.schedule} has no wiring of {args.nodes} servers with {args.degree} ports; those that do: {here}"
+        f"--schedule {args.schedule} has no wiring of {args.nodes} servers with {args.degree} ports; those that do: "
+        f"{here}"
     )
 
 
@@ -137,9 +138,8 @@ def _list(found: Sequence[Baseline], fabric: Fabric, args: argparse.Namespace) -
         print(f"no baseline has {args.nodes} servers with {args.degree} ports each{where}")
         return 0
     hops = "a message" if args.cut_through else "a hop"
-    print(
-        f"{args.nodes} servers, {args.degree} ports each; alpha {values['alpha']} {hops}, {values['bandwidth']} a server"
-    )
+    fabric_line = f"alpha {values['alpha']} {hops}, {values['bandwidth']} a server"
+    print(f"{args.nodes} servers, {args.degree} ports each; {fabric_line}")
     print("T_L in steps (times alpha), T_B in M/B, of each half of an allreduce\n")
     table = []
     for recipe in dict.fromkeys(row["recipe"] for row in rows):
