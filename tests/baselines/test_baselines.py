@@ -1,7 +1,6 @@
 """What people use today, as schedules like ours: every row is checked, and costs what its formula says."""
 
 from fractions import Fraction
-from itertools import product
 from math import prod
 
 import pytest
@@ -285,7 +284,7 @@ def test_what_cannot_be_made():
         baseline("ring", "UniRing(4,20000)").schedule()
 
 
-@pytest.mark.parametrize(("num_nodes", "degree"), list(product([2, 5, 10**5, 10**7], [1, 2, 4])))
+@pytest.mark.parametrize(("num_nodes", "degree"), [(2, 1), (10**4, 4), (10**7, 1), (10**7, 2), (2**20, 3), (2**20, 20)])
 def test_costs_of_large_clusters_are_quick(num_nodes, degree):
     for one in usual_baselines(num_nodes, degree):
         assert one.allreduce_time(FABRIC.with_degree(degree), "1MB") > 0

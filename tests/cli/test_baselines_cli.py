@@ -75,10 +75,10 @@ def test_depth_follows_the_size(capsys, tmp_path):
     file = str(tmp_path / "s.npz")
     args = ["12", "4", "--schedule", "double-binary-tree", "--size", "1KB", "-o", file]
     _, out, _ = run(capsys, *args)
-    assert "  pipeline        1 chunks, the best for 1KB\n" in out
+    assert "  pipeline        depth 1, the best for 1KB\n" in out
     assert cost_of(linkstep.load(file)).steps == 10
     _, out, _ = run(capsys, *args, "--size", "1GB", "--json")
-    assert (json.loads(out)["depth"], json.loads(out)["steps"]) == (11, 22)
+    assert (json.loads(out)["depth"], json.loads(out)["steps"]) == (6, 12)
 
 
 def test_reductions_leave_repeats_out_and_say_so(capsys):

@@ -163,7 +163,7 @@ def _lines(recipe: str, rows: Sequence[dict[str, Any]], found: Sequence[Baseline
     """Return the lines of one wiring: what runs on it today and, unless that is among them, our schedule."""
     lines: list[tuple[Any, ...]] = []
     for row in rows:
-        depth = () if row["depth"] is None else (f"in {row['depth']} chunks",)
+        depth = () if row["depth"] is None else (f"depth {row['depth']}",)
         notes = ", ".join([*depth, *(["several hops"] if row["several_hops"] else [])])
         figures = row["steps"], row["bandwidth"], row["allreduce_seconds"]
         lines.append(("" if lines else recipe, row["schedule"], *figures, notes))
@@ -212,7 +212,7 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
         charged = facts["charged_bandwidth"]
         fields.append(("as listed", f"{charged} = {float(charged):.4f} M/B: nodes are sent what they passed on before"))
     if one.cost is None:
-        fields.append(("pipeline", f"{depth} chunks, the best for {args.size}"))
+        fields.append(("pipeline", f"depth {depth}, the best for {args.size}"))
     fields.append((f"time for {args.size}", format_time(seconds)))
     fields += [("chunks a shard", str(made.unit)), ("rows", str(made.num_rows))]
     print_fields(fields)
