@@ -8,7 +8,7 @@ import numpy as np
 
 from linkstep.core.topology import Ints, Topology
 from linkstep.families._common import buildable, check_at_least
-from linkstep.families._family import Args, Family, always
+from linkstep.families._family import Args, Family, always, never
 
 LEAST = 4
 """Below, a node has fewer than four ports."""
@@ -72,6 +72,7 @@ FAMILIES = (
         size=double_binary_tree_size,
         members=_members,
         reverse_symmetric=always,
+        regular=never,
         bidirectional=always,
         loop_free=always,
         is_searched=False,  # a baseline
