@@ -72,6 +72,7 @@ SAMPLES = {
         ((3, 3, 3, 3), 4),
     ],
     "TwistedTorus(d1,d2,...)": [((2, 4), 2), ((8, 4), 4), ((4, 4, 8), 6), ((3, 6, 6), 4), ((2, 2, 2, 4), 4)],
+    "DoubleBinaryTree(n)": [((4,), 2), ((5,), 2), ((12,), 3), ((16,), 4), ((100,), 10)],
     "DistReg(4,m)": [((4, 6), 2), ((4, 45), 4), ((4, 80), 4), ((4, 189), 6), ((4, 728), 6)],
     "J(n,k)": [((2, 1), 1), ((4, 2), 2), ((7, 3), 3), ((7, 4), 3), ((70, 1), 1)],
     "Kneser(n,k)": [((3, 1), 1), ((5, 2), 2), ((8, 3), 2), ((7, 2), 2), ((9, 4), 4), ((10, 4), 3)],
@@ -128,7 +129,7 @@ def test_notation_tells_families_apart():
 def test_built_as_promised(family, args, depth):
     built = family.build(*args)
     assert (built.num_nodes, built.degree) == family.size(*args)
-    assert built.is_regular
+    assert built.is_regular is family.regular(*args)
     assert diameter(built) == depth
     assert built.name == ""
 
@@ -139,7 +140,7 @@ def test_claimed_symmetry(family, args, depth):
     if family.vertex_transitive(*args):
         assert num_orbits(built) == 1
     if family.reverse_symmetric(*args):
-        assert is_reverse_symmetric(built)
+        assert (family.bidirectional(*args) and built.is_bidirectional) or is_reverse_symmetric(built)
 
 
 @pytest.mark.parametrize(("family", "args", "depth"), ROWS_OF_SAMPLES)
@@ -289,6 +290,7 @@ REFUSALS = [
         (parse_group("Z7"), ((0, 1),)),
         "Lift(Z7:Z3[2],{(j,a,b,...),...}): a lift over a cyclic group is written Lift(7,...), not Lift(Z7,...)",
     ),
+    ("DoubleBinaryTree(n)", (3,), "DoubleBinaryTree(n): n must be at least 4, not 3"),
     ("K_m", (1,), "K_m: m must be at least 2, not 1"),
     ("K_{d,d}", (3, 4), "K_{d,d}: both sides must be equal, not 3 and 4"),
     ("K_{d,d}", (0, 0), "K_{d,d}: d must be at least 1, not 0"),

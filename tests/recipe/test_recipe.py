@@ -162,3 +162,9 @@ def test_every_family_has_a_word_the_parser_takes():
         for word in (family.name, *family.aliases):
             with pytest.raises(RecipeError, match="is written"):
                 parse(f"{word}({{}},{{}},{{}},{{}})")
+
+
+@pytest.mark.parametrize("text", ["L(DoubleBinaryTree(5))", "T(DoubleBinaryTree(5))*2", "K_3 x DoubleBinaryTree(5)"])
+def test_what_is_not_regular_is_not_expanded(text):
+    with pytest.raises(RecipeError, match="has nodes with fewer than d links"):
+        parse(text)

@@ -28,6 +28,7 @@ NAMES = (
     "run",
     "testbed",
     "fit",
+    "baselines",
     "families",
     "synthesize",
     "convert",

@@ -65,6 +65,8 @@ class Family:
     reverse_symmetric: Callable[..., bool] = never
     bandwidth_optimal: Callable[..., bool] = never
     """Whether the BFB schedule reaches T_B*, by a theorem of the paper."""
+    regular: Callable[..., bool] = always
+    """Whether every node has d links in and d out; expansions are defined for such members only."""
     bidirectional: Callable[..., bool] = never
     """Whether every link has a partner the other way."""
     simple: Callable[..., bool] = never

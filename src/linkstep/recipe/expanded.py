@@ -55,6 +55,13 @@ class _Expansion(Recipe):
         return self.base.is_reverse_symmetric
 
 
+def _check_regular(recipe: Recipe) -> None:
+    """Raise if a part is not regular: the definitions and theorems of expansions are of regular graphs."""
+    for part in recipe.parts:
+        if not part.is_regular:
+            raise RecipeError(f"{recipe}: expands regular topologies, and {part} has nodes with fewer than d links")
+
+
 @dataclass(frozen=True, repr=False)
 class _Repeated(_Expansion):
     times: int
@@ -62,6 +69,7 @@ class _Repeated(_Expansion):
     def __post_init__(self) -> None:
         if self.times < 1:
             raise RecipeError(f"{self}: n must be at least 1, not {self.times}")
+        _check_regular(self)
         growth = max(self.base.num_nodes, self.base.degree)
         if self.times > 10**9 or growth.bit_length() * self.times > MAX_BITS:
             raise RecipeError(f"{self} has more than 2^{MAX_BITS} nodes")
@@ -136,6 +144,7 @@ class Degree(_Repeated):
     def __post_init__(self) -> None:
         if not 1 <= self.times <= MAX_LINKS:
             raise RecipeError(f"{self}: n must lie in [1, {MAX_LINKS}], not {self.times}")
+        _check_regular(self)
 
     @property
     def num_nodes(self) -> int:
@@ -220,6 +229,7 @@ class Product(Recipe):
     def __post_init__(self) -> None:
         if len(self.factors) < 2:
             raise RecipeError(f"a product needs at least two factors, not {len(self.factors)}")
+        _check_regular(self)
 
     @property
     def num_nodes(self) -> int:

@@ -88,6 +88,11 @@ class Recipe(ABC):
         return name_of(text, self.num_nodes, self.degree) or text
 
     @property
+    def is_regular(self) -> bool:
+        """Whether every node has d links in and d out."""
+        return all(part.is_regular for part in self.parts)
+
+    @property
     def is_vertex_transitive(self) -> bool:
         """Whether it is known, without a search, that every node looks like every other."""
         return False
@@ -199,6 +204,10 @@ class Member(Recipe):
     @property
     def degree(self) -> int:
         return self.family.size(*self.args)[1]
+
+    @property
+    def is_regular(self) -> bool:
+        return self.family.regular(*self.args)
 
     @property
     def is_vertex_transitive(self) -> bool:
