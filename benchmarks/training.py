@@ -28,13 +28,13 @@ from linkstep.baselines import baseline
 from linkstep.core.units import parse_bandwidth, parse_time
 from linkstep.costs import Fabric, cost_of
 from linkstep.engines import testbed as beds
-from linkstep.simulation.training import Job, Layer, simulate_iteration
+from linkstep.simulation.training import Iteration, Job, Layer, simulate_iteration
 from linkstep.simulation.training.network import costed_network
 from linkstep.simulation.training.torchprofile import EXAMPLES
 
 RANKS, PORT, BED = 8, 29517, "training"
-RATE, DELAY = "20Mbps", "2ms"
-STEPS, WARM = 10, 3
+RATE, DELAY = "2Mbps", "0s"
+STEPS, WARM = 6, 2
 BUCKET = 2**19
 """Bytes of DDP's buckets."""
 PATIENT = 300.0
@@ -63,24 +63,34 @@ def _small_allreduce(communicator: linkstep.Communicator) -> float:
     return median(times[WARM:])
 
 
-def train(schedule: str, example: str, steps: int) -> dict[str, Any]:
-    """Measure layers, a small allreduce and iterations; the same on every rank at the same time."""
+def train(schedule: str, steps: int) -> dict[str, Any]:
+    """Measure a small allreduce, and layers and iterations of every example, on every rank at the same time."""
+    import torch
+    import torch.distributed as dist
+
+    from linkstep.engines.torchdist import TorchTransport
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENT))
+    communicator = linkstep.Communicator(schedule, TorchTransport(dist.group.WORLD, timeout=PATIENT))
+    small = _small_allreduce(communicator)
+    found = {"small": small} | {example: _train(example, communicator, steps) for example in EXAMPLES}
+    dist.barrier()
+    dist.destroy_process_group()
+    return found
+
+
+def _train(example: str, communicator: linkstep.Communicator, steps: int) -> dict[str, Any]:
     import torch
     import torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel
 
     import linkstep.torch
-    from linkstep.engines.torchdist import TorchTransport
     from linkstep.simulation.training.torchprofile import measure
 
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENT))
-    communicator = linkstep.Communicator(schedule, TorchTransport(dist.group.WORLD, timeout=PATIENT))
     model, loss_of = EXAMPLES[example]()
     dist.barrier()
     layers = measure(model, loss_of, repetitions=steps, warm=WARM)
-    dist.barrier()
-    small = _small_allreduce(communicator)
     parallel = DistributedDataParallel(model, bucket_cap_mb=BUCKET / 2**20)
     parallel.register_comm_hook(communicator, linkstep.torch.allreduce_hook)
     optimizer, times = torch.optim.SGD(parallel.parameters(), lr=0.01), []
@@ -91,19 +101,17 @@ def train(schedule: str, example: str, steps: int) -> dict[str, Any]:
         times.append(time.perf_counter() - begin)
         optimizer.step()
         optimizer.zero_grad()
-    dist.barrier()
-    dist.destroy_process_group()
     rows = [[layer.name, float(layer.forward), float(layer.backward), count] for layer, count in layers]
-    return {"layers": rows, "small": small, "times": times[WARM:]}
+    return {"layers": rows, "times": times[WARM:]}
 
 
 # --- all of them ---
 
 
-def run(bed: beds.Testbed, schedule: Path, example: str, steps: int) -> list[dict[str, Any]]:
+def run(bed: beds.Testbed, schedule: Path, steps: int) -> list[dict[str, Any]]:
     """Train on all hosts of a testbed; return what each rank measured."""
     here = {"MASTER_ADDR": bed.address(0), "MASTER_PORT": str(PORT), "WORLD_SIZE": str(RANKS), "OMP_NUM_THREADS": "1"}
-    words = [sys.executable, "-m", "benchmarks.training", "--rank", str(schedule), example, "--steps", str(steps)]
+    words = [sys.executable, "-m", "benchmarks.training", "--rank", str(schedule), "--steps", str(steps)]
     ranks = [
         subprocess.Popen(
             [*bed.prefix(host), *words], stdout=subprocess.PIPE, text=True,
@@ -117,18 +125,20 @@ def run(bed: beds.Testbed, schedule: Path, example: str, steps: int) -> list[dic
     return [json.loads(text.splitlines()[-1]) for text in said]
 
 
-def simulate(name: str, schedule: linkstep.Schedule, bed: beds.Testbed, found: list[dict[str, Any]]) -> Any:
+def simulate(name: str, schedule: linkstep.Schedule, bed: beds.Testbed, found: list[Any], example: str) -> Iteration:
     """Simulate the job of the layer times of all ranks (medians) on the fabric that they measured."""
-    steps = schedule.num_steps
-    alpha = Fraction(median(rank["small"] for rank in found)) / steps
     wires = bed.fabric()
-    fabric = Fabric(alpha, wires.node_bandwidth, wires.degree)
+    fabric = Fabric(_alpha(found, schedule), wires.node_bandwidth, wires.degree)
     layers = []
-    for k, (layer, _, _, count) in enumerate(found[0]["layers"]):
-        forward, backward = (Fraction(median(rank["layers"][k][i] for rank in found)) for i in (1, 2))
+    for k, (layer, _, _, count) in enumerate(found[0][example]["layers"]):
+        forward, backward = (Fraction(median(rank[example]["layers"][k][i] for rank in found)) for i in (1, 2))
         layers.append(Layer(layer, forward, backward, Fraction(4 * count)))
     network = costed_network(name, RANKS, cost_of(schedule), None, fabric)
-    return simulate_iteration(Job(name, RANKS, tuple(layers)), network, BUCKET), alpha
+    return simulate_iteration(Job(name, RANKS, tuple(layers)), network, BUCKET)
+
+
+def _alpha(found: list[Any], schedule: linkstep.Schedule) -> Fraction:
+    return Fraction(median(rank["small"] for rank in found)) / schedule.num_steps
 
 
 def main() -> None:
@@ -136,10 +146,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--rate", default=RATE)
     parser.add_argument("--delay", default=DELAY)
-    parser.add_argument("--rank", nargs=2, metavar=("SCHEDULE", "EXAMPLE"), help=argparse.SUPPRESS)
+    parser.add_argument("--rank", metavar="SCHEDULE", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.rank is not None:
-        print(json.dumps(train(*args.rank, args.steps)), flush=True)
+        print(json.dumps(train(args.rank, args.steps)), flush=True)
         return
     print("| model | topology | alpha | iteration measured | simulated | compute | exposed allreduce |")
     print("|---|---|---|---|---|---|---|")
@@ -150,18 +160,15 @@ def main() -> None:
             rate = int(parse_bandwidth(args.rate))
             bed = beds.up(schedule.topology, BED, rate, parse_time(args.delay))
             try:
-                for example in EXAMPLES:
-                    found = run(bed, file, example, args.steps)
-                    done, alpha = simulate(name, schedule, bed, found)
-                    measured = median(max(times) for times in zip(*(rank["times"] for rank in found), strict=True))
-                    print(
-                        f"| {example} | `{name}` | {1e3 * alpha:.1f} ms | {1e3 * measured:.0f} ms | "
-                        f"{1e3 * float(done.time):.0f} ms | {1e3 * float(done.compute):.0f} ms | "
-                        f"{1e3 * float(done.exposed_allreduce):.0f} ms |",
-                        flush=True,
-                    )
+                found = run(bed, file, args.steps)
             finally:
                 beds.down(BED)
+            for example in EXAMPLES:
+                done = simulate(name, schedule, bed, found, example)
+                every = zip(*(rank[example]["times"] for rank in found), strict=True)
+                measured = median(max(times) for times in every)
+                times = (_alpha(found, schedule), measured, done.time, done.compute, done.exposed_allreduce)
+                print(f"| {example} | `{name}` | {' | '.join(f'{1e3 * float(t):.1f} ms' for t in times)} |", flush=True)
 
 
 if __name__ == "__main__":
