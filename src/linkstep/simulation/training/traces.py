@@ -94,15 +94,21 @@ def _spans(document: object) -> tuple[list[_Span], list[_Span]]:
     for row in rows:
         if not isinstance(row, dict) or row.get("ph") != "X" or not isinstance(row.get("name"), str):
             continue
-        start, long, details = row.get("ts"), row.get("dur"), row.get("args")
-        if not all(type(x) in (int, float) and 0 <= x < _MOST for x in (start, long)):
+        first, length, details = _microseconds(row.get("ts")), _microseconds(row.get("dur")), row.get("args")
+        if first is None or length is None:
             continue
-        first, length = Fraction(repr(start)), Fraction(repr(long))
         span = _Span(
             row["name"], first, first + length, _key(row.get("tid")), details if isinstance(details, dict) else {}
         )
         (kernels if row.get("cat") in _KERNELS else spans).append(span)
     return sorted(spans, key=lambda span: (span.start, -span.end)), kernels
+
+
+def _microseconds(value: object) -> Fraction | None:
+    """Return a time as it is written; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MOST:
+        return None
+    return Fraction(repr(value))
 
 
 def _key(value: object) -> int | str | None:
