@@ -33,7 +33,7 @@ from linkstep.simulation.training.network import costed_network
 from linkstep.simulation.training.torchprofile import EXAMPLES
 
 RANKS, PORT, BED = 8, 29517, "training"
-RATE, DELAY = "2Mbps", "0s"
+RATE, DELAY = "10Mbps", "20ms"
 STEPS, WARM = 6, 2
 BUCKET = 2**19
 """Bytes of DDP's buckets."""
