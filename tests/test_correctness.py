@@ -442,7 +442,8 @@ def test_spread(case, mutate, backward, once, seed):
     keep = np.array([rng.random() < 0.8 for _ in range(schedule.num_rows)], np.bool_)
     ptr, wanted = _rows_by_source(n, schedule.source, keep)
     columns = (schedule.lo, schedule.hi, schedule.link, schedule.step)
-    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, backward, once)
+    every_source, whole = -1, 1  # said, so that the kernel is the one that ``check`` has compiled
+    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, backward, once, every_source, whole)
     rows = list(zip(*(getattr(schedule, what).tolist() for what in reference.ROW), strict=True))
     assert tuple(int(x) for x in found) == reference.spread(
         n, case.unit, giver.tolist(), taker.tolist(), rows, wanted.tolist(), backward, once

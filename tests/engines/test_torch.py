@@ -1,17 +1,18 @@
 """The torch engine on real processes: collectives, the DDP hook, the backend, and what happens when something is wrong.
 
-Starting a process with torch costs seconds, so that one set of sixteen does all checks that must succeed, in groups of
-its first ranks, and the tests look at what it found.
+Importing torch costs seconds, so that a script does it once and becomes all ranks by forking; and one set of sixteen
+ranks does all checks that must succeed, in groups of its first ones, and the tests look at what it found.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
-import time
+import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +37,6 @@ class Ended:
     code: int
     out: str
     err: str
-    seconds: float
 
 
 def run_ranks(job: str, size: int, limit: float, **extra: str) -> list[Ended]:
@@ -49,26 +49,21 @@ def run_ranks(job: str, size: int, limit: float, **extra: str) -> list[Ended]:
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(size), "PYTHONPATH": path,
         "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", **extra,
     }  # fmt: skip
-    begin = time.monotonic()
-    processes = [
-        subprocess.Popen(
-            [sys.executable, SCRIPT, job], env=shared | {"RANK": str(rank)}, text=True,
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [sys.executable, SCRIPT, job, folder], env=shared, text=True, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for rank in range(size)
-    ]  # fmt: skip
-    try:
-        ended = []
-        for process in processes:
-            left = max(limit - (time.monotonic() - begin), 0.1)
-            out, err = process.communicate(timeout=left)
-            ended.append(Ended(process.returncode, out, err, time.monotonic() - begin))
-        return ended
-    finally:
-        for process in processes:
+        )  # fmt: skip
+        try:
+            out, err = process.communicate(timeout=limit)
+        finally:
             if process.poll() is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
+        assert process.returncode == 0, err
+        codes = dict(map(int, line.split()) for line in out.splitlines())
+        said = [[Path(folder, f"{rank}.{stream}").read_text() for stream in ("out", "err")] for rank in range(size)]
+    return [Ended(codes[rank], *texts) for rank, texts in enumerate(said)]
 
 
 @pytest.fixture(scope="module")

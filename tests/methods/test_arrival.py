@@ -292,6 +292,7 @@ def test_translations_are_automorphisms_that_move_every_node(recipe):
         assert topology.relabel(image) == topology
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(LIFTS, st.booleans(), st.integers(0, 1), st.sampled_from([None, 2]), st.sampled_from([0, 2]))
 def test_property_lifts_need_one_node_of_each_orbit(topology, turned, extra, chunks, rounds):

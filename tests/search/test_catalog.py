@@ -158,9 +158,14 @@ def test_shipped_files():
             assert here == best(here)
 
 
-def test_shipped_sample_is_right():
-    entries = list(load_catalog())
-    verify(random.Random(0).sample([e for e in entries if e.num_nodes <= 64], 30))
+def is_optimal_by_bfb(entry):
+    return entry.is_bandwidth_optimal and len(entry.allgather) == len(entry.reduce_scatter) == 1
+
+
+@pytest.mark.parametrize("keep", [is_optimal_by_bfb, pytest.param(lambda _: True, id="all", marks=pytest.mark.slow)])
+def test_shipped_sample_is_right(keep):
+    """Where BFB is optimal no arrival times are looked for, whose kernels take seconds to compile."""
+    verify(random.Random(0).sample([e for e in load_catalog() if e.num_nodes <= 64 and keep(e)], 30))
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
-"""What one rank of the tests of the torch engine does; a script, started once for each rank.
+"""What the ranks of the tests of the torch engine do; a script that becomes all of them.
 
-    RANK=r WORLD_SIZE=n MASTER_ADDR=127.0.0.1 MASTER_PORT=p python torch_ranks.py JOB
+    WORLD_SIZE=n MASTER_ADDR=127.0.0.1 MASTER_PORT=p python torch_ranks.py JOB FOLDER
 
-A line ``ok NAME`` or ``bad NAME: why`` on standard output tells how each check went at this rank.
+The output of rank r goes to ``FOLDER/r.out`` and ``FOLDER/r.err``; a line ``ok NAME`` or ``bad NAME: why`` tells how
+each check went there. A line ``r CODE`` on standard output tells how the rank ended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +256,7 @@ def train(trained: nn.Module, rank: int) -> None:
 
 def run_training(gloo: dist.ProcessGroup, ours: Any) -> None:
     """DDP, plain, hooked and on the backend, and FSDP2: the same parameters."""
-    from torch.distributed.device_mesh import DeviceMesh  # takes seconds, and half of the ranks do not come here
+    from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import fully_shard
 
     rank = dist.get_rank()
@@ -377,10 +379,35 @@ def killed(rank: int) -> None:
         raise
 
 
-if __name__ == "__main__":
+JOBS = {"collectives": collectives, "refusals": refusals, "killed": killed}
+
+
+def become_rank(rank: int, job: str, folder: Path) -> None:
+    os.environ["RANK"] = str(rank)
+    for stream, descriptor in (("out", 1), ("err", 2)):
+        os.dup2(os.open(folder / f"{rank}.{stream}", os.O_WRONLY | os.O_CREAT), descriptor)
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENT))
-    {"collectives": collectives, "refusals": refusals, "killed": killed}[sys.argv[1]](int(os.environ["RANK"]))
-    if sys.argv[1] == "collectives":
+    JOBS[job](rank)
+    if job == "collectives":
         dist.barrier()
         dist.destroy_process_group()
+    sys.exit()
+
+
+def main(job: str, folder: Path) -> None:
+    if job == "collectives":
+        import_module("torch.distributed.fsdp")  # takes seconds: once, before there are ranks
+    ranks = {}
+    for rank in range(int(os.environ["WORLD_SIZE"])):
+        process = os.fork()
+        if not process:
+            become_rank(rank, job, folder)
+        ranks[process] = rank
+    while ranks:
+        process, status = os.wait()
+        print(ranks.pop(process), os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -59,6 +59,19 @@ def _costs_by_subsets(problems, group_mask, group_count, link_ptr, link_weight, 
 
 
 @njit(cache=True, nogil=True)
+def _by_latency(alpha):
+    """Return the links of a node by latency, equal ones in order; numba takes seconds to compile ``np.argsort``."""
+    order = np.empty(alpha.size, np.int64)
+    for k in range(alpha.size):
+        at = k
+        while at > 0 and alpha[order[at - 1]] > alpha[k]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+    return order
+
+
+@njit(cache=True, nogil=True)
 def _finish(jobs, p, order, alpha, rate, shard):
     """Return the least T with  sum over k in P of max(0, T - alpha[k]) rate[k] = jobs * shard.
 
@@ -93,7 +106,7 @@ def _times_by_subsets(problems, group_mask, group_count, link_ptr, link_class, a
         links = link_ptr[u + 1] - link_ptr[u]
         classes = link_class[link_ptr[u] : link_ptr[u + 1]]
         a, b = alpha[classes], rate[classes]
-        order = np.argsort(a, kind="mergesort")
+        order = _by_latency(a)
         _sums_over_subsets(problems[i], group_mask, group_count, links, counts)
         for p in range(1, 1 << links):
             if counts[p] == 0:

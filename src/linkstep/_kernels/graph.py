@@ -26,6 +26,14 @@ def _distances(ptr, node, start):
 
 
 @njit(cache=True)
+def _copy_columns(source, target, width):
+    """Copy the first columns; numba takes seconds to compile ``target[:, :width] = source[:, :width]``."""
+    for i in range(source.shape[0]):
+        for k in range(width):
+            target[i, k] = source[i, k]
+
+
+@njit(cache=True)
 def _distance_profiles(ptr, node, starts):
     """For each start: how many nodes at each distance (a row each), the queue's levels being the counts.
 
@@ -43,7 +51,7 @@ def _distance_profiles(ptr, node, starts):
         while lo < hi:
             if level == counts.shape[1]:
                 wider = np.zeros((starts.size, 2 * level), np.int64)
-                wider[:, :level] = counts
+                _copy_columns(counts, wider, level)
                 counts = wider
             counts[s, level] = hi - lo
             level += 1
@@ -58,4 +66,6 @@ def _distance_profiles(ptr, node, starts):
                         end += 1
             lo, hi = hi, end
         width = max(width, level)
-    return counts[:, :width].copy()
+    profiles = np.empty((starts.size, width), np.int64)
+    _copy_columns(counts, profiles, width)
+    return profiles
