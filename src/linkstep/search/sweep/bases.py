@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from linkstep.costs import moore_steps
 from linkstep.families import family_written
 from linkstep.recipe import Member, Recipe, parse
 from linkstep.search.catalog import load_catalog
@@ -30,11 +31,16 @@ def _sizes(job: Job) -> list[int]:
 
 
 def known_bases(job: Job) -> list[Recipe]:
-    """Return the recipes of least diameter that the catalog has for each number of nodes near N, but no grafts."""
+    """Return the recipes of least diameter that the catalog has for each number of nodes near N.
+
+    No grafts, and none that has more than a step above the Moore bound: a lift that is found now has fewer.
+    """
     catalog = load_catalog()
     found: list[Recipe] = []
     for size in _sizes(job):
-        entries = [e for e in catalog.listed(size, job.degree) if e.bidirectional == job.bidirectional]
+        most = moore_steps(size, job.degree, bidirectional=job.bidirectional) + 1
+        listed = catalog.listed(size, job.degree)
+        entries = [e for e in listed if e.bidirectional == job.bidirectional and e.diameter <= most]
         entries.sort(key=lambda entry: (entry.diameter, entry.distance_sum))
         found += [parse(e.recipe) for e in entries if not e.recipe.startswith(_GRAFTS)][:KNOWN]
     return list(dict.fromkeys(found))
