@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from linkstep.baselines import Baseline
 from linkstep.cli._common import (
     Command,
     add_fabric,
@@ -183,10 +184,10 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
     best = _bound_time(answer, fabric, size)
 
     def line(
-        name: str, halves: tuple[Cost, Cost] | None, time: Fraction, hops: int | None, flow: Fraction | None,
+        name: str, halves: tuple[Cost, Cost], time: Fraction, hops: int | None, flow: Fraction | None,
         reached: bool, notes: str = "",
     ) -> tuple[str, ...]:  # fmt: skip
-        steps, bandwidth = ("-", "-") if halves is None else _both(halves)
+        steps, bandwidth = _both(halves)
         flows = ("-", "-")
         if flow is not None:
             most, least = ("", "") if reached else ("<=", ">=")
@@ -197,7 +198,6 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
 
     head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "f", f"all-to-all {size}", "")
     rows = []
-    halves: tuple[Cost, Cost] | None
     for choice in answer.frontier:
         time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
         flow = choice.flow, choice.is_flow_reached
@@ -205,10 +205,36 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
         rows.append(line(choice.recipe.short, halves, time, choice.diameter, *flow, _notes(choice)))
     rows.append(line("no graph beats", (answer.bound,) * 2, best, answer.bound.steps, answer.flow_bound, True))
     for b in answer.baselines:
-        time = b.allreduce_time(fabric, size)
-        halves = None if b.cost is None else (b.cost, b.cost)
-        rows.append(line(f"today: {b.name}", halves, time, None, b.flow, b.is_flow_reached))
+        half, time = b.cost_at(fabric, size), b.allreduce_time(fabric, size)
+        name = f"today: {b.recipe.short}, {b.name}"
+        rows.append(line(name, (half, half), time, None, b.flow, b.is_flow_reached, _instead(b, time, fabric, size)))
     print_table(head, rows, right=range(1, 8))
+
+
+def _instead(b: Baseline, time: Fraction, fabric: Fabric, size: str) -> str:
+    """Say what our schedule takes on the wires of a baseline, where it is faster."""
+    if b.ours is None:
+        return ""
+    ours = fabric.time(b.ours + b.ours, Collective.ALLREDUCE, size)
+    if ours >= time:
+        return ""
+    return f"our schedule on it: {b.ours.steps} steps, {float(b.ours.bandwidth):.4f} M/B, {format_time(ours)}"
+
+
+def _baseline_json(b: Baseline, fabric: Fabric, size: str) -> dict[str, Any]:
+    half, ours = b.cost_at(fabric, size), b.ours
+    return {
+        "name": b.name,
+        "recipe": str(b.recipe),
+        "steps": half.steps,
+        "bandwidth": half.bandwidth,
+        "allreduce_seconds": float(b.allreduce_time(fabric, size)),
+        "all_to_all": b.flow if b.is_flow_reached else None,
+        "all_to_all_bound": None if b.is_flow_reached else b.flow,
+        "our_steps": ours and ours.steps,
+        "our_bandwidth": ours and ours.bandwidth,
+        "our_allreduce_seconds": ours and float(fabric.time(ours + ours, Collective.ALLREDUCE, size)),
+    }
 
 
 def _nothing(answer: Answer, max_steps: int | None) -> str:
@@ -379,18 +405,7 @@ def _json(
             "all_to_all_bound": answer.flow_bound,
             "allreduce_seconds": float(bound),
         },
-        "baselines": [
-            {
-                "name": b.name,
-                "recipe": b.recipe and str(b.recipe),
-                "steps": b.cost and b.cost.steps,
-                "bandwidth": b.cost and b.cost.bandwidth,
-                "allreduce_seconds": float(b.allreduce_time(fabric, args.size)),
-                "all_to_all": b.flow if b.is_flow_reached else None,
-                "all_to_all_bound": None if b.is_flow_reached else b.flow,
-            }
-            for b in answer.baselines
-        ],
+        "baselines": [_baseline_json(b, fabric, args.size) for b in answer.baselines],
         "best": None
         if best is None
         else {

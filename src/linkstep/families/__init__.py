@@ -15,6 +15,7 @@ from linkstep.families import polygons as _polygons
 from linkstep.families import rings as _rings
 from linkstep.families import subsets as _subsets
 from linkstep.families import torus as _torus
+from linkstep.families import trees as _trees
 from linkstep.families._family import Family, format_argument
 
 FAMILIES: tuple[Family, ...] = (
@@ -24,6 +25,7 @@ FAMILIES: tuple[Family, ...] = (
     *_rings.FAMILIES,
     *_de_bruijn.FAMILIES,
     *_torus.FAMILIES,
+    *_trees.FAMILIES,
     *_distance_regular.FAMILIES,
     *_subsets.FAMILIES,
     *_paley.FAMILIES,

@@ -98,7 +98,7 @@ def _rows(answer: Answer, paper: Answer | None, fabric: Fabric | None, size: Num
         time = None if fabric is None or size is None else today.allreduce_time(fabric, size)
         cost = None if today.cost is None else today.cost + today.cost
         if cost is not None or time is not None:
-            yield _Row(_TODAY, next(letters, ""), shortened(today.name, _LONGEST), "", cost, time)
+            yield _Row(_TODAY, next(letters, ""), shortened(today.recipe.short, _LONGEST), today.name, cost, time)
     bound = answer.bound + answer.bound
     yield _Row(_BOUND, "", _BOUND.name, "", bound, seconds(bound))
 

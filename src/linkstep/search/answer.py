@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from linkstep.baselines import Baseline, baselines
+from linkstep.baselines import Baseline, usual_baselines
 from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
 from linkstep.costs import Cost, all_to_all_bound, lower_bound
@@ -214,7 +214,7 @@ def find(
         degree,
         bidirectional,
         tuple(row for row in rows if max_steps is None or row.worse_half.steps <= max_steps),
-        baselines(num_nodes, degree),
+        usual_baselines(num_nodes, degree),
         lower_bound(num_nodes, degree, bidirectional=bidirectional and connected),
         all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected),
         min((row.worse_half.steps for row in rows), default=None),

@@ -1,0 +1,245 @@
+"""What a baseline is: a row of the table, an algorithm on a family of wirings; and that row for one wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from linkstep.baselines.routes import without_repeats
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
+from linkstep.core.units import Number
+from linkstep.costs import Cost, Fabric, bandwidth_bound, measure_distances
+from linkstep.families import Family, family_written
+from linkstep.make import MAX_ROWS
+from linkstep.methods.bfb import bfb_cost
+from linkstep.methods.transform import derive
+from linkstep.recipe import Member
+from linkstep.throughput import exact_all_to_all
+
+Args = tuple[Any, ...]
+"""The arguments of a family's member: the dimensions of a torus, say."""
+
+MEASURE_LINKS, QUICK_LINKS = 10**8, 10_000
+"""Up to this many links, distances are measured, and all-to-all throughput or BFB worked out where it is asked for."""
+FEW_NODES = 4096
+ONE_DEPTH = 1
+"""The depth of what is not a pipeline."""
+
+
+def _every(args: Args) -> bool:
+    return True
+
+
+def _no_pipeline(args: Args) -> tuple[int, ...]:
+    return (ONE_DEPTH,)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of ``BASELINES``: an algorithm, the wirings it runs on, what it costs there and how it is built.
+
+    Functions take the arguments of the family's member; ``depth`` is that of a pipeline. Costs are of the allgather;
+    its reverse is the reduce-scatter and costs the same.
+    """
+
+    name: str
+    title: str
+    """What it does, in a line."""
+    notation: str
+    """The family of its wirings, as the family's row writes it."""
+    allgather: Callable[[Topology, Args, int], Schedule]
+    """On the wiring or on its transpose."""
+    cost: Callable[[Args, int], Cost]
+    """With alpha for each hop: that of the schedule."""
+    cut_through: Callable[[Args, int], Cost] | None = None
+    """With alpha once for a message over several hops; None where all are over one."""
+    exists: Callable[[Args], bool] = _every
+    """Which members of the family it runs on."""
+    depths: Callable[[Args], tuple[int, ...]] = _no_pipeline
+    """Those to choose from for each size."""
+    least_steps: Callable[[Args, int], int] | None = None
+    """What no pipeline of some depth goes below, so that not all depths need be costed."""
+    flow: Callable[[Args], Fraction] | None = None
+    """The all-to-all throughput of the wiring, where a formula gives it."""
+    is_ours: bool = False
+    """Whether the schedule is BFB: only the wiring is what people use today."""
+
+    @property
+    def key(self) -> str:
+        """The name as commands take it: ``torus-rings``."""
+        return self.name.lower().replace(" ", "-")
+
+    @property
+    def family(self) -> Family:
+        """The family of its wirings."""
+        return family_written(self.notation)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A row of the table for one wiring.
+
+    ``cost`` is that of the allgather, and of the reduce-scatter; None of a pipeline, whose depth depends on the size.
+    """
+
+    row: Row
+    recipe: Member
+    cost: Cost | None
+    flow: Fraction | None = None
+    is_flow_reached: bool = False
+    """Whether that is its all-to-all throughput, or only what distances allow."""
+    cuts_through: bool = False
+    """Whether messages over several hops are charged alpha once, not for each hop."""
+
+    @classmethod
+    def of(cls, row: Row, recipe: Member) -> Baseline:
+        """Return a row for one wiring, with its cost and what is quickly known of its throughput."""
+        args = recipe.args
+        flow = None if row.flow is None else row.flow(args)
+        cost = row.cost(args, ONE_DEPTH) if row.depths(args) == (ONE_DEPTH,) else None
+        return cls(row, recipe, cost, flow, flow is not None)
+
+    @property
+    def name(self) -> str:
+        """What the algorithm is called."""
+        return self.row.name
+
+    @property
+    def num_nodes(self) -> int:
+        """N of the wiring."""
+        return self.recipe.num_nodes
+
+    def measured(self) -> Baseline:
+        """Return the baseline with what distances allow of all-to-all throughput, where no formula gives it.
+
+        Only of wirings whose nodes are alike, where one search from a node is enough.
+        """
+        if self.flow is not None or not self._is_measured:
+            return self
+        flow = Fraction(self.recipe.degree * self.num_nodes, self._distances[1])
+        return replace(self, flow=flow)
+
+    def with_flow(self) -> Baseline:
+        """Return the baseline with its all-to-all throughput, exactly, where that is worked out quickly."""
+        if self.is_flow_reached or self.num_nodes * self.recipe.degree > QUICK_LINKS:
+            return self
+        found = exact_all_to_all(copy(self.recipe).topology())
+        return self if found is None else replace(self, flow=found, is_flow_reached=True)
+
+    def cutting_through(self) -> Baseline:
+        """Return the baseline on a fabric that cuts through: a message takes alpha once, however many links it takes.
+
+        It still loads every link of its route. What sends to neighbours only costs the same.
+        """
+        count = self.row.cut_through
+        cost = self.cost if count is None else count(self.recipe.args, ONE_DEPTH)
+        return replace(self, cost=cost, cuts_through=True)
+
+    def depth_for(self, fabric: Fabric, size: Number) -> int:
+        """Return the depth of the pipeline that makes an allreduce of ``size`` bytes fastest; 1 where there is none."""
+        row, args = self.row, self.recipe.args
+        if self.cost is not None:
+            return ONE_DEPTH
+        tried = row.depths(args)
+        least = {depth: self._least_time(fabric, size, depth) for depth in tried}
+        best, found = None, tried[0]
+        for depth in sorted(tried, key=lambda depth: least[depth]):
+            if best is not None and least[depth] >= best:
+                break
+            time = self._time(fabric, size, row.cost(args, depth))
+            if best is None or time < best:
+                best, found = time, depth
+        return found
+
+    def _least_time(self, fabric: Fabric, size: Number, depth: int) -> Fraction:
+        least = self.row.least_steps
+        steps = 0 if least is None else least(self.recipe.args, depth)
+        return self._time(fabric, size, Cost(steps, bandwidth_bound(self.num_nodes)))
+
+    def cost_at(self, fabric: Fabric, size: Number) -> Cost:
+        """Return the cost of the allgather for allreduces of ``size`` bytes: at the best depth, of a pipeline."""
+        return self.cost or self.row.cost(self.recipe.args, self.depth_for(fabric, size))
+
+    def allreduce_time(self, fabric: Fabric, size: Number) -> Fraction:
+        """Return seconds for an allreduce of ``size`` bytes."""
+        return self._time(fabric, size, self.cost_at(fabric, size))
+
+    def _time(self, fabric: Fabric, size: Number, half: Cost) -> Fraction:
+        return fabric.time(half + half, Collective.ALLREDUCE, size)
+
+    def schedule(
+        self, collective: Collective | str = Collective.ALLREDUCE, *, root: int = 0, depth: int | None = None
+    ) -> Schedule:
+        """Build the schedule of a collective, messages over several hops stored and forwarded.
+
+        Of a pipeline, with the most depth unless another is given. Where messages take several hops, reductions leave
+        out what nodes have already, and cost no more than the row says; all others cost just that.
+
+        >>> from linkstep.baselines import baselines
+        >>> swing = next(b for b in baselines(16, 4) if b.name == "Swing" and str(b.recipe) == "Torus(4,4)")
+        >>> swing.schedule("allreduce")
+        <Schedule allreduce on Torus(4,4): 1920 rows, 8 steps, unit 4>
+        """
+        collective, depths = Collective(collective), self.row.depths(self.recipe.args)
+        if collective.exchanges:
+            raise LinkstepError(f"{self.name} makes no {collective}: it gathers and reduces")
+        self._check_rows(collective)
+        chosen = depths[-1] if depth is None else depth
+        if chosen not in depths:
+            few = ", ".join(map(str, depths[:12])) + (", ..." if len(depths) > 12 else "")
+            raise LinkstepError(f"depth of {self.name} on {self.recipe} must be one of {few}, not {depth}")
+
+        def allgather(wiring: Topology) -> Schedule:
+            made = self.row.allgather(wiring, self.recipe.args, chosen)
+            return without_repeats(made) if collective.reduces and self.row.cut_through is not None else made
+
+        return derive(self.recipe.topology(), collective, allgather, root)
+
+    def _check_rows(self, collective: Collective) -> None:
+        """Raise if a schedule could have more rows than a file holds: better at once than after the work."""
+        rows = self.num_nodes * (self.num_nodes - 1) * self.recipe.degree * len(collective.phases)
+        if rows > MAX_ROWS:
+            raise LinkstepError(
+                f"{collective} by {self.name} on {self.recipe} takes up to {rows} rows, above the {MAX_ROWS} of a file: "
+                "its cost is known without"
+            )
+
+    @cached_property
+    def ours(self) -> Cost | None:
+        """What BFB costs on the same wiring, each half of an allreduce; None where that takes long to work out."""
+        family, args = self.recipe.family, self.recipe.args
+        if family.bandwidth_optimal(*args):
+            hops = family.diameter(*args)
+            if hops is None and self._is_measured:
+                hops = self._distances[0]
+            return None if hops is None else Cost(hops, bandwidth_bound(self.num_nodes))
+        if self.num_nodes * self.recipe.degree > QUICK_LINKS or not family.bidirectional(*args):
+            return None
+        return bfb_cost(copy(self.recipe).topology())
+
+    @property
+    def _is_measured(self) -> bool:
+        return self.recipe.is_vertex_transitive and self.num_nodes * self.recipe.degree <= MEASURE_LINKS
+
+    @cached_property
+    def _distances(self) -> tuple[int, int]:
+        """The largest distance, and the sum of all; of few nodes in plain Python, which needs nothing compiled."""
+        topology = copy(self.recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
+        if topology.num_nodes > FEW_NODES:
+            found = measure_distances(topology)
+            return found.diameter, found.total
+        heads = topology.head.reshape(topology.num_nodes, -1).tolist()
+        reached, front, steps, total = {0}, [0], 0, 0
+        while front:
+            total += steps * len(front)
+            front = list({head for node in front for head in heads[node]} - reached)
+            reached.update(front)
+            steps += 1
+        return steps - 1, total * topology.num_nodes
