@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from linkstep.files import AnyPath
 from linkstep.reproduction.charts import Chart
 from linkstep.reproduction.figures import Cell, Kind
 
 
 @dataclass(frozen=True)
 class Result:
-    """What an exhibit shows: its cells in order, a chart where one makes sense, and what a reader should know."""
+    """What an exhibit shows: its cells in order, a picture where one makes sense, and what a reader should know."""
 
     cells: tuple[Cell, ...]
-    chart: Chart | None = None
+    picture: Chart | Callable[[AnyPath], None] | None = None
+    """A chart, or a function that draws to a .svg or .png file."""
     notes: tuple[str, ...] = ()
 
     def of_kind(self, *kinds: Kind) -> tuple[Cell, ...]:

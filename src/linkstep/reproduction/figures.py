@@ -112,6 +112,8 @@ def compare(paper: str | None, value: Value, better: Better, within: Fraction | 
         return Verdict.NONE
     if isinstance(value, str):
         return Verdict.SAME if value == paper else Verdict.DIFFERS
+    if paper[0] in "<>":
+        return _compare_bound(paper, value, better)
     figure = _number(paper)
     if figure is None:
         return Verdict.DIFFERS
@@ -123,9 +125,21 @@ def compare(paper: str | None, value: Value, better: Better, within: Fraction | 
     return Verdict.BETTER if improved[better] else Verdict.DIFFERS
 
 
+def _compare_bound(paper: str, value: int | Fraction | float | Between, better: Better) -> Verdict:
+    """Compare with a figure that is only a bound, such as >10^4: what was given up after so long, say."""
+    figure = _number(paper[1:])
+    if figure is None or isinstance(value, Between):
+        return Verdict.DIFFERS
+    if (value < figure) == (paper[0] == "<"):
+        return Verdict.SAME
+    improved = Better.LESS if paper[0] == ">" else Better.MORE
+    return Verdict.BETTER if better is improved else Verdict.DIFFERS
+
+
 def _number(text: str) -> Fraction | None:
     try:
-        return Fraction(text)
+        base, power, exponent = text.partition("^")
+        return Fraction(base) ** int(exponent) if power else Fraction(text)
     except (ValueError, ZeroDivisionError):
         return None
 

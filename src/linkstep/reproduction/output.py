@@ -15,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from linkstep._version import __version__
 from linkstep.core.errors import FileError
 from linkstep.files import AnyPath, to_path, write_atomically
 from linkstep.pictures.style import check_matplotlib
 from linkstep.recipe.names import DATA
-from linkstep.reproduction.charts import draw_chart
+from linkstep.reproduction.charts import Chart, draw_chart
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Cell, Kind, Verdict, read_value, show, write_value
 
@@ -81,9 +82,8 @@ def fingerprint(exhibit: Exhibit) -> str:
 def write(exhibit: Exhibit, result: Result, folder: Path) -> None:
     """Write the files of an exhibit, LABEL.md last."""
     write_atomically(folder / f"{exhibit.name}.csv", lambda file: _put(file, csv_text(result.cells)))
-    if result.chart is not None:
-        draw_chart(result.chart, f"{exhibit.label}: {exhibit.title}", folder / f"{exhibit.name}.svg")
-    picture = f"![{exhibit.title}]({exhibit.name}.svg)\n\n" if result.chart is not None else ""
+    draw(exhibit, result, folder / f"{exhibit.name}.svg")
+    picture = "" if result.picture is None else f"![{exhibit.title}]({exhibit.name}.svg)\n\n"
     parts = [
         f"# {exhibit.label}: {exhibit.title}\n\n{picture}{comparison(exhibit, result)}",
         f"All figures, exactly: [{exhibit.name}.csv]({exhibit.name}.csv).\n",
@@ -92,8 +92,16 @@ def write(exhibit: Exhibit, result: Result, folder: Path) -> None:
     write_atomically(folder / f"{exhibit.name}.md", lambda file: _put(file, "\n".join(parts)))
 
 
-def _put(file: io.BufferedIOBase | object, text: str) -> None:
-    file.write(text.encode())  # type: ignore[union-attr]
+def draw(exhibit: Exhibit, result: Result, path: Path) -> None:
+    """Draw the picture of an exhibit, if it has one, to a .svg or .png file."""
+    if isinstance(result.picture, Chart):
+        draw_chart(result.picture, f"{exhibit.label}: {exhibit.title}", path)
+    elif result.picture is not None:
+        result.picture(path)
+
+
+def _put(file: BinaryIO, text: str) -> None:
+    file.write(text.encode())
 
 
 def csv_text(cells: Sequence[Cell]) -> str:
