@@ -62,6 +62,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "of collective,size,count lines or a JSON list of such objects, where collective is allreduce or all-to-all",
     )
     parser.add_argument(
+        "--job", metavar="MODEL",
+        help="pick by the simulated iteration time of a model: a model file, or a name that linkstep train-sim knows",
+    )  # fmt: skip
+    parser.add_argument(
         "--selector", metavar="FILE", help="with --sizes A:B: save which serves which size, for an engine to choose by"
     )
     parser.add_argument(
@@ -269,6 +273,10 @@ def _run(args: argparse.Namespace) -> int:
     fabric = fabric_of(args, args.degree)
     sizes = _sweep(args.sizes)
     _check(args, sizes)
+    if args.job is not None:
+        from linkstep.cli import _job as jobs  # here: most calls have none
+
+        training = jobs.read_job(args)
     job = args.sizes is not None and sizes is None
     workload = read_workload(Path(args.sizes)) if job else Workload.of(args.size, all_to_all=args.all_to_all)
     with progress_bar("find", " tries") as bar:
@@ -279,7 +287,12 @@ def _run(args: argparse.Namespace) -> int:
     if args.all_to_all or workload.all_to_all:
         with progress_bar("all-to-all", " topologies") as bar:
             answer = answer.ranked_by_all_to_all(progress=bar)
-    best = pick(answer, fabric, workload)
+    trained = None if args.job is None else jobs.choose(training, answer, fabric)
+    if trained is not None:
+        best, time = trained.best, trained.time
+    else:
+        best = pick(answer, fabric, workload)
+        time = None if best is None else workload.time(fabric, args.nodes, best.allreduce_cost, best.flow)
     found = windows(answer, fabric, sizes) if sizes and answer.frontier else ()
     if args.selector is not None and found:
         selector_of(found).save(args.selector)
@@ -292,7 +305,8 @@ def _run(args: argparse.Namespace) -> int:
     new = [choice for choice in answer.frontier if choice.origin == FOUND]
     kept = keep_choices(new) if args.keep and new else None
     if args.json:
-        print_json(_json(answer, fabric, args, best, workload) | _windows_json(found, fabric, args))
+        more = {} if trained is None else jobs.job_facts(trained)
+        print_json(_json(answer, fabric, args, best, time) | _windows_json(found, fabric, args) | more)
         return 0
     both = ", links both ways" if args.bidirectional else ""
     print(f"{args.nodes} servers, {args.degree} ports each{both}; {_fabric_line(args)}")
@@ -302,9 +316,11 @@ def _run(args: argparse.Namespace) -> int:
     if best is None:
         print(f"\n{_nothing(answer, args.max_steps)}")
         return 0
-    time = workload.time(fabric, args.nodes, best.allreduce_cost, best.flow)
     collective = Collective.ALL_TO_ALL if args.all_to_all else Collective.ALLREDUCE
     what = f"the job in {args.sizes}" if job else f"an {collective} of {args.size}"
+    if trained is not None:
+        jobs.print_job(trained)
+        what = f"training {trained.job.model}"
     print(f"\nbest for {what}: {best.recipe.short}, {format_time(time or 0)}")
     if args.explain:
         print()
@@ -389,7 +405,7 @@ def _windows_json(found: Sequence[Window], fabric: Fabric, args: argparse.Namesp
 
 
 def _json(
-    answer: Answer, fabric: Fabric, args: argparse.Namespace, best: Choice | None, workload: Workload
+    answer: Answer, fabric: Fabric, args: argparse.Namespace, best: Choice | None, time: Fraction | None
 ) -> dict[str, Any]:
     bound = _bound_time(answer, fabric, args.size)
     return {
@@ -412,7 +428,7 @@ def _json(
             "recipe": str(best.recipe),
             "name": best.recipe.short,
             "method": best.method,
-            "seconds": float(workload.time(fabric, answer.num_nodes, best.allreduce_cost, best.flow) or 0),
+            "seconds": float(time or 0),
         },
     }
 

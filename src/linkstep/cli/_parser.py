@@ -25,6 +25,8 @@ NAMES = (
     "lower",
     "verify",
     "simulate",
+    "train-sim",
+    "profile",
     "run",
     "testbed",
     "fit",
@@ -40,7 +42,7 @@ NAMES = (
 
 def load_commands(names: Sequence[str] = NAMES) -> tuple[Command, ...]:
     """Return the rows of the command table for these names; only their modules are imported."""
-    return tuple(import_module(f"linkstep.cli._{name}").COMMAND for name in names)
+    return tuple(import_module(f"linkstep.cli._{name.replace('-', '_')}").COMMAND for name in names)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,0 +1,93 @@
+"""``linkstep profile``: a model file with measured layer times, from a PyTorch model run here or from a trace."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+from pathlib import Path
+
+from linkstep.cli._common import Command, add_json, busy, print_json, print_table
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.units import format_time
+from linkstep.simulation.training import Layer, save_layers
+from linkstep.simulation.training.torchprofile import EXAMPLES, load_trained, measure
+from linkstep.simulation.training.traces import read_trace
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", nargs="?", metavar="FILE.py:CALLABLE",
+        help="what returns (model, loss): loss(model) runs the forward pass and returns the loss; or an example: "
+        f"{', '.join(EXAMPLES)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trace", metavar="FILE", help="read a trace of PyTorch's profiler instead (.json or .json.gz)"
+    )
+    parser.add_argument("--repetitions", type=int, default=5, metavar="R", help="medians of so many; default: 5")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the model file to write, a .json file")
+    add_json(parser)
+
+
+def _check(args: argparse.Namespace) -> None:
+    if (args.model is None) == (args.trace is None):
+        raise LinkstepError("give FILE.py:CALLABLE to measure a model, or --trace to read a trace, and not both")
+    if not 1 <= args.repetitions <= 10_000:
+        raise LinkstepError(f"--repetitions must lie in [1, 10000], not {args.repetitions}")
+    if Path(args.output).suffix.lower() != ".json":
+        raise FileError(f"{args.output}: the name of a model file must end in .json")
+    if not Path(args.output).parent.is_dir():
+        raise FileError(f"{args.output}: there is no folder {Path(args.output).parent}")
+
+
+def _layers(args: argparse.Namespace) -> tuple[list[tuple[Layer, int]], str]:
+    """Return layers and where they are from."""
+    if args.trace is not None:
+        return read_trace(args.trace), f"a trace of PyTorch's profiler, {Path(args.trace).name}"
+    model, loss_of = load_trained(args.model)
+    with busy(f"measuring {args.model}"):
+        try:
+            found = measure(model, loss_of, repetitions=args.repetitions)
+        except LinkstepError:
+            raise
+        except Exception as error:  # whatever the user's own code does
+            said = " ".join(str(error).split())[:200]
+            raise LinkstepError(f"{args.model}: its loss fails: {type(error).__name__}: {said}") from None
+    return found, f"{args.model} measured here, medians of {args.repetitions}"
+
+
+def _run(args: argparse.Namespace) -> int:
+    _check(args)
+    layers, source = _layers(args)
+    name = Path(args.output).stem
+    save_layers(args.output, name, layers, source=source)
+    forward = sum((layer.forward for layer, _ in layers), Fraction(0))
+    backward = sum((layer.backward for layer, _ in layers), Fraction(0))
+    parameters = sum(count for _, count in layers)
+    if args.json:
+        print_json(
+            {
+                "file": args.output,
+                "source": source,
+                "layers": len(layers),
+                "parameters": parameters,
+                "forward_seconds": float(forward),
+                "backward_seconds": float(backward),
+            }
+        )
+        return 0
+    rows = [
+        (layer.name, f"{count:,}", format_time(layer.forward), format_time(layer.backward)) for layer, count in layers
+    ]
+    rows.append(("in all", f"{parameters:,}", format_time(forward), format_time(backward)))
+    print_table(("layer", "parameters", "forward", "backward"), rows, right=(1, 2, 3))
+    print(f"saved to {args.output}; next: linkstep train-sim {args.output} --nodes 8")
+    return 0
+
+
+COMMAND = Command(
+    name="profile",
+    help="measure the layers of a PyTorch model here, or read a trace of them, as a model file",
+    example="linkstep profile train.py:make -o model.json",
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,153 @@
+"""Topologies beside each other by the time that an iteration of a job takes on them, and which of ``find``'s is best.
+
+What is compared: the best of ``find``, shifted rings, a 2D torus, double binary trees, and what no topology beats. Not
+here: simulating one (``streams``), and finding topologies (``linkstep.search``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+from linkstep.baselines import Baseline
+from linkstep.core.errors import LinkstepError
+from linkstep.costs import Cost, Fabric, bandwidth_bound
+from linkstep.families.circulant import circulant
+from linkstep.search import Answer, Choice
+from linkstep.simulation.training.job import Job
+from linkstep.simulation.training.network import (
+    Network,
+    baseline_network,
+    bound_network,
+    choice_network,
+    costed_network,
+)
+from linkstep.simulation.training.streams import Iteration, best_iteration
+from linkstep.throughput import exact_all_to_all
+
+SECONDS = 10.0
+"""For the all-to-all throughput of a topology, where it is not known yet."""
+PAPER_JUMPS = (1, 3)
+"""Of the shifted rings in the paper's all-to-all times (docs/paper-map.md); ours are spread further and do better."""
+PAPER_NODES = 4096
+"""Up to this many, the throughput of those is worked out."""
+BOUND, OURS, TODAY = "bound", "ours", "today"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A topology and the best iteration of a job on it."""
+
+    network: Network
+    iteration: Iteration
+    role: str
+    """``OURS``, ``TODAY`` or ``BOUND``."""
+    choice: Choice | None = None
+    is_reached: bool = True
+    """Whether its all-to-all throughput is proven to be reached; if not, the iteration takes at least so long."""
+
+    @property
+    def name(self) -> str:
+        """The topology."""
+        return self.network.name
+
+    @property
+    def time(self) -> Fraction:
+        """Seconds of an iteration."""
+        return self.iteration.time
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What an iteration takes on ours, on what people use today, and at least."""
+
+    job: Job
+    ours: Outcome
+    today: tuple[Outcome, ...]
+    bound: Outcome
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """All of them, in the order of tables and plots."""
+        return (self.ours, *self.today, self.bound)
+
+
+def _simulated(job: Job, network: Network, role: str, **known: object) -> Outcome:
+    return Outcome(network, best_iteration(job, network), role, **known)  # type: ignore[arg-type]
+
+
+def _choice_outcome(job: Job, choice: Choice, fabric: Fabric) -> Outcome:
+    reached = choice.is_flow_reached or not job.num_all_to_alls
+    return _simulated(job, choice_network(choice, fabric), OURS, choice=choice, is_reached=reached)
+
+
+def rank_choices(
+    job: Job, answer: Answer, fabric: Fabric, seconds: float = SECONDS, progress: Progress | None = None
+) -> tuple[Outcome, ...]:
+    """Return the frontier by the time of an iteration, the best first; its time is proven to be reached.
+
+    Where there are all-to-alls and a row's throughput is only bounded, the iteration takes at least what the bound
+    says. So rows are looked at in that order, with ``seconds`` for the throughput of each, until the next cannot win;
+    rows that were not looked at are in the list with their bounds.
+    """
+    hoped = [_choice_outcome(job, c, fabric) for c in answer.frontier if not job.num_all_to_alls or c.flow is not None]
+    hoped.sort(key=lambda outcome: outcome.time)
+    settled: list[Outcome] = []
+    for done, outcome in enumerate(hoped):
+        if progress is not None:
+            progress(done, len(hoped))
+        if not outcome.is_reached and not (settled and min(o.time for o in settled) <= outcome.time):
+            assert outcome.choice is not None
+            outcome = _choice_outcome(job, outcome.choice.with_flow(seconds), fabric)
+        settled.append(outcome)
+    return tuple(sorted(settled, key=lambda outcome: (not outcome.is_reached, outcome.time)))
+
+
+def compare(
+    job: Job, answer: Answer, fabric: Fabric, seconds: float = SECONDS, progress: Progress | None = None
+) -> Comparison:
+    """Simulate the job on the best row of an answer, on what people use today, and on a network of bounds.
+
+    >>> from linkstep.search import find
+    >>> from linkstep.simulation.training.model_files import load_model
+    >>> found = compare(load_model("resnet18").job(8), find(8, 4), Fabric.of("10us", "100Gbps", 4))
+    >>> found.today[0].name, found.today[0].time > found.ours.time >= found.bound.time
+    ('ShiftedRing(4,8)', True)
+    """
+    ranked = rank_choices(job, answer, fabric, seconds, progress)
+    if not ranked:
+        raise LinkstepError(
+            f"nothing found for {answer.num_nodes} servers with {answer.degree} ports: take other numbers"
+        )
+    today = tuple(_simulated(job, network, TODAY) for network in _today(job, answer, fabric))
+    return Comparison(job, ranked[0], today, _simulated(job, bound_network(answer, fabric), BOUND))
+
+
+def _today(job: Job, answer: Answer, fabric: Fabric) -> Iterator[Network]:
+    """List the networks of what people use today: those whose all-to-all throughput is known, where that counts."""
+    for baseline in _wanted(answer.baselines):
+        known = baseline.with_flow() if job.num_all_to_alls else baseline
+        if known.is_flow_reached or not job.num_all_to_alls:
+            yield baseline_network(known, fabric)
+    nodes = answer.num_nodes
+    fits = answer.degree == 2 * len(PAPER_JUMPS) and 7 <= nodes <= PAPER_NODES and gcd(nodes, PAPER_JUMPS[1]) == 1
+    if job.num_all_to_alls and fits:
+        flow = exact_all_to_all(circulant(nodes, PAPER_JUMPS))
+        if flow is not None:
+            round_twice = Cost(nodes - 1, bandwidth_bound(nodes))
+            name = f"C({nodes},{{1,3}}), the paper's rings"
+            yield costed_network(name, nodes, round_twice + round_twice, flow, fabric)
+
+
+def _wanted(baselines: tuple[Baseline, ...]) -> list[Baseline]:
+    """Return shifted rings, the 2D torus that is nearest to a square, and double binary trees, where there are any."""
+    kinds: dict[str, list[Baseline]] = {"ShiftedRing": [], "Torus": [], "DoubleBinaryTree": []}
+    for baseline in sorted(baselines, key=lambda one: max(one.recipe.args)):
+        family = baseline.recipe.family.name
+        if family in kinds and (family != "Torus" or len(baseline.recipe.args) == 2):
+            kinds[family].append(baseline)
+    return [found[0] for found in kinds.values() if found]
