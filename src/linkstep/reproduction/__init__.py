@@ -10,12 +10,21 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 
 from linkstep.core.errors import LinkstepError
-from linkstep.reproduction import frontiers, sizes, topologies
+from linkstep.reproduction import frontiers, generation, servers, sizes, today, topologies, training
 from linkstep.reproduction.exhibit import Exhibit, Result
 
 __all__ = ["EXHIBITS", "Exhibit", "Result", "check_needs", "exhibit_labelled"]
 
-EXHIBITS: tuple[Exhibit, ...] = (*topologies.EXHIBITS, *frontiers.EXHIBITS, *sizes.EXHIBITS)
+EXHIBITS: tuple[Exhibit, ...] = (
+    *topologies.EXHIBITS,
+    *frontiers.EXHIBITS,
+    *sizes.EXHIBITS,
+    *today.EXHIBITS,
+    *generation.EXHIBITS,
+    *servers.EXHIBITS,
+    *training.EXHIBITS,
+)
+"""In the order of the page of results."""
 
 _BY_NAME = {name: exhibit for exhibit in EXHIBITS for name in (exhibit.label, exhibit.name)}
 

@@ -112,6 +112,11 @@ def flow_of(recipe: str) -> Between:
     return Between(found.value, found.bound)
 
 
+def paper_rows(size: int) -> list[tuple[str, Cost]]:
+    """Return the paper's topologies of so many nodes, and what an allgather on each costs."""
+    return [(row.recipe, _own_cost(row.recipe)) for row in _TABLES[size]]
+
+
 def _least_bandwidth(size: int, steps: int) -> Fraction | None:
     """Return the least T_B of both halves that linkstep has in at most so many steps."""
     rows = (row.worse_half for row in _found(size).frontier)

@@ -1,7 +1,7 @@
 """Exhibits of schedule generation: tab:sccltacclbfs and fig:sccltacclbfs.
 
-BFB and exact synthesis are run and timed here. The times of SCCL and TACCL are quoted from the paper, which took them on
-another machine.
+BFB and exact synthesis are run and timed here. The times of SCCL and TACCL are quoted from the paper, which took them
+on another machine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ _TORI = (
          ("88.6", "71.1", "67.8", "105"), "<0.01"),
     _Row("Torus(4,4)", ("17.5", "60", "131", "603"), ("1801", "1801", "1801", "1802"), ("1801", "1801", "1801", NONE),
          "<0.01"),
-    _Row("Torus(5,5)", ("3286", "5641", LONG, LONG), ("1802", "1802", "1803", NONE), ("1802", NONE, NONE, NONE), "0.01"),
+    _Row("Torus(5,5)", ("3286", "5641", LONG, LONG), ("1802", "1802", "1803", NONE), ("1802", NONE, NONE, NONE),
+         "0.01"),
     _Row("Torus(6,6)", (LONG,) * 4, (NONE,) * 4, (NONE,) * 4, "0.03"),
     _Row("Torus(50,50)", (LONG,) * 4, (NONE,) * 4, (NONE,) * 4, "61.1"),
 )  # fmt: skip
@@ -144,7 +145,9 @@ def compute_costs() -> Result:
             ratios.append(cost.bandwidth / least)
             bound.append(moore_steps(topology.num_nodes, topology.degree, bidirectional=True))
             cells += [
-                cell(row.recipe, "T_B of BFB is (N-1)/N", paper="yes", bases="yes" if cost.bandwidth == least else "no"),
+                cell(
+                    row.recipe, "T_B of BFB is (N-1)/N", paper="yes", bases="yes" if cost.bandwidth == least else "no"
+                ),
                 cell(row.recipe, "T_L of BFB", unit="steps", bases=cost.steps),
             ]
         panels.append(

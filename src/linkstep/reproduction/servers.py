@@ -153,7 +153,9 @@ def _emulated_cells(collective: Collective, nodes: tuple[int, ...]) -> list[Cell
             found = _emulated(collective, n, size)
             cells.append(
                 cell(
-                    f"emulated wires, {text}, N = {n}", f"{collective}: {OURS} faster than {RING}", unit="%",
+                    f"emulated wires, {text}, N = {n}",
+                    f"{collective}: {OURS} faster than {RING}",
+                    unit="%",
                     ours=_less(found[OURS], found[RING]),
                 )
             )
@@ -248,12 +250,16 @@ def compute_cubes() -> Result:
     ]  # fmt: skip
     for line in lines:
         cells += [
-            cell(f"{line.name}, {size} bytes", "time over recursive doubling on Q(3)", bases=Fraction(y), kind=Kind.POINT)
+            cell(
+                f"{line.name}, {size} bytes", "time over recursive doubling on Q(3)", bases=Fraction(y), kind=Kind.POINT
+            )
             for size, y in zip(line.x, line.y, strict=True)
         ]
-    panel = Panel("allreduce, N = 8, d = 3", "bytes M", "time over that of recursive doubling", tuple(lines), log_x=True)
-    return Result(tuple(cells), Chart((panel,), columns=1), ("A message over two hops is charged on every link it uses, "
-                  "and alpha for each hop.",))  # fmt: skip
+    panel = Panel(
+        "allreduce, N = 8, d = 3", "bytes M", "time over that of recursive doubling", tuple(lines), log_x=True
+    )
+    note = "A message over two hops is charged on every link it uses, and alpha for each hop."
+    return Result(tuple(cells), Chart((panel,)), (note,))
 
 
 _ROUND = range(5, 13)
@@ -315,7 +321,8 @@ def compute_latency() -> Result:
     found, emulated = _fit_of_simulation(), _fit_of_emulation()
     micro = 10**6
     cells += [
-        cell("fit", "alpha", unit="us", paper="13.33", ours=micro * found.fabric.alpha, within=Fraction(1, 5), why=_SIM),
+        cell("fit", "alpha", unit="us", paper="13.33", ours=micro * found.fabric.alpha, within=Fraction(1, 5),
+             why=_SIM),
         cell("fit", "epsilon", unit="us", paper="21.60", ours=micro * found.fabric.overhead, within=Fraction(1),
              why=_SIM),
         cell("fit", "average error", unit="%", paper="1.71", ours=100 * found.mean_error, better=Better.LESS, why=_SIM),
@@ -325,7 +332,9 @@ def compute_latency() -> Result:
         cell("emulated wires of 10 ms", "average error", unit="%", ours=100 * emulated.mean_error),
     ]  # fmt: skip
     lines = [
-        Line(name, list(_ROUND), [micro * TESTBED.time(half(n) + half(n), Collective.ALLREDUCE, 0) for n in _ROUND], "o")
+        Line(
+            name, list(_ROUND), [micro * TESTBED.time(half(n) + half(n), Collective.ALLREDUCE, 0) for n in _ROUND], "o"
+        )
         for name, half in _schedules().items()
     ]
     panel = Panel("the paper's fit", "servers N", "T_L + epsilon of an allreduce in us", tuple(lines))
@@ -394,4 +403,3 @@ EXHIBITS = (
         "B is fitted as the paper fits it.", _NO_GPUS, is_quick=False,
     ),
 )  # fmt: skip
-

@@ -98,12 +98,12 @@ def compute_comparison() -> Result:
     cells = [
         cell(
             "N = 1000, allreduce of 1MB", f"ours before {whom}", unit="times", paper=paper,
-            bases=row[whom] / row["paper's bases"], ours=row[whom] / row["linkstep"], better=more, within=Fraction(slack),
-            why=why,
+            bases=row[whom] / row["paper's bases"], ours=row[whom] / row["linkstep"], better=more,
+            within=Fraction(slack), why=why,
         )
         for whom, paper, row, slack, why in (
             ("ShiftedRing", "56", at, 1, "the paper counts twice the allgather of a graph that is slower backwards"),
-            ("double binary tree", "10", at, "1/2", "the paper prints no formula for its trees; here the published one"),
+            ("double binary tree", "10", at, "1/2", "the paper prints no formula for its trees"),
             ("2D torus", "4", square, "1/2", "the torus has 961 nodes"),
         )
     ]  # fmt: skip
@@ -129,8 +129,8 @@ def compute_comparison() -> Result:
     )  # fmt: skip
     points, panels = _comparison_curves()
     notes = (
-        "The paper's shifted rings are C(N,{1,3}) in its all-to-all times. linkstep's column takes its best topology for "
-        "each collective; double binary trees are NCCL's two trees, links both ways.",
+        "The paper's shifted rings are C(N,{1,3}) in its all-to-all times. linkstep's column takes its best topology "
+        "for each collective; double binary trees are NCCL's two trees, links both ways.",
     )
     return Result((*cells, *points), Chart(panels), notes)
 
