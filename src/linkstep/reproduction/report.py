@@ -24,8 +24,8 @@ Columns: **paper**, the printed figure; **paper's bases**, the same found here f
 and schedules (as `linkstep find --families paper`); **linkstep**, what linkstep has today. A value is *same* where it
 rounds to the printed figure, *better* where it improves on it, and else *differs*, with the reason. Figures that are
 not the same on every run, such as measured times, are left out here and are in the files that the command writes. The
-paper's own measurements (12 servers with A100 GPUs behind an optical patch panel, and Frontera) cannot be repeated here:
-such figures are beside what the paper's own fabric (alpha, bandwidth) predicts.
+paper's own measurements (12 servers with A100 GPUs behind an optical patch panel, and Frontera) cannot be repeated
+here: such figures are beside what the paper's own fabric (alpha, bandwidth) predicts.
 """
 
 

@@ -210,14 +210,14 @@ def compute_tori() -> Result:
     cells = [
         cell(
             f"{_torus_name(dims)}, 100MB and more", "algbw of BFB above the traditional schedule's", unit="%",
-            paper=paper, bases=100 * (_gain(dims, _LARGE) - 1), better=Better.MORE, within=Fraction(5), why=_FRONTERA,
+            paper=paper, bases=100 * (_gain(dims, _LARGE) - 1), within=Fraction(5), why=_FRONTERA,
         )
         for dims, paper in zip(_TORI, ("29", "0", "42"), strict=True)
     ]  # fmt: skip
     small = sum((_gain(dims, _SMALL) for dims in _TORI), Fraction(0)) / len(_TORI)
     cells.append(
         cell("all three, below 100MB", "BFB before the traditional schedule", unit="times", paper="3.1", bases=small,
-             better=Better.MORE, within=Fraction(1, 2), why=_FRONTERA + "; sizes from 10KB to 10MB")
+             within=Fraction(1, 2), why=_FRONTERA + "; sizes from 10KB to 10MB")
     )  # fmt: skip
     for dims in _TORI:
         bfb, rings = _torus_halves(dims)
