@@ -60,7 +60,13 @@ class Chart:
     columns: int = 3
 
 
-_WIDTH, _HEIGHT, _LEGEND = 4.6, 3.6, 0.28
+_WIDTH, _HEIGHT = 4.6, 3.6
+_ALONE = 7.0
+"""Inches of a panel, and the width of one by itself."""
+_ENTRY, _LETTER, _LINE = 0.55, 0.068, 0.19
+"""Inches of the legend: a stroke with its margins, a letter, a line."""
+_TITLE, _BOLDEST = 0.6, 11.0
+"""The width of a letter over its height, and the largest letters of a title in points."""
 
 
 def draw_chart(chart: Chart, title: str, path: AnyPath) -> None:
@@ -68,14 +74,16 @@ def draw_chart(chart: Chart, title: str, path: AnyPath) -> None:
     columns = min(chart.columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
     names = list(dict.fromkeys(part.name for p in chart.panels for part in (*p.lines, *p.bars)))
-    per_line = max(1, round(columns * _WIDTH / (0.5 + 0.085 * max(map(len, names)))))
-    below = 0.25 + _LEGEND * -(-len(names) // per_line)
-    size = (columns * _WIDTH + (1.4 if columns == 1 else 0), rows * _HEIGHT + 0.45 + below)
+    width = _ALONE if columns == 1 else columns * _WIDTH
+    per_line = max(1, int(width / (_ENTRY + _LETTER * max(map(len, names)))))
+    below = 0.15 + _LINE * -(-len(names) // per_line)
+    size = (width, rows * _HEIGHT + 0.45 + below)
+    letters = min(_BOLDEST, 72 * width / (_TITLE * len(title)))
 
     def fill(figure: Any) -> None:
         top, bottom = 1 - 0.45 / size[1], below / size[1]
         figure.set_layout_engine("constrained", rect=(0, bottom, 1, top - bottom))
-        figure.text(0.5, 1 - 0.22 / size[1], title, ha="center", va="center", fontsize=11, color=INK)
+        figure.text(0.5, 1 - 0.22 / size[1], title, ha="center", va="center", fontsize=letters, color=INK)
         grid = figure.subplots(rows, columns, squeeze=False).flatten()
         for spare in grid[len(chart.panels) :]:
             spare.set_axis_off()

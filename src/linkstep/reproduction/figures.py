@@ -228,6 +228,4 @@ def check_explained(cells: tuple[Cell, ...]) -> None:
     for one in cells:
         verdicts = {one.bases_verdict, one.ours_verdict} - {Verdict.NONE}
         if verdicts == {Verdict.DIFFERS} and not one.why:
-            raise LinkstepError(
-                f"{one.item}, {one.quantity}: differs from the paper's {one.paper} and does not say why"
-            )
+            raise LinkstepError(f"{one.item}, {one.quantity}: differs from the paper's {one.paper} without a reason")

@@ -181,7 +181,7 @@ def _best_cells(size: int, rows: tuple[_Row, ...]) -> Iterator[Cell]:
     paper = max((row.flow for row in rows), key=float)
     why = _WRONG_FLOW if any(row.why_flow for row in rows) else ""
     yield cell(
-        name, "all-to-all throughput f", paper=paper, bases=flow_of(best.recipe), ours=_most_flow(size),
+        name, "all-to-all throughput f", paper=paper, bases=flow_of(best.recipe), ours=best_flow(_found(size)),
         better=Better.MORE, why=why or "Moore's bound on distances leaves less than the last digit",
     )  # fmt: skip
 

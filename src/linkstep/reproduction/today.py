@@ -22,6 +22,7 @@ from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.emulation import emulated_cells
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Better, Cell, Kind, cell
+from linkstep.reproduction.frontiers import best_flow
 from linkstep.search import find
 from linkstep.search.finders import finder
 from linkstep.search.spot import Spot
@@ -68,13 +69,12 @@ def _flows(num_nodes: int) -> dict[str, Fraction]:
     assert rings is not None and best is not None
     kautz = all_to_all(generalized_kautz(DEGREE, num_nodes), gap=GAP, seconds=PATIENCE)
     trees = all_to_all(double_binary_tree(num_nodes), gap=GAP, seconds=PATIENCE)
-    rows = find(num_nodes, DEGREE, spot=Spot(0)).frontier
     found = {
         "ShiftedRing": rings,
         "double binary tree": trees.bound,
         "circulant": best,
         "generalized Kautz": kautz.value,
-        "linkstep": max(row.flow for row in rows if row.flow is not None and row.is_flow_reached),
+        "linkstep": best_flow(find(num_nodes, DEGREE, spot=Spot(0))),
         "no graph beats": all_to_all_bound(num_nodes, DEGREE),
     }
     side = isqrt(num_nodes)
