@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
@@ -20,7 +20,7 @@ from linkstep.recipe import parse
 from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Better, Between, Cell, Kind, cell
-from linkstep.search import Answer, find
+from linkstep.search import Answer, Choice, find
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all
 
@@ -123,11 +123,24 @@ def _least_bandwidth(size: int, steps: int) -> Fraction | None:
     return min((half.bandwidth for half in rows if half.steps <= steps), default=None)
 
 
-def _most_flow(size: int) -> Fraction | None:
-    """Return the most all-to-all throughput of a topology of linkstep's that is proven to be reached."""
-    return max(
-        (row.flow for row in _found(size).frontier if row.flow is not None and row.is_flow_reached), default=None
-    )
+def with_flow(row: Choice) -> Choice:
+    """Return a row with an all-to-all throughput that is proven to be reached, the same on every machine."""
+    if row.is_flow_reached:
+        return row
+    return replace(row, flow=flow_of(str(row.recipe)).least, is_flow_reached=True)
+
+
+def best_flow(answer: Answer) -> Fraction:
+    """Return the most all-to-all throughput of any row that is proven to be reached.
+
+    Rows are looked at in the order of what distances allow, until the next cannot have more.
+    """
+    best = Fraction(0)
+    for row in sorted(answer.frontier, key=lambda row: -(row.flow or 0)):
+        if (row.flow or 0) <= best:
+            break
+        best = max(best, with_flow(row).flow or Fraction(0))
+    return best
 
 
 def _time(cost: Cost) -> Fraction:

@@ -20,7 +20,7 @@ from linkstep.costs.runs import Timing
 from linkstep.make import schedule
 from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Better, Cell, Kind, cell
+from linkstep.reproduction.figures import Cell, Kind, cell
 from linkstep.search import find
 from linkstep.search.spot import Spot
 from linkstep.simulation import simulate
@@ -324,8 +324,8 @@ def compute_latency() -> Result:
              why=_SIM),
         cell("fit", "epsilon", unit="us", paper="21.60", ours=micro * found.fabric.overhead, within=Fraction(1),
              why=_SIM),
-        cell("fit", "average error", unit="%", paper="1.71", ours=100 * found.mean_error, better=Better.LESS, why=_SIM),
-        cell("fit", "largest error", unit="%", paper="6.21", ours=100 * found.max_error, better=Better.LESS, why=_SIM),
+        cell("fit", "average error", unit="%", paper="1.71", ours=100 * found.mean_error, why=_SIM),
+        cell("fit", "largest error", unit="%", paper="6.21", ours=100 * found.max_error, why=_SIM),
         cell("emulated wires of 10 ms", "alpha by the fit", unit="ms", ours=1000 * emulated.fabric.alpha),
         cell("emulated wires of 10 ms", "epsilon by the fit", unit="ms", ours=1000 * emulated.fabric.overhead),
         cell("emulated wires of 10 ms", "average error", unit="%", ours=100 * emulated.mean_error),
