@@ -26,7 +26,7 @@ PANELS = (
         "lines",
         "N",
         "us",
-        (Line("one", [1, 10], [1, 2], "o"), Line("bound", [1, 10], [1, 1], is_bound=True)),
+        (Line("one", [1, 10], [1, 2], is_marked=True), Line("bound", [1, 10], [1, 1], is_bound=True)),
         log_x=True,
     ),
     Panel("bars", "", "ms", names=("a", "b"), bars=(Bars("x", [1, 2]), Bars("y", [2, None])), is_stacked=True),

@@ -18,13 +18,13 @@ Number = int | float | Fraction
 
 @dataclass(frozen=True)
 class Line:
-    """A curve, or points where ``marker`` is given without ``joined``."""
+    """A curve."""
 
     name: str
     x: Sequence[Number]
     y: Sequence[Number]
-    marker: str = ""
-    joined: bool = True
+    is_marked: bool = False
+    """Whether its points are marked: where they are few."""
     is_bound: bool = False
     """Drawn dashed in grey: what nothing beats."""
 
@@ -65,6 +65,8 @@ _ALONE = 7.0
 """Inches of a panel, and the width of one by itself."""
 _ENTRY, _LETTER, _LINE = 0.55, 0.068, 0.19
 """Inches of the legend: a stroke with its margins, a letter, a line."""
+_MARKERS = "osD^vPX"
+"""With the dashes they tell curves apart in grey, and where one lies on another."""
 _TITLE, _BOLDEST = 0.6, 11.0
 """The width of a letter over its height, and the largest letters of a title in points."""
 
@@ -73,7 +75,8 @@ def draw_chart(chart: Chart, title: str, path: AnyPath) -> None:
     """Draw a chart to a .svg or .png file, whole or not at all."""
     columns = min(chart.columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
-    names = list(dict.fromkeys(part.name for p in chart.panels for part in (*p.lines, *p.bars)))
+    parts: list[Line | Bars] = [part for p in chart.panels for part in (*p.lines, *p.bars)]
+    names = list(dict.fromkeys(part.name for part in parts))
     width = _ALONE if columns == 1 else columns * _WIDTH
     per_line = max(1, int(width / (_ENTRY + _LETTER * max(map(len, names)))))
     below = 0.15 + _LINE * -(-len(names) // per_line)
@@ -137,11 +140,12 @@ def _draw_line(axes: Any, line: Line, index: int) -> Any:
     x, y = [float(v) for v in line.x], [float(v) for v in line.y]
     if line.is_bound:
         return axes.plot(x, y, color=SOFT, linestyle=(0, (4, 2)), linewidth=1.4)[0]
-    style = DASHES[index // len(PALETTE) % len(DASHES)] if line.joined else "none"
-    size = 2.0 if len(x) > 100 else 4.0
+    style: Any = DASHES[index % len(DASHES)] if line.is_marked else "solid"
+    marker = _MARKERS[index % len(_MARKERS)] if line.is_marked else None
     return axes.plot(
-        x, y, color=_colour(index), linestyle=style, linewidth=1.4, marker=line.marker or None, markersize=size
-    )[0]
+        x, y, color=_colour(index), linestyle=style, linewidth=1.4, marker=marker, markersize=4.5,
+        markerfacecolor="none" if index % 2 else None,
+    )[0]  # fmt: skip
 
 
 def _draw_bars(axes: Any, panel: Panel, names: Sequence[str], handles: dict[str, Any]) -> None:

@@ -177,9 +177,10 @@ def show(value: Value, like: str | None = None) -> str:
         return f"{float(value):.{len(mantissa.partition('.')[2]) + 1}e}"
     if "." in mantissa:
         return f"{float(value):.{len(mantissa.partition('.')[2]) + 1}f}"
-    if value == int(value) and abs(value) < 10**9:
-        return str(int(value))
-    return f"{float(value):.4g}" if abs(value) < 1000 else f"{float(value):.0f}"
+    number = float(value)
+    if number == int(number) and abs(number) < 1e9:
+        return str(int(number))
+    return f"{number:.4g}" if abs(number) < 1000 else f"{number:.0f}"
 
 
 def write_value(value: Value) -> str:
@@ -204,12 +205,14 @@ def read_value(text: str) -> Value:
             return Between(ends[0], ends[1])
     if "/" in text and (found := _number(text)) is not None:
         return found
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text or None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
 
 
 def tally(cells: tuple[Cell, ...]) -> dict[Verdict, int]:

@@ -208,8 +208,8 @@ def _frontier_panel(size: int, rows: tuple[_Row, ...]) -> Panel:
     ours = points([row.worse_half for row in _found(size).frontier])
     least = float(bandwidth_bound(size))
     lines = (
-        Line("paper's topologies", *own, "o"),
-        Line("linkstep", *ours, "s"),
+        Line("paper's topologies", *own, is_marked=True),
+        Line("linkstep", *ours, is_marked=True),
         Line("no graph beats", [min(own[0]), max(own[0])], [least, least], is_bound=True),
     )
     return Panel(f"N = {size}, d = {DEGREE}", "T_L in steps", "T_B in M/B", lines)
@@ -281,8 +281,8 @@ def compute_small() -> Result:
         drawn.append((size, made.steps, best.steps, 2 * lower_bound(size, DEGREE, bidirectional=True).steps))
     sizes, theirs, ours, bound = zip(*drawn, strict=True)
     lines = (
-        Line("paper's topologies", sizes, theirs, "o"),
-        Line("linkstep, links both ways", sizes, ours, "s"),
+        Line("paper's topologies", sizes, theirs, is_marked=True),
+        Line("linkstep, links both ways", sizes, ours, is_marked=True),
         Line("bidirectional Moore bound", sizes, bound, is_bound=True),
     )
     chart = Chart((Panel("bandwidth-optimal allreduce, d = 4", "nodes N", "T_L in steps", lines),))

@@ -122,10 +122,10 @@ def _time_panel(name: str, rows: tuple[_Row, ...], took: dict[str, float]) -> Pa
     printed = [(n, float(row.sccl[0])) for n, row in zip(sizes, rows, strict=True) if row.sccl[0] != LONG]
     theirs = [(n, float(row.taccl[0])) for n, row in zip(sizes, rows, strict=True) if row.taccl[0] != NONE]
     lines = (
-        Line("SCCL, c = 1 (paper)", *map(list, zip(*printed, strict=True)), "s"),
-        Line("TACCL, c = 1 (paper)", *map(list, zip(*theirs, strict=True)), "^"),
-        Line("BFB (paper)", sizes, [float(row.bfb.lstrip("<")) for row in rows], "o"),
-        Line("BFB (here)", sizes, [took[row.recipe] for row in rows], "o"),
+        Line("SCCL, c = 1 (paper)", *map(list, zip(*printed, strict=True)), is_marked=True),
+        Line("TACCL, c = 1 (paper)", *map(list, zip(*theirs, strict=True)), is_marked=True),
+        Line("BFB (paper)", sizes, [float(row.bfb.lstrip("<")) for row in rows], is_marked=True),
+        Line("BFB (here)", sizes, [took[row.recipe] for row in rows], is_marked=True),
     )
     return Panel(name, "nodes N", "seconds to generate", lines, log_x=True, log_y=True)
 
@@ -152,7 +152,8 @@ def compute_costs() -> Result:
             ]
         panels.append(
             Panel(name, "nodes N", "T_L of BFB in steps",
-                  (Line("BFB", sizes, steps, "o"), Line("bidirectional Moore bound", sizes, bound, is_bound=True)),
+                  (Line("BFB", sizes, steps, is_marked=True),
+                   Line("bidirectional Moore bound", sizes, bound, is_bound=True)),
                   log_x=True)
         )  # fmt: skip
     for recipe in _SYNTHESIZED:

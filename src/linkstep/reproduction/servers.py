@@ -126,7 +126,8 @@ def _curves(collective: Collective) -> tuple[list[Cell], Chart]:
             ]
         scale, unit = (10**3, "ms") if name == "1GB" else (10**6, "us")
         lines = tuple(
-            Line(who, list(BEST), [scale * found[n][who] for n in BEST], "o") for who in (OURS, RING, BFB_RING, TREE)
+            Line(who, list(BEST), [scale * found[n][who] for n in BEST], is_marked=True)
+            for who in (OURS, RING, BFB_RING, TREE)
         )
         panels.append(Panel(f"{collective}, M = {name}", "servers N", f"predicted time in {unit}", lines))
     return cells, Chart(tuple(panels))
@@ -244,7 +245,7 @@ def compute_cubes() -> Result:
     ]  # fmt: skip
     sizes = [2**k for k in range(10, 31)]
     lines = [
-        Line(f"{name} on {cube}", sizes, [ratio(cube, name, size) for size in sizes], "o")
+        Line(f"{name} on {cube}", sizes, [ratio(cube, name, size) for size in sizes], is_marked=True)
         for cube in _CUBES for name in ("BFB", _DOUBLING, _NCCL)
     ]  # fmt: skip
     for line in lines:
@@ -332,7 +333,10 @@ def compute_latency() -> Result:
     ]  # fmt: skip
     lines = [
         Line(
-            name, list(_ROUND), [micro * TESTBED.time(half(n) + half(n), Collective.ALLREDUCE, 0) for n in _ROUND], "o"
+            name,
+            list(_ROUND),
+            [micro * TESTBED.time(half(n) + half(n), Collective.ALLREDUCE, 0) for n in _ROUND],
+            is_marked=True,
         )
         for name, half in _schedules().items()
     ]
@@ -350,7 +354,7 @@ _FIT_NOTE = (
 def _emulated_panel(size: int, text: str) -> Panel:
     found = {n: _emulated(Collective.ALLREDUCE, n, size) for n in _ROUND}
     names = (RING, BFB_RING, OURS)
-    lines = tuple(Line(name, list(_ROUND), [1000 * found[n][name] for n in _ROUND], "o") for name in names)
+    lines = tuple(Line(name, list(_ROUND), [1000 * found[n][name] for n in _ROUND], is_marked=True) for name in names)
     return Panel(f"measured on emulated wires, {text}", "hosts N", "allreduce in ms", lines)
 
 
@@ -371,7 +375,7 @@ def compute_bandwidth() -> Result:
             optimal = cost.bandwidth == bandwidth_bound(n)
             cells.append(cell(f"{name}, N = {n}", "T_B is 2(N-1)/N", paper="yes", bases="yes" if optimal else "no"))
     times_of = [1000 * TESTBED.time(_ring_half(n) + _ring_half(n), Collective.ALLREDUCE, SIZES["1GB"]) for n in _ROUND]
-    lines = (Line("2 T_B* at 79 Gbps", list(_ROUND), times_of, "o"),)
+    lines = (Line("2 T_B* at 79 Gbps", list(_ROUND), times_of, is_marked=True),)
     panel = Panel("the paper's fit, 1 GB", "servers N", "allreduce in ms", lines)
     return Result(tuple(cells), Chart((panel, _emulated_panel(2_000_000, "2 MB"))), (_FIT_NOTE,))
 

@@ -141,7 +141,7 @@ def _comparison_curves() -> tuple[list[Cell], tuple[Panel, ...]]:
     lines = []
     for name in names:
         y = [MICRO * _allreduces(n)[name] for n in SQUARES]
-        lines.append(Line(name, SQUARES, y, "o", is_bound=name == "no graph beats"))
+        lines.append(Line(name, SQUARES, y, is_marked=True, is_bound=name == "no graph beats"))
         cells += [
             cell(f"N = {n}, allreduce of 1MB", name, unit="us", bases=time, kind=Kind.POINT)
             for n, time in zip(SQUARES, y, strict=True)
@@ -150,7 +150,7 @@ def _comparison_curves() -> tuple[list[Cell], tuple[Panel, ...]]:
     wirings = ("ShiftedRing", "double binary tree", "2D torus", "circulant", "generalized Kautz", "linkstep")
     for name in (*wirings, "no graph beats"):
         y = [MICRO * FABRIC.all_to_all_time(_flows(n)[name], n, SIZE) for n in SQUARES]
-        exchange.append(Line(name, SQUARES, y, "o", is_bound=name == "no graph beats"))
+        exchange.append(Line(name, SQUARES, y, is_marked=True, is_bound=name == "no graph beats"))
         cells += [
             cell(f"N = {n}, all-to-all of 1MB", name, unit="us", bases=time, kind=Kind.POINT)
             for n, time in zip(SQUARES, y, strict=True)
@@ -280,7 +280,7 @@ def _torus_points() -> list[Cell]:
 def _torus_panel(dims: tuple[int, ...]) -> Panel:
     sizes = [10**k for k in range(4, 10)]
     lines = tuple(
-        Line(who, sizes, [size / 10**9 / _torus_time(dims, half, size) for size in sizes], "o")
+        Line(who, sizes, [size / 10**9 / _torus_time(dims, half, size) for size in sizes], is_marked=True)
         for who, half in zip(("BFB", "traditional torus schedule"), _torus_halves(dims), strict=True)
     )
     return Panel(_torus_name(dims), "bytes M", "algbw in GB/s, predicted", lines, log_x=True)
@@ -295,6 +295,6 @@ EXHIBITS = (
     Exhibit(
         "fig:supercomp", "Torus schedules on a supercomputer", compute_tori,
         "Built schedules, their exact costs in seconds for Frontera's links, and an event simulation.",
-        "the measurements themselves, on Frontera.",
+        "the measurements themselves, on Frontera.", is_quick=False,
     ),
 )  # fmt: skip

@@ -220,8 +220,8 @@ def compute_distance_regular() -> Result:
         ]  # fmt: skip
     sizes = [row[1] for row in _DISTANCE_REGULAR]
     lines = (
-        Line("DistReg(4,N)", sizes, [row[2] for row in _DISTANCE_REGULAR], "o"),
-        Line("linkstep, links both ways", sizes, ours, "s"),
+        Line("DistReg(4,N)", sizes, [row[2] for row in _DISTANCE_REGULAR], is_marked=True),
+        Line("linkstep, links both ways", sizes, ours, is_marked=True),
         Line("bidirectional Moore bound T_L**", sizes, [row[4] for row in _DISTANCE_REGULAR], is_bound=True),
     )
     panel = Panel("bandwidth-optimal allgather, d = 4", "nodes N", "T_L in steps", lines, log_x=True)
@@ -275,7 +275,7 @@ def compute_trend() -> Result:
             )
         )
         cells.append(_trend_here(base, sizes))
-        lines.append(Line(f"L^n({base})", sizes, ratios, "o"))
+        lines.append(Line(f"L^n({base})", sizes, ratios, is_marked=True))
     panel = Panel("line graph expansion, d = 4", "nodes N", "T_B / T_B*", tuple(lines), log_x=True)
     notes = ("linkstep: the best T_B in as few steps that the catalog has for the largest N it covers.",)
     return Result(tuple(cells), Chart((panel,)), notes)
