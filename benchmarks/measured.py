@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import linkstep
-from linkstep.baselines import shifted_ring_schedule
+from linkstep.baselines import baseline
 
 PAPER = {
     5: "K_5", 6: "K_3*2", 7: "C(7,{2,3})", 8: "K_{4,4}", 9: "H(2,3)", 10: "BiRing(2,5)*2", 11: "C(11,{2,3})",
@@ -39,7 +39,7 @@ def contenders(num_nodes: int, collective: str) -> dict[str, Any]:
     ours = linkstep.find(num_nodes, 4).frontier[0]
     if str(ours.recipe) not in found:
         found[str(ours.recipe)] = linkstep.schedule(ours.recipe, collective).schedule
-    found[SHIFTED] = shifted_ring_schedule(4, num_nodes, collective)
+    found[SHIFTED] = baseline("shifted rings", f"ShiftedRing(4,{num_nodes})").schedule(collective)
     if collective == "allreduce":
         found[SHIFTED_BFB] = linkstep.schedule(f"ShiftedRing(4,{num_nodes})", collective, method="bfb").schedule
         found[RING] = linkstep.schedule(f"UniRing(4,{num_nodes})", collective).schedule

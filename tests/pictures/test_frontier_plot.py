@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from linkstep.baselines import baselines
+from linkstep.baselines import usual_baselines
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.costs import Cost, Fabric
 from linkstep.pictures.frontier import frontier_svg, plot_frontier
@@ -26,15 +26,15 @@ def answer(*rows, baselines=()):
     return Answer(16, 4, False, rows, tuple(baselines), Cost(2, Fraction(15, 16)), Fraction(1, 8), 2)
 
 
-TODAY = {baseline.name: baseline for baseline in baselines(16, 4)}
+TODAY = {str(today.recipe): today for today in usual_baselines(16, 4)}
 LONG = ",".join(map(str, range(1, 101)))
 
 
 CROWDED = answer(
     *(row(5 + k, 2 - Fraction(k, 1000), f"Cayley(Z{500 + k},{{{LONG}}})") for k in range(20)),
     baselines=[
-        replace(TODAY["2D torus"], cost=Cost(6, Fraction(199, 100))),
-        TODAY["double binary tree"],
+        replace(TODAY["Torus(4,4)"], cost=Cost(6, Fraction(199, 100))),
+        TODAY["DoubleBinaryTree(16)"],
     ],
 )
 

@@ -7,7 +7,6 @@ import pytest
 import linkstep
 from linkstep import Fabric, all_to_all
 from linkstep.throughput.certificate import check_throughput
-from support.strategies import topology_of
 
 MARKS = {"quick": [pytest.mark.slow], "slow": [pytest.mark.slow], "long": [pytest.mark.long]}
 ROWS = [
@@ -86,21 +85,10 @@ def test_the_circulant_of_the_paper_carries_less_than_it_says():
     assert Fraction("7.6e-4") < found.value and found.bound < Fraction("8.1e-4")
 
 
-def double_binary_tree(n):
-    """Two trees over all nodes, as NCCL wires them: in order by the lowest bit that is set, and the mirror image."""
-    up = []
-    for rank in range(1, n):
-        bit = rank & -rank
-        above = (rank ^ bit) | (bit << 1)
-        up.append((rank, above if above < n else rank ^ bit))
-    both = up + [(n - 1 - u, n - 1 - w) for u, w in up]
-    return topology_of(n, both + [(w, u) for u, w in both])
-
-
 @pytest.mark.slow
 def test_double_binary_tree_of_the_paper():
     """table:paretooptimal says 21475us."""
-    trees = double_binary_tree(1024)
+    trees = linkstep.parse("DoubleBinaryTree(1024)").topology()
     assert trees.degree == 4
     found = all_to_all(trees, gap=Fraction(1, 200))
     times = [float(FABRIC.all_to_all_time(f, 1024, "1MiB") * 10**6) for f in (found.bound, found.value)]

@@ -61,15 +61,15 @@ def circulant_bruck_cost(degree: int, size: int) -> Cost:
     """Return the cost of Bruck's allgather on ShiftedRing(d,n): every hop takes a message over one link of each node.
 
     >>> print(circulant_bruck_cost(4, 12))
-    6 alpha + 20/3 M/B
+    7 alpha + 7 M/B
     """
-    rounds = [(count, routes) for count, routes in _jump_rounds(degree, size)]
+    rounds = list(_jump_rounds(degree, size))
     load = sum(count * len(route) for count, route in rounds)
     return Cost(sum(len(route) for _, route in rounds), Fraction(load * degree, size))
 
 
 def circulant_bruck_cut_through_cost(degree: int, size: int) -> Cost:
-    """Return the same where messages cut through: alpha a round, and of a jump's link as many messages as it is taken."""
+    """Return the same where messages cut through: alpha a round, and a link is loaded as often as its jump is taken."""
     rounds = list(_jump_rounds(degree, size))
     load = sum(count * max(map(route.count, route)) for count, route in rounds)
     return Cost(len(rounds), Fraction(load * degree, size))

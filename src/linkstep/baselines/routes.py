@@ -7,8 +7,8 @@ fabric that cuts through takes alpha once a round and carries all hops at once; 
 the same routes. Either way a step or a round lasts as long as its busiest link is busy.
 
 A node on a route keeps a copy of what it passes on, and so may be sent a chunk that it has. That only costs time in an
-allgather, but backwards it would be added up twice: a schedule that reduces leaves repeats out, and takes no longer. Not
-here: which partners there are (``doubling``, ``swing``, ``bruck``).
+allgather, but backwards it would be added up twice: a schedule that reduces leaves repeats out, and takes no longer.
+Not here: which partners there are (``doubling``, ``swing``, ``bruck``).
 """
 
 from __future__ import annotations

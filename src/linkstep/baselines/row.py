@@ -142,6 +142,13 @@ class Baseline:
         cost = self.cost if count is None else count(self.recipe.args, ONE_DEPTH)
         return replace(self, cost=cost, cuts_through=True)
 
+    @property
+    def takes_several_hops(self) -> bool:
+        """Whether some messages go over several links."""
+        return self.row.cut_through is not None and self.row.cut_through(self.recipe.args, ONE_DEPTH) != self.row.cost(
+            self.recipe.args, ONE_DEPTH
+        )
+
     def depth_for(self, fabric: Fabric, size: Number) -> int:
         """Return the depth of the pipeline that makes an allreduce of ``size`` bytes fastest; 1 where there is none."""
         row, args = self.row, self.recipe.args
@@ -198,7 +205,7 @@ class Baseline:
 
         def allgather(wiring: Topology) -> Schedule:
             made = self.row.allgather(wiring, self.recipe.args, chosen)
-            return without_repeats(made) if collective.reduces and self.row.cut_through is not None else made
+            return without_repeats(made) if collective.reduces and self.takes_several_hops else made
 
         return derive(self.recipe.topology(), collective, allgather, root)
 
@@ -207,8 +214,8 @@ class Baseline:
         rows = self.num_nodes * (self.num_nodes - 1) * self.recipe.degree * len(collective.phases)
         if rows > MAX_ROWS:
             raise LinkstepError(
-                f"{collective} by {self.name} on {self.recipe} takes up to {rows} rows, above the {MAX_ROWS} of a file: "
-                "its cost is known without"
+                f"{collective} by {self.name} on {self.recipe} takes up to {rows} rows, above the {MAX_ROWS} of a "
+                "file: its cost is known without"
             )
 
     @cached_property

@@ -1,10 +1,10 @@
 """Swing (De Sensi et al., NSDI 2024): recursive halving and doubling whose partners stay close on a torus.
 
-At the s-th exchange in a dimension, a node with an even coordinate exchanges with the one rho(s) further, a node with an
-odd coordinate with the one rho(s) back, where rho(s) = (1 - (-2)^(s+1)) / 3: 1, -1, 3, -5, 11, ... Dimensions take
+At the s-th exchange in a dimension, a node with an even coordinate exchanges with the one rho(s) further, a node with
+an odd coordinate with the one rho(s) back, where rho(s) = (1 - (-2)^(s+1)) / 3: 1, -1, 3, -5, 11, ... Dimensions take
 turns; one that is done is left out. The multi-port form here cuts shards into 2D parts: part i starts at dimension i,
-once as said and once in the mirror (even back, odd further), so that all ports are at work. Dimensions must be powers of
-two. The reduce-scatter goes through the exchanges in this order, the allgather backwards.
+once as said and once in the mirror (even back, odd further), so that all ports are at work. Dimensions must be powers
+of two. The reduce-scatter goes through the exchanges in this order, the allgather backwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def swing_distance(exchange: int) -> int:
     >>> [swing_distance(s) for s in range(6)]
     [1, -1, 3, -5, 11, -21]
     """
-    return (1 - (-2) ** (exchange + 1)) // 3
+    return int((1 - (-2) ** (exchange + 1)) // 3)
 
 
 def has_swing(dims: Sequence[int]) -> bool:

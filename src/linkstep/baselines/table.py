@@ -105,8 +105,8 @@ BASELINES: tuple[Row, ...] = (
     ),
     _SHIFTED,
     Row(
-        name="ShiftedBFBRing",
-        title="the wiring of shifted rings with our schedule, breadth-first broadcast",
+        name="shifted BFB rings",
+        title="the wiring of shifted rings with our schedule, breadth-first broadcast (ShiftedBFBRing)",
         notation="ShiftedRing(d,n)",
         allgather=lambda topology, args, depth: bfb_allgather(topology),
         cost=_shifted_bfb_cost,
@@ -187,11 +187,11 @@ BASELINES: tuple[Row, ...] = (
         name="double binary tree",
         title="half of the data over each of NCCL's two trees, in a pipeline as deep as the size wants",
         notation="DoubleBinaryTree(n)",
-        allgather=lambda topology, args, depth: tree_allgather(topology, *args, depth),
-        cost=lambda args, depth: tree_cost(*args, depth),
+        allgather=lambda topology, args, depth: tree_allgather(topology, args[0], depth),
+        cost=lambda args, depth: tree_cost(args[0], depth),
         exists=lambda args: args[0] <= TREE_NODES,
-        depths=lambda args: depths(*args),
-        least_steps=lambda args, depth: least_steps(*args, depth),
+        depths=lambda args: depths(args[0]),
+        least_steps=lambda args, depth: least_steps(args[0], depth),
     ),
 )
 
@@ -208,15 +208,17 @@ def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
 
     >>> [(b.name, str(b.recipe)) for b in baselines(12, 4)]  # doctest: +NORMALIZE_WHITESPACE
     [('ring', 'UniRing(4,12)'), ('bidirectional ring', 'BiRing(4,12)'), ('shifted rings', 'ShiftedRing(4,12)'),
-     ('ShiftedBFBRing', 'ShiftedRing(4,12)'), ('Bruck', 'ShiftedRing(4,12)'), ('torus rings', 'Torus(2,2,3)'),
+     ('shifted BFB rings', 'ShiftedRing(4,12)'), ('Bruck', 'ShiftedRing(4,12)'), ('torus rings', 'Torus(2,2,3)'),
      ('torus rings', 'Torus(3,4)'), ('Bruck', 'Torus(2,2,3)'), ('Bruck', 'Torus(3,4)'),
      ('double binary tree', 'DoubleBinaryTree(12)')]
     """
     return tuple(Baseline.of(row, recipe) for row, recipe in _members(num_nodes, degree))
 
 
-def usual_baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
+def usual_baselines(num_nodes: int, degree: int, *, bidirectional: bool = False) -> tuple[Baseline, ...]:
     """Return the schedule in common use on every wiring for N nodes and d ports, with its all-to-all throughput.
+
+    With ``bidirectional``, only on wirings whose links all go both ways.
 
     >>> [f"{b.name} on {b.recipe}" for b in usual_baselines(8, 3)]  # doctest: +NORMALIZE_WHITESPACE
     ['ring on UniRing(3,8)', 'torus rings on Torus(2,4)', 'recursive doubling on Q(3)',
@@ -224,7 +226,8 @@ def usual_baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
     """
     first: dict[Member, Row] = {}
     for row, recipe in _members(num_nodes, degree):
-        first.setdefault(recipe, row)
+        if recipe.family.bidirectional(*recipe.args) or not bidirectional:
+            first.setdefault(recipe, row)
     return tuple(Baseline.of(row, recipe).measured() for recipe, row in first.items())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -29,7 +30,8 @@ def moved(dims: Sequence[int], axis: int, by: Ints | int) -> Ints:
     """Return for every node the one so far along a dimension; ``by`` is one number, or one for each node."""
     at = coordinates(dims)
     at[axis] += by
-    return np.ravel_multi_index(tuple(at), tuple(dims), mode="wrap").astype(np.int64)
+    nodes: Ints = np.ravel_multi_index(tuple(at), tuple(dims), mode="wrap").astype(np.int64)
+    return nodes
 
 
 def torus_routes(topology: Topology, dims: Sequence[int], to: Ints) -> Ints:
@@ -111,7 +113,7 @@ def torus_rings_cost(dims: Sequence[int]) -> Cost:
     ]
     times = sorted({time for start, stop, _, _ in phases for time in (start, stop)})
     total = Fraction(0)
-    for start, stop in zip(times, times[1:], strict=False):
+    for start, stop in pairwise(times):
         loads = [Fraction(0)] * len(dims)
         for first, last, axis, load in phases:
             if first <= start < last:

@@ -94,7 +94,7 @@ def tree_cost(num_nodes: int, depth: int) -> Cost:
 
 
 def tree_allgather(topology: Topology, num_nodes: int, depth: int) -> Schedule:
-    """Return the allgather on DoubleBinaryTree(n): the first half of every shard over one tree, the rest over the other."""
+    """Return the allgather on DoubleBinaryTree(n): half of every shard over one tree, half over the other."""
     used: set[int] = set()
     rows: list[tuple[int, int, int, int]] = []
     for piece, parents in enumerate(tree_parents(num_nodes)):

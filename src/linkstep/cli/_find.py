@@ -210,19 +210,17 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
     rows.append(line("no graph beats", (answer.bound,) * 2, best, answer.bound.steps, answer.flow_bound, True))
     for b in answer.baselines:
         half, time = b.cost_at(fabric, size), b.allreduce_time(fabric, size)
-        name = f"today: {b.recipe.short}, {b.name}"
-        rows.append(line(name, (half, half), time, None, b.flow, b.is_flow_reached, _instead(b, time, fabric, size)))
+        notes = _schedules(b, time, fabric, size)
+        rows.append(line(f"today: {b.recipe.short}", (half, half), time, None, b.flow, b.is_flow_reached, notes))
     print_table(head, rows, right=range(1, 8))
 
 
-def _instead(b: Baseline, time: Fraction, fabric: Fabric, size: str) -> str:
-    """Say what our schedule takes on the wires of a baseline, where it is faster."""
-    if b.ours is None:
-        return ""
-    ours = fabric.time(b.ours + b.ours, Collective.ALLREDUCE, size)
-    if ours >= time:
-        return ""
-    return f"our schedule on it: {b.ours.steps} steps, {float(b.ours.bandwidth):.4f} M/B, {format_time(ours)}"
+def _schedules(b: Baseline, time: Fraction, fabric: Fabric, size: str) -> str:
+    """Say which schedule a baseline has, and what ours takes on the same wires, where it is faster."""
+    ours = None if b.ours is None else fabric.time(b.ours + b.ours, Collective.ALLREDUCE, size)
+    if b.ours is None or ours is None or ours >= time:
+        return b.name
+    return f"{b.name}; our schedule on it: {b.ours.steps} steps, {float(b.ours.bandwidth):.4f} M/B, {format_time(ours)}"
 
 
 def _baseline_json(b: Baseline, fabric: Fabric, size: str) -> dict[str, Any]:

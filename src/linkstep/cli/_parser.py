@@ -30,6 +30,7 @@ NAMES = (
     "run",
     "testbed",
     "fit",
+    "baselines",
     "families",
     "synthesize",
     "convert",

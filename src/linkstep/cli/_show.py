@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from linkstep.baselines import baselines_on
 from linkstep.cli._common import (
     SIZE,
     Command,
@@ -30,6 +31,7 @@ from linkstep.costs import all_to_all_bound, bandwidth_bound, moore_steps
 from linkstep.description import Description, describe
 from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
+from linkstep.recipe import Recipe
 from linkstep.recipe.names import source_of
 
 
@@ -76,6 +78,7 @@ def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
         "bandwidth_bound": bandwidth_bound(n),
         "bfb": _bfb(found, args),
         **_wiring(found),
+        "baselines": [] if given.recipe is None else _today(given.recipe, args),
     }
     if found.all_to_all_bound is not None:
         facts["all_to_all_bound"] = found.all_to_all_bound
@@ -101,6 +104,17 @@ def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
         "allgather_seconds": float(fabric.time(cost, Collective.ALLGATHER, args.size)),
         "allreduce_seconds": float(fabric.time(both, Collective.ALLREDUCE, args.size)),
     }
+
+
+def _today(recipe: Recipe, args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return what people run on such a wiring today, each with its cost and time."""
+    fabric = fabric_of(args, recipe.degree)
+    found = []
+    for one in baselines_on(recipe):
+        half = one.cost_at(fabric, args.size)
+        seconds = float(one.allreduce_time(fabric, args.size))
+        found.append({"name": one.name, "steps": half.steps, "bandwidth": half.bandwidth, "allreduce_seconds": seconds})
+    return found
 
 
 def _wiring(found: Description) -> dict[str, Any]:
@@ -157,6 +171,7 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
             fields.append(("  limited by", why))
         fields += wiring_fields(facts)
         fields.append((f"time for {facts['bfb']['size']}", f"{_times(facts['bfb'])} ({facts['bfb']['fabric']})"))
+    fields += [(f"today: {today['name']}", _costs(today)) for today in facts["baselines"]]
     if "all_to_all_bound" in facts:
         here, best = float(facts["all_to_all_bound"]), float(facts["all_to_all_bound_any"])
         fields.append(("all-to-all flow at most", f"{here:.3e} a pair (any graph: {best:.3e})"))
@@ -170,6 +185,11 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def _times(bfb: dict[str, Any]) -> str:
     gather, reduce = (format_time(bfb[f"{what}_seconds"]) for what in ("allgather", "allreduce"))
     return f"allgather {gather}, allreduce {reduce}"
+
+
+def _costs(today: dict[str, Any]) -> str:
+    time = format_time(today["allreduce_seconds"])
+    return f"{today['steps']} steps, {float(today['bandwidth']):.4f} M/B each half; allreduce {time}"
 
 
 def _fault_fields(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -214,7 +214,7 @@ def find(
         degree,
         bidirectional,
         tuple(row for row in rows if max_steps is None or row.worse_half.steps <= max_steps),
-        usual_baselines(num_nodes, degree),
+        usual_baselines(num_nodes, degree, bidirectional=bidirectional),
         lower_bound(num_nodes, degree, bidirectional=bidirectional and connected),
         all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected),
         min((row.worse_half.steps for row in rows), default=None),
