@@ -186,11 +186,25 @@ def test_the_last_of_several_iterations(capsys, tmp_path):
     assert layers[1][2] == "40us"
 
 
+HOSTILE = json.dumps(
+    {
+        "traceEvents": [
+            event("a", 0, 1, thread=[1]),
+            event("b", 0, 1, **{"External id": {}, "Sequence number": []}),
+            event("k", 0, 1, "kernel", **{"External id": []}),
+            event("c", -1, 1),
+            event("d", 0, 1) | {"args": 3, "cat": []},
+        ]
+    }
+)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "is truncated or not JSON"),
         ("{}", "is no trace of PyTorch's profiler"),
+        (HOSTILE, "has no gradients that become ready (AccumulateGrad)"),
         ('{"traceEvents": [1, {"ph": "X"}]}', "has no gradients that become ready (AccumulateGrad)"),
         (
             json.dumps({"traceEvents": [row for row in TRACE if row["name"] != "aten::detach"]}),

@@ -292,6 +292,11 @@ def with_layer(**members):
     return changed(layers=[{"name": "a", **members}])
 
 
+def transformer(**members):
+    sizes = ("vocabulary", "width", "heads", "head_width", "feed_forward", "decoder_layers", "decoder_length")
+    return changed(kind="transformer", hyperparameters=dict.fromkeys(sizes, 8) | members)
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -323,6 +328,9 @@ def with_layer(**members):
         (changed(bytes={"gradient": "two"}), "gradient must be a number from 0, not 'two'"),
         (changed(bytes={"grad": 2}), "bytes has no member 'grad'"),
         (changed(kind="transformer", hyperparameters={"width": 8}), "hyperparameters has no 'vocabulary'"),
+        (transformer(decoder_layers=10**17), "encoder_layers and decoder_layers must be at most 10000"),
+        (transformer(experts=4, expert_every=0), "expert_every must be at least 1 and at most the layers, not 0"),
+        (transformer(gated=2.5), "gated must be a whole number"),
         (changed(kind="convolutional", hyperparameters={"image": [3, 8]}), "image must be"),
         (
             changed(kind="convolutional", hyperparameters={"image": [3, 8, 8], "rows": [["conv", 3]]}),

@@ -76,13 +76,10 @@ class Comparison:
         return (self.ours, *self.today, self.bound)
 
 
-def _simulated(job: Job, network: Network, role: str, **known: object) -> Outcome:
-    return Outcome(network, best_iteration(job, network), role, **known)  # type: ignore[arg-type]
-
-
 def _choice_outcome(job: Job, choice: Choice, fabric: Fabric) -> Outcome:
     reached = choice.is_flow_reached or not job.num_all_to_alls
-    return _simulated(job, choice_network(choice, fabric), OURS, choice=choice, is_reached=reached)
+    network = choice_network(choice, fabric)
+    return Outcome(network, best_iteration(job, network), OURS, choice, reached)
 
 
 def rank_choices(
@@ -123,8 +120,9 @@ def compare(
         raise LinkstepError(
             f"nothing found for {answer.num_nodes} servers with {answer.degree} ports: take other numbers"
         )
-    today = tuple(_simulated(job, network, TODAY) for network in _today(job, answer, fabric))
-    return Comparison(job, ranked[0], today, _simulated(job, bound_network(answer, fabric), BOUND))
+    today = tuple(Outcome(network, best_iteration(job, network), TODAY) for network in _today(job, answer, fabric))
+    bound = bound_network(answer, fabric)
+    return Comparison(job, ranked[0], today, Outcome(bound, best_iteration(job, bound), BOUND))
 
 
 def _today(job: Job, answer: Answer, fabric: Fabric) -> Iterator[Network]:

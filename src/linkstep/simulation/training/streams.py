@@ -105,7 +105,8 @@ def simulate_iteration(job: Job, network: Network, bucket: Number) -> Iteration:
     streams = _Streams(network)
     for layer in job.layers:
         streams.run_layer(FORWARD, layer, layer.forward)
-    gathered, names = Fraction(0), []
+    gathered = Fraction(0)
+    names: list[str] = []
     for layer in reversed(job.layers):
         streams.run_layer(BACKWARD, layer, layer.backward)
         if layer.gradient_bytes:

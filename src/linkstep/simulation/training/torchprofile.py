@@ -69,7 +69,7 @@ def _call(path: str, name: str) -> Any:
     try:
         spec.loader.exec_module(module)
         return getattr(module, name)()
-    except Exception as error:  # whatever the user's own code does
+    except (Exception, SystemExit) as error:  # whatever the user's own code does
         said = " ".join(str(error).split())[:200]
         raise LinkstepError(f"{path}:{name} cannot be called: {type(error).__name__}: {said}") from None
 

@@ -37,6 +37,8 @@ _READY = "AccumulateGrad"
 _KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")
 _ITERATION = "ProfilerStep#"
 _MAX_BYTES = 2**30
+_MOST = 10**18
+"""Microseconds: no trace goes beyond."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class _Span:
     end: Fraction
     thread: object
     details: Mapping[str, Any]
+
+    @property
+    def identity(self) -> int | str | None:
+        """What kernels name the operation by that launched them."""
+        return _key(self.details.get("External id"))
 
     @property
     def sequence(self) -> int | None:
@@ -87,13 +94,26 @@ def _spans(document: object) -> tuple[list[_Span], list[_Span]]:
     for row in rows:
         if not isinstance(row, dict) or row.get("ph") != "X" or not isinstance(row.get("name"), str):
             continue
-        start, long, details = row.get("ts"), row.get("dur"), row.get("args")
-        if not all(isinstance(x, (int, float)) and not isinstance(x, bool) and x >= 0 for x in (start, long)):
+        first, length, details = _microseconds(row.get("ts")), _microseconds(row.get("dur")), row.get("args")
+        if first is None or length is None:
             continue
-        first, length = Fraction(repr(start)), Fraction(repr(long))
-        span = _Span(row["name"], first, first + length, row.get("tid"), details if isinstance(details, dict) else {})
+        span = _Span(
+            row["name"], first, first + length, _key(row.get("tid")), details if isinstance(details, dict) else {}
+        )
         (kernels if row.get("cat") in _KERNELS else spans).append(span)
     return sorted(spans, key=lambda span: (span.start, -span.end)), kernels
+
+
+def _microseconds(value: object) -> Fraction | None:
+    """Return a time as it is written; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MOST:
+        return None
+    return Fraction(repr(value))
+
+
+def _key(value: object) -> int | str | None:
+    """Return what the profiler tells things apart by; None for what it never writes."""
+    return value if isinstance(value, (int, str)) else None
 
 
 def _last_iteration(spans: Sequence[_Span], kernels: Sequence[_Span]) -> tuple[list[_Span], list[_Span]]:
@@ -174,12 +194,12 @@ class _Clock:
         self.has_kernels = bool(kernels)
         took: dict[object, Fraction] = defaultdict(Fraction)
         for kernel in kernels:
-            took[kernel.details.get("External id")] += kernel.end - kernel.start
+            took[kernel.identity] += kernel.end - kernel.start
         took.pop(None, None)
         launches: dict[object, list[tuple[Fraction, Fraction]]] = defaultdict(list)
         for span in spans:
-            if span.details.get("External id") in took:
-                launches[span.thread].append((span.start, took.pop(span.details["External id"])))
+            if span.identity in took:
+                launches[span.thread].append((span.start, took.pop(span.identity)))
         self.starts = {thread: [start for start, _ in rows] for thread, rows in launches.items()}
         self.sums = {
             thread: list(accumulate((seconds for _, seconds in rows), initial=Fraction(0)))

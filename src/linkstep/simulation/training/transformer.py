@@ -14,6 +14,8 @@ from fractions import Fraction
 from linkstep.core.errors import LinkstepError
 from linkstep.simulation.training.model import Part, Widths
 
+MOST_LAYERS = 10_000
+
 
 @dataclass(frozen=True)
 class Transformer:
@@ -48,6 +50,8 @@ class Transformer:
         The table of the vocabulary is used by the first part and by the last; its gradient is ready when both are done,
         so it is counted in the first.
         """
+        if max(self.encoder_layers, self.decoder_layers) > MOST_LAYERS:
+            raise LinkstepError(f"encoder_layers and decoder_layers must be at most {MOST_LAYERS}")
         if self.experts and not 1 <= self.expert_every <= max(self.encoder_layers, self.decoder_layers):
             raise LinkstepError(f"expert_every must be at least 1 and at most the layers, not {self.expert_every}")
         yield Part("embedding", self.vocabulary * self.width + self.position_parameters)
