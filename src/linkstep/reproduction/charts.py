@@ -51,6 +51,11 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
 
+    @property
+    def legend(self) -> tuple[str, ...]:
+        """The names of all that is drawn."""
+        return (*(line.name for line in self.lines), *(bars.name for bars in self.bars))
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -75,8 +80,7 @@ def draw_chart(chart: Chart, title: str, path: AnyPath) -> None:
     """Draw a chart to a .svg or .png file, whole or not at all."""
     columns = min(chart.columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
-    parts: list[Line | Bars] = [part for p in chart.panels for part in (*p.lines, *p.bars)]
-    names = list(dict.fromkeys(part.name for part in parts))
+    names = list(dict.fromkeys(name for panel in chart.panels for name in panel.legend))
     width = _ALONE if columns == 1 else columns * _WIDTH
     per_line = max(1, int(width / (_ENTRY + _LETTER * max(map(len, names)))))
     below = 0.15 + _LINE * -(-len(names) // per_line)

@@ -21,6 +21,7 @@ from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Better, Between, Cell, Kind, cell
 from linkstep.search import Answer, Choice, find
+from linkstep.search.frontier import pareto
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all
 
@@ -201,8 +202,8 @@ def _best_cells(size: int, rows: tuple[_Row, ...]) -> Iterator[Cell]:
 
 def _frontier_panel(size: int, rows: tuple[_Row, ...]) -> Panel:
     def points(costs: list[Cost]) -> tuple[list[int], list[Fraction]]:
-        ordered = sorted((cost.steps, cost.bandwidth) for cost in costs)
-        return [steps for steps, _ in ordered], [bandwidth for _, bandwidth in ordered]
+        best = pareto(costs, figures=lambda cost: (cost.steps, cost.bandwidth), tie=lambda cost: (cost.steps,))
+        return [cost.steps for cost in best], [cost.bandwidth for cost in best]
 
     own = points([_own_cost(row.recipe) for row in rows])
     ours = points([row.worse_half for row in _found(size).frontier])
