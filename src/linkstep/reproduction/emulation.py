@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def _measure(made: Schedule, folder: Path) -> float:
 def emulated_cells() -> list[Cell]:
     """Run the two allreduces of a torus of 18 hosts, or say why they were not run."""
     lacks = missing()
-    made = {
+    made: dict[str, Callable[[], Schedule]] = {
         "BFB": lambda: schedule(TORUS, Collective.ALLREDUCE, method="bfb").schedule,
         "traditional": lambda: baseline("torus rings", TORUS).schedule(Collective.ALLREDUCE),
     }

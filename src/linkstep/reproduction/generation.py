@@ -122,8 +122,8 @@ def _time_panel(name: str, rows: tuple[_Row, ...], took: dict[str, float]) -> Pa
     printed = [(n, float(row.sccl[0])) for n, row in zip(sizes, rows, strict=True) if row.sccl[0] != LONG]
     theirs = [(n, float(row.taccl[0])) for n, row in zip(sizes, rows, strict=True) if row.taccl[0] != NONE]
     lines = (
-        Line("SCCL, c = 1 (paper)", *map(list, zip(*printed, strict=True)), is_marked=True),
-        Line("TACCL, c = 1 (paper)", *map(list, zip(*theirs, strict=True)), is_marked=True),
+        Line("SCCL, c = 1 (paper)", [n for n, _ in printed], [s for _, s in printed], is_marked=True),
+        Line("TACCL, c = 1 (paper)", [n for n, _ in theirs], [s for _, s in theirs], is_marked=True),
         Line("BFB (paper)", sizes, [float(row.bfb.lstrip("<")) for row in rows], is_marked=True),
         Line("BFB (here)", sizes, [took[row.recipe] for row in rows], is_marked=True),
     )

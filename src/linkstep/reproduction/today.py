@@ -155,10 +155,9 @@ def _comparison_curves() -> tuple[list[Cell], tuple[Panel, ...]]:
             cell(f"N = {n}, all-to-all of 1MB", name, unit="us", bases=time, kind=Kind.POINT)
             for n, time in zip(SQUARES, y, strict=True)
         ]
-    log = {"log_x": True, "log_y": True}
     return cells, (
-        Panel("allreduce of 1MB, d = 4", "nodes N", "time in us", tuple(lines), **log),
-        Panel("all-to-all of 1MB, d = 4", "nodes N", "time in us", tuple(exchange), **log),
+        Panel("allreduce of 1MB, d = 4", "nodes N", "time in us", tuple(lines), log_x=True, log_y=True),
+        Panel("all-to-all of 1MB, d = 4", "nodes N", "time in us", tuple(exchange), log_x=True, log_y=True),
     )
 
 

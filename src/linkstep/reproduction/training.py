@@ -228,7 +228,7 @@ def compute_experts() -> Result:
                 )
             )
         for name, paper in scale.shares.items():
-            done, ours = found[name], found[_OURS] if name == _PAPER else None
+            done, best = found[name], found[_OURS] if name == _PAPER else None
             cells.append(
                 cell(
                     item,
@@ -236,7 +236,7 @@ def compute_experts() -> Result:
                     unit="%",
                     paper=paper,
                     bases=100 * done.all_to_all / done.time,
-                    ours=ours and 100 * ours.all_to_all / ours.time,
+                    ours=best and 100 * best.all_to_all / best.time,
                     within=Fraction(5),
                     why=_why("share"),
                 )
