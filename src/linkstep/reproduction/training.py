@@ -236,7 +236,7 @@ def compute_experts() -> Result:
                     unit="%",
                     paper=paper,
                     bases=100 * done.all_to_all / done.time,
-                    ours=best and 100 * best.all_to_all / best.time,
+                    ours=None if best is None else 100 * best.all_to_all / best.time,
                     within=Fraction(5),
                     why=_why("share"),
                 )
