@@ -1,6 +1,7 @@
 """Every label: its stored figures against the paper's, and those that are quick made again."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def test_every_label_has_a_row():
     assert len({exhibit.name for exhibit in EXHIBITS}) == len(EXHIBITS)
 
 
+@cache
 def table(exhibit):
     path = RESULTS / f"{exhibit.name}.csv"
     if not path.exists():
