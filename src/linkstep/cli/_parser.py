@@ -35,6 +35,7 @@ NAMES = (
     "synthesize",
     "convert",
     "catalog",
+    "reproduce",
     "completion",
 )
 """The commands, in the order the help lists them; each is the ``COMMAND`` of the module of its name here."""

@@ -1,0 +1,180 @@
+"""``linkstep reproduce``: tables and figures of the paper, made again and compared."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._progress import progress_bar
+from linkstep.core.errors import LinkstepError
+from linkstep.files import write_atomically
+from linkstep.reproduction import EXHIBITS, Exhibit, check_needs, exhibit_labelled
+from linkstep.reproduction.figures import Cell, Kind, Verdict, show, tally, write_value
+from linkstep.reproduction.output import Shown, make, prepare
+from linkstep.reproduction.report import write_page
+
+
+class _Completions(tuple[str, ...]):
+    """What a shell completes; anything else is let through, to be refused with the nearest label."""
+
+    def __contains__(self, label: object) -> bool:
+        return True
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "labels", nargs="*", metavar="LABEL", choices=_Completions(exhibit.name for exhibit in EXHIBITS),
+        help="LaTeX label in the paper, such as table:paretooptimal; table-paretooptimal is the same",
+    )  # fmt: skip
+    parser.add_argument("--all", action="store_true", help="every exhibit; with --output, those that are not there yet")
+    parser.add_argument("--list", action="store_true", help="list the labels")
+    parser.add_argument(
+        "--output", metavar="DIR", help="write LABEL.csv, LABEL.svg and LABEL.md to this folder, made if missing"
+    )
+    parser.add_argument("--report", metavar="FILE", help="with --all and --output: write a page of all results")
+    add_json(parser)
+
+
+def _asked(args: argparse.Namespace) -> tuple[Exhibit, ...]:
+    """Return the exhibits that were asked for; raise where the options contradict each other."""
+    if sum((bool(args.labels), args.all, args.list)) != 1:
+        raise LinkstepError("say what to reproduce: labels, or --all, or --list to see them")
+    if args.report is not None and not (args.all and args.output):
+        raise LinkstepError("--report is a page of all exhibits and links to their files: give --all and --output too")
+    if args.list and args.output is not None:
+        raise LinkstepError("--list makes nothing: leave out --output")
+    return EXHIBITS if args.all or args.list else tuple(dict.fromkeys(map(exhibit_labelled, args.labels)))
+
+
+def _list(exhibits: Sequence[Exhibit], as_json: bool) -> None:
+    if as_json:
+        keys = ("label", "title", "method", "missing", "is_quick")
+        print_json([{key: getattr(exhibit, key) for key in keys} for exhibit in exhibits])
+    else:
+        print_table(("label", "what"), [(exhibit.label, exhibit.title) for exhibit in exhibits])
+
+
+def _run(args: argparse.Namespace) -> int:
+    exhibits = _asked(args)
+    if args.list:
+        _list(exhibits, args.json)
+        return 0
+    check_needs(exhibits)
+    folder = None if args.output is None else prepare(args.output)
+    page = None if args.report is None else Path(args.report)
+    if page is not None:
+        _check_writable(page)
+    found = list(_progress(exhibits, folder, args))
+    if page is not None and folder is not None:
+        text = write_page(found, folder, page)
+        write_atomically(page, lambda file: _write(file, text))
+    if args.json:
+        print_json([_facts(shown, folder) for shown in found])
+    elif page is not None:
+        print(f"written to {page}")
+    return 0
+
+
+def _check_writable(page: Path) -> None:
+    """Raise before any work if a file cannot be written; one that is there stays as it is."""
+    if page.is_dir() or not page.exists():
+        write_atomically(page, lambda file: None)
+
+
+def _write(file: Any, text: str) -> None:
+    file.write(text.encode())
+
+
+def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.Namespace) -> Iterator[Shown]:
+    """Yield exhibits as they are made, with a bar, printing each unless JSON is asked for."""
+    begin = time.monotonic()
+    with progress_bar("reproduce", " exhibits") as bar:
+        for done, shown in enumerate(make(exhibits, folder), 1):
+            bar(done, len(exhibits))
+            if not args.json:
+                took = time.monotonic() - begin
+                _print_line(shown, took) if args.all else _print(shown, folder)
+            begin = time.monotonic()
+            yield shown
+
+
+def _print_line(shown: Shown, seconds: float) -> None:
+    """Print how one of many exhibits went."""
+    counts = tally(shown.result.of_kind(Kind.COMPARED))
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing to compare"
+    how = f"{seconds:.1f} s" if shown.is_new else "unchanged"
+    print(f"{shown.exhibit.label}: {told} ({how})", flush=True)
+
+
+def _text(one: Cell) -> tuple[str, ...]:
+    values = ((one.bases, one.bases_verdict), (one.ours, one.ours_verdict))
+    shown = [f"{show(v, one.paper)} {verdict}".strip() for v, verdict in values]
+    unit = f" [{one.unit}]" if one.unit else ""
+    return (one.item, one.quantity + unit, one.paper or "-", *shown, one.why)
+
+
+def _print(shown: Shown, folder: Path | None) -> None:
+    exhibit, result = shown.exhibit, shown.result
+    print(f"{exhibit.label}: {exhibit.title}\n{exhibit.method}")
+    if exhibit.missing:
+        print(f"Not made again here: {exhibit.missing}")
+    print()
+    head = ("", "", "paper", "paper's bases", "linkstep", "")
+    print_table(head, [_text(one) for one in result.of_kind(Kind.COMPARED)])
+    if measured := result.of_kind(Kind.MEASURED):
+        print("\nmeasured on this machine:")
+        print_table(head, [_text(one) for one in measured])
+    for note in result.notes:
+        print(f"\nnote: {note}")
+    if folder is not None:
+        how = "written to" if shown.is_new else "unchanged, in"
+        print(
+            f"\n{how} {folder / exhibit.name}.csv, .md"
+            + (", .svg" if (folder / f"{exhibit.name}.svg").exists() else "")
+        )
+    print()
+
+
+def _facts(shown: Shown, folder: Path | None) -> dict[str, Any]:
+    cells = [
+        {
+            "item": one.item,
+            "quantity": one.quantity,
+            "unit": one.unit,
+            "paper": one.paper,
+            "paper_bases": write_value(one.bases) or None,
+            "paper_bases_verdict": one.bases_verdict or None,
+            "linkstep": write_value(one.ours) or None,
+            "linkstep_verdict": one.ours_verdict or None,
+            "kind": one.kind,
+            "why": one.why,
+        }
+        for one in shown.result.cells
+    ]
+    exhibit = shown.exhibit
+    files = None if folder is None else [str(p) for p in sorted(folder.glob(f"{exhibit.name}.*"))]
+    counts = tally(shown.result.of_kind(Kind.COMPARED))
+    return {
+        "label": exhibit.label,
+        "title": exhibit.title,
+        "new": shown.is_new,
+        "same": counts[Verdict.SAME],
+        "better": counts[Verdict.BETTER],
+        "differs": counts[Verdict.DIFFERS],
+        "files": files,
+        "notes": shown.result.notes,
+        "cells": cells,
+    }
+
+
+COMMAND = Command(
+    name="reproduce",
+    help="make tables and figures of the paper again, and compare",
+    example="linkstep reproduce table:paretooptimal --output results",
+    add_arguments=_add_arguments,
+    run=_run,
+)

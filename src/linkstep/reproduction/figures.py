@@ -1,0 +1,234 @@
+"""Figures and how they compare: what the paper prints, what is found here, and whether the two agree.
+
+A ``Cell`` is one figure in three columns: the paper's, ours from the paper's own bases and schedules, and linkstep's. A
+printed figure has only so many digits, so that a value agrees with it where it rounds to it. Not here: where the values
+come from (the modules of the exhibits) and how they are written to files (``output``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+
+from linkstep.core.errors import LinkstepError
+
+
+@dataclass(frozen=True)
+class Between:
+    """A value known to lie between two others: reached is ``least``, proven not to be exceeded is ``most``."""
+
+    least: Fraction
+    most: Fraction
+
+    def __str__(self) -> str:
+        return f"{self.least}..{self.most}"
+
+
+EXACTLY = Fraction(0)
+"""How far a value may lie from a figure that is not rounded."""
+
+Value = int | Fraction | float | str | Between | None
+"""A figure found here; None where there is none, text where it is no number."""
+
+
+class Kind(StrEnum):
+    """What a cell is there for."""
+
+    COMPARED = "compared"
+    """A figure that is the same on every run, beside what the paper says of it."""
+    POINT = "point"
+    """A point of a curve, of which the paper prints no figure."""
+    MEASURED = "measured"
+    """A time taken on this machine, or one that depends on it."""
+
+
+class Verdict(StrEnum):
+    """How a value stands against the paper's figure."""
+
+    SAME = "same"
+    BETTER = "better"
+    DIFFERS = "differs"
+    NONE = ""
+    """One of the two is missing."""
+
+
+class Better(StrEnum):
+    """Which way a figure improves."""
+
+    LESS = "less"
+    MORE = "more"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure: what of, in which unit, and its three columns; ``why`` says where a difference comes from."""
+
+    item: str
+    quantity: str
+    unit: str
+    paper: str | None
+    bases: Value
+    """From the paper's own bases and schedules."""
+    bases_verdict: Verdict
+    ours: Value
+    """What linkstep has."""
+    ours_verdict: Verdict
+    why: str = ""
+    kind: Kind = Kind.COMPARED
+
+
+def cell(
+    item: str,
+    quantity: str,
+    *,
+    unit: str = "",
+    paper: str | None = None,
+    bases: Value = None,
+    ours: Value = None,
+    better: Better = Better.NEITHER,
+    within: Fraction | None = None,
+    why: str = "",
+    kind: Kind = Kind.COMPARED,
+) -> Cell:
+    """Return a cell, its values compared; ``within`` is how far a value may lie from a figure that is rounded coarsely.
+
+    >>> cell("Pi_{4,64}", "T_B", unit="M/B", paper="1.312", bases=Fraction(21, 16)).bases_verdict
+    <Verdict.SAME: 'same'>
+    """
+    verdicts = [compare(paper, value, better, within) for value in (bases, ours)]
+    return Cell(item, quantity, unit, paper, bases, verdicts[0], ours, verdicts[1], why, kind)
+
+
+def compare(paper: str | None, value: Value, better: Better, within: Fraction | None = None) -> Verdict:
+    """Return how a value stands against a printed figure.
+
+    >>> str(compare("1.020", Fraction(101, 100), Better.LESS))
+    'better'
+    """
+    if paper is None or value is None:
+        return Verdict.NONE
+    if isinstance(value, str):
+        return Verdict.SAME if value == paper else Verdict.DIFFERS
+    if paper[0] in "<>":
+        return _compare_bound(paper, value, better)
+    figure = _number(paper)
+    if figure is None:
+        return Verdict.DIFFERS
+    slack = half_digit(paper) if within is None else within
+    least, most = (value.least, value.most) if isinstance(value, Between) else (Fraction(value), Fraction(value))
+    if least <= figure + slack and figure - slack <= most:
+        return Verdict.SAME
+    improved = {Better.LESS: most < figure, Better.MORE: least > figure, Better.NEITHER: False}
+    return Verdict.BETTER if improved[better] else Verdict.DIFFERS
+
+
+def _compare_bound(paper: str, value: int | Fraction | float | Between, better: Better) -> Verdict:
+    """Compare with a figure that is only a bound, such as >10^4: what was given up after so long, say."""
+    figure = _number(paper[1:])
+    if figure is None or isinstance(value, Between):
+        return Verdict.DIFFERS
+    if (value < figure) == (paper[0] == "<"):
+        return Verdict.SAME
+    improved = Better.LESS if paper[0] == ">" else Better.MORE
+    return Verdict.BETTER if better is improved else Verdict.DIFFERS
+
+
+def _number(text: str) -> Fraction | None:
+    try:
+        base, power, exponent = text.partition("^")
+        return Fraction(base) ** int(exponent) if power else Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def half_digit(text: str) -> Fraction:
+    """Return half a unit in the last digit of a printed figure: how far off a value that rounds to it can be.
+
+    >>> half_digit("5.71e-2") == Fraction(5, 10**5)
+    True
+    """
+    if "/" in text:
+        return Fraction(0)
+    exponent = Decimal(text).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return Fraction(10) ** exponent / 2
+
+
+def show(value: Value, like: str | None = None) -> str:
+    """Return a value for people to read: rounded, with a digit more than the figure it is compared with.
+
+    >>> show(Fraction(21, 16), "1.312"), show(Fraction(1, 35), "5.71e-2"), show(None)
+    ('1.3125', '2.857e-02', '-')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Between):
+        ends = [show(end, like) for end in (value.least, value.most)]
+        return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+    if isinstance(value, int):
+        return str(value)
+    mantissa, _, exponent = (like or "").partition("e")
+    if exponent:
+        return f"{float(value):.{len(mantissa.partition('.')[2]) + 1}e}"
+    if "." in mantissa:
+        return f"{float(value):.{len(mantissa.partition('.')[2]) + 1}f}"
+    number = float(value)
+    if number == int(number) and abs(number) < 1e9:
+        return str(int(number))
+    return f"{number:.4g}" if abs(number) < 1000 else f"{number:.0f}"
+
+
+def write_value(value: Value) -> str:
+    """Return a value as a file holds it: exact.
+
+    >>> [write_value(value) for value in (3, Fraction(1, 3), 0.1, "yes", None)]
+    ['3', '1/3', '0.1', 'yes', '']
+    """
+    return "" if value is None else str(value)
+
+
+def read_value(text: str) -> Value:
+    """Return the value that ``write_value`` wrote.
+
+    >>> [read_value(text) for text in ("3", "1/3", "0.1", "yes", "", "1/3..1/2")][:3]
+    [3, Fraction(1, 3), 0.1]
+    """
+    least, dots, most = text.partition("..")
+    if dots:
+        ends = _number(least), _number(most)
+        if ends[0] is not None and ends[1] is not None:
+            return Between(ends[0], ends[1])
+    if "/" in text and (found := _number(text)) is not None:
+        return found
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
+
+
+def tally(cells: tuple[Cell, ...]) -> dict[Verdict, int]:
+    """Return how many cells of each verdict there are: the better of a cell's two, where there are two."""
+    counts = dict.fromkeys((Verdict.SAME, Verdict.BETTER, Verdict.DIFFERS), 0)
+    for one in cells:
+        for verdict in (Verdict.BETTER, Verdict.SAME, Verdict.DIFFERS):
+            if verdict in (one.bases_verdict, one.ours_verdict):
+                counts[verdict] += 1
+                break
+    return counts
+
+
+def check_explained(cells: tuple[Cell, ...]) -> None:
+    """Raise if a cell differs from the paper in all columns without saying why: a bug in an exhibit."""
+    for one in cells:
+        verdicts = {one.bases_verdict, one.ours_verdict} - {Verdict.NONE}
+        if verdicts == {Verdict.DIFFERS} and not one.why:
+            raise LinkstepError(f"{one.item}, {one.quantity}: differs from the paper's {one.paper} without a reason")

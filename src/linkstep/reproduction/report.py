@@ -1,0 +1,57 @@
+"""The page of all results: the paper, linkstep with the paper's bases, and linkstep, label by label.
+
+It holds only figures that are the same on every run; what was measured is in the files of each exhibit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from linkstep.reproduction.figures import Kind, Verdict, tally
+from linkstep.reproduction.output import Shown, table
+
+HEAD = """# Results
+
+Every table and figure of the paper that can be made again here, written by
+
+```sh
+linkstep reproduce --all --output {folder} --report {page}
+```
+
+Columns: **paper**, the printed figure; **paper's bases**, the same found here from the paper's own families, expansions
+and schedules (as `linkstep find --families paper`); **linkstep**, what linkstep has today. A value is *same* where it
+rounds to the printed figure, *better* where it improves on it, and else *differs*, with the reason. Figures that are
+not the same on every run, such as measured times, are left out here and are in the files that the command writes. The
+paper's own measurements (12 servers with A100 GPUs behind an optical patch panel, and Frontera) cannot be repeated
+here: such figures are beside what the paper's own fabric (alpha, bandwidth) predicts.
+"""
+
+
+def write_page(shown: Sequence[Shown], folder: Path, page: Path) -> str:
+    """Return the page for exhibits whose files are in a folder; pictures are linked relative to the page."""
+    near = Path(os.path.relpath(folder, page.parent)).as_posix()
+    parts = [HEAD.format(folder=folder.as_posix(), page=page.as_posix()), _summary(shown)]
+    for one in shown:
+        exhibit, result = one.exhibit, one.result
+        compared = result.of_kind(Kind.COMPARED)
+        body = [f"## {exhibit.label}\n\n{exhibit.title}. {exhibit.method}\n"]
+        if exhibit.missing:
+            body.append(f"Not made again here: {exhibit.missing}\n")
+        body.append(f"`linkstep reproduce {exhibit.label}`\n")
+        if (folder / f"{exhibit.name}.svg").exists():
+            body.append(f"![{exhibit.title}]({near}/{exhibit.name}.svg)\n")
+        if compared:
+            body.append(table(compared))
+        parts.append("\n".join(body))
+    return "\n".join(parts)
+
+
+def _summary(shown: Sequence[Shown]) -> str:
+    lines = ["| label | what | same | better | differs |", "|---|---|---|---|---|"]
+    for one in shown:
+        counts = tally(one.result.of_kind(Kind.COMPARED))
+        cells = [str(counts[verdict]) for verdict in (Verdict.SAME, Verdict.BETTER, Verdict.DIFFERS)]
+        lines.append(f"| `{one.exhibit.label}` | {one.exhibit.title} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,62 @@
+"""``linkstep reproduce``: labels, files, pages, and one line for whatever is wrong."""
+
+import json
+
+import pytest
+
+from linkstep.cli import main
+from linkstep.reproduction import EXHIBITS, exhibit_labelled
+
+
+def run(capsys, *argv):
+    code = main(list(argv))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_list(capsys):
+    code, out, _ = run(capsys, "reproduce", "--list")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [exhibit.label for exhibit in EXHIBITS]
+    code, out, _ = run(capsys, "reproduce", "--list", "--json")
+    assert {row["label"] for row in json.loads(out)} == {exhibit.label for exhibit in EXHIBITS}
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["fig:latencyfits"], "no exhibit is labelled 'fig:latencyfits'; did you mean 'fig:latencyfit'?"),
+        (["paretooptimal"], "no exhibit is labelled 'paretooptimal'; did you mean 'table:paretooptimal'?"),
+        (["x"], "no exhibit is labelled 'x'; `linkstep reproduce --list` shows all"),
+        ([], "say what to reproduce: labels, or --all, or --list to see them"),
+        (["--all", "fig:betafit"], "say what to reproduce: labels, or --all, or --list to see them"),
+        (["--list", "--output", "x"], "--list makes nothing: leave out --output"),
+        (["--all", "--report", "x.md"], "--report is a page of all exhibits and links to their files: give --all"),
+        (["tab:ourtopologies", "--output", "{file}"], "is a file, and exhibits are written to a folder"),
+        (["--all", "--output", "{folder}/out", "--report", "{folder}"], "is a directory, not a file"),
+    ],
+)
+def test_refusals(capsys, tmp_path, argv, message):
+    (tmp_path / "file").write_text("")
+    words = [word.format(file=tmp_path / "file", folder=tmp_path) for word in argv]
+    code, out, err = run(capsys, "reproduce", *words)
+    assert (code, out) == (2, "")
+    assert message in err and err.count("\n") == 1
+
+
+def test_labels_complete(capsys):
+    _, out, _ = run(capsys, "completion", "bash")
+    assert all(exhibit.name in out for exhibit in EXHIBITS)
+    assert exhibit_labelled("fig-latencyfit") is exhibit_labelled("fig:latencyfit")
+
+
+@pytest.mark.slow
+def test_one_exhibit(capsys, tmp_path):
+    code, out, _ = run(capsys, "reproduce", "tab:ourtopologies", "--output", str(tmp_path))
+    assert code == 0
+    assert "N = 12, C(12,{2,3})    T_L [steps]      4      4 same         4 same" in out
+    assert f"written to {tmp_path}/tab-ourtopologies.csv, .md, .svg" in out
+    code, out, _ = run(capsys, "reproduce", "tab-ourtopologies", "--output", str(tmp_path), "--json")
+    (facts,) = json.loads(out)
+    assert (facts["label"], facts["new"], facts["differs"]) == ("tab:ourtopologies", False, 0)
+    assert facts["cells"][0]["paper_bases"] == "2"

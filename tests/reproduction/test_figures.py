@@ -1,0 +1,82 @@
+"""Figures compared: what rounds to the printed one is the same, what improves on it is better, all else differs."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkstep.core.errors import LinkstepError
+from linkstep.reproduction.figures import (
+    EXACTLY,
+    Better,
+    Between,
+    Verdict,
+    cell,
+    check_explained,
+    compare,
+    half_digit,
+    read_value,
+    show,
+    tally,
+    write_value,
+)
+
+SAME, BETTER, DIFFERS = Verdict.SAME, Verdict.BETTER, Verdict.DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("paper", "value", "better", "expected"),
+    [
+        ("1.332", Fraction(341, 256), Better.LESS, SAME),
+        ("1.312", Fraction(21, 16), Better.LESS, SAME),  # 1.3125: half a digit off
+        ("1.020", Fraction(1), Better.LESS, BETTER),
+        ("1.020", Fraction(11, 10), Better.LESS, DIFFERS),
+        ("28", Fraction(30), Better.MORE, BETTER),
+        ("28", Fraction(30), Better.NEITHER, DIFFERS),
+        ("5.71e-2", Fraction("0.05714"), Better.MORE, SAME),
+        ("8.01e-4", Between(Fraction("7.99e-4"), Fraction("8.03e-4")), Better.MORE, SAME),
+        ("8.12e-4", Between(Fraction("7.99e-4"), Fraction("8.03e-4")), Better.MORE, DIFFERS),
+        ("yes", "yes", Better.NEITHER, SAME),
+        ("yes", "no", Better.NEITHER, DIFFERS),
+        ("<0.01", 0.002, Better.LESS, SAME),
+        ("<0.01", 0.02, Better.LESS, DIFFERS),
+        (">10^4", 3.0, Better.LESS, BETTER),
+        ("n/a", 3.0, Better.LESS, DIFFERS),
+        (None, 3, Better.LESS, Verdict.NONE),
+        ("3", None, Better.LESS, Verdict.NONE),
+    ],
+)
+def test_verdicts(paper, value, better, expected):
+    assert compare(paper, value, better) is expected
+
+
+def test_an_exact_figure_is_not_rounded():
+    assert compare("1", Fraction(35, 36), Better.LESS) is SAME
+    assert compare("1", Fraction(35, 36), Better.LESS, EXACTLY) is BETTER
+    assert half_digit("7/8") == EXACTLY
+
+
+@given(st.none() | st.integers() | st.fractions() | st.floats(allow_nan=False, allow_infinity=False))
+def test_property_values_survive_a_file(value):
+    found = read_value(write_value(value))
+    assert found == value
+
+
+def test_intervals_and_words_survive_a_file():
+    for value in ("yes", "4 alpha + 7/4 M/B", Between(Fraction(1, 3), Fraction(1, 2))):
+        assert read_value(write_value(value)) == value
+
+
+def test_shown_with_a_digit_more_than_the_paper():
+    assert show(Fraction(341, 256), "1.332") == "1.3320"
+    assert show(Between(Fraction(1, 3), Fraction(1, 2))) == "0.3333 to 0.5"
+    assert (show(None), show(12), show("yes")) == ("-", "12", "yes")
+
+
+def test_a_difference_is_explained():
+    cells = (cell("a", "b", paper="3", bases=4), cell("a", "c", paper="3", bases=3, ours=2, better=Better.LESS))
+    assert tally(cells) == {SAME: 0, BETTER: 1, DIFFERS: 1}
+    with pytest.raises(LinkstepError, match="a, b: differs from the paper's 3 without a reason"):
+        check_explained(cells)
+    check_explained(cells[1:])
