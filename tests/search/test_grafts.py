@@ -159,6 +159,11 @@ def test_search_has_nothing_to_add_to_a_base_of_the_best_diameter():
     assert search_grafts(Job(17, 4, True, budget=1000), known({17: ["C(17,{1,4})"]})) == []
 
 
+def test_a_base_whose_edges_come_by_two_nodes_is_no_base_for_one_more():
+    """Of K_10 with 9 edges a node, 11 nodes cannot be made."""
+    assert search_grafts(Job(11, 9, False, budget=500), known({10: ["K_10"]})) == []
+
+
 def test_directed_search_takes_the_self_loops_out_of_generalized_kautz_graphs():
     """Pi_{4,101} has the least diameter there can be, but self-loops."""
     assert parse("Pi_{4,101}").topology().num_self_loops == 4

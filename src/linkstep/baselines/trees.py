@@ -70,7 +70,7 @@ def tree_cost(num_nodes: int, depth: int) -> Cost:
     """Return what ``tree_allgather`` costs, by counting what each link has sent; with k = N - 1 it is N - 1 steps.
 
     >>> print(tree_cost(16, 1), "|", tree_cost(16, 15))
-    6 alpha + 35/8 M/B | 15 alpha + 15/8 M/B
+    6 alpha + 23/8 M/B | 15 alpha + 15/8 M/B
     """
     if depth == num_nodes - 1:
         return Cost(depth, Fraction(DEGREE * depth, 2 * num_nodes))

@@ -344,6 +344,8 @@ def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Foun
     n, d = job.num_nodes, job.degree
     starts = [(base, _Graph.of(base.topology())) for base in recipes if base.topology().is_regular]
     starts = [(base, graph) for base, graph in starts if graph.degree == d and graph.both >= job.bidirectional]
+    if d % 2:  # edges come and go with two nodes at a time
+        starts = [(base, graph) for base, graph in starts if not graph.both or (n - base.num_nodes) % 2 == 0]
     found: list[_Found] = []
     left = job.budget
     for steps in range(moore_steps(n, d, bidirectional=job.bidirectional), most_steps + 1):
