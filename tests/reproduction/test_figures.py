@@ -72,6 +72,8 @@ def test_shown_with_a_digit_more_than_the_paper():
     assert show(Fraction(341, 256), "1.332") == "1.3320"
     assert show(Between(Fraction(1, 3), Fraction(1, 2))) == "0.3333 to 0.5"
     assert (show(None), show(12), show("yes")) == ("-", "12", "yes")
+    assert show(1, "1.000") == show(Fraction(1), "1.000") == "1.0000"  # a file does not tell these apart
+    assert show(4, "4") == show(Fraction(4), "4") == "4"
 
 
 def test_a_difference_is_explained():

@@ -25,6 +25,8 @@ class Line:
     y: Sequence[Number]
     is_marked: bool = False
     """Whether its points are marked: where they are few."""
+    is_scattered: bool = False
+    """Whether its points are drawn as dots that nothing joins: where they jump."""
     is_bound: bool = False
     """Drawn dashed in grey: what nothing beats."""
 
@@ -144,6 +146,8 @@ def _draw_line(axes: Any, line: Line, index: int) -> Any:
     x, y = [float(v) for v in line.x], [float(v) for v in line.y]
     if line.is_bound:
         return axes.plot(x, y, color=SOFT, linestyle=(0, (4, 2)), linewidth=1.4)[0]
+    if line.is_scattered:
+        return axes.plot(x, y, color=_colour(index), linestyle="none", marker=".", markersize=2.2)[0]
     style: Any = DASHES[index % len(DASHES)] if line.is_marked else "solid"
     marker = _MARKERS[index % len(_MARKERS)] if line.is_marked else None
     return axes.plot(

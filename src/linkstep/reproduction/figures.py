@@ -160,6 +160,8 @@ def half_digit(text: str) -> Fraction:
 def show(value: Value, like: str | None = None) -> str:
     """Return a value for people to read: rounded, with a digit more than the figure it is compared with.
 
+    Whole numbers look alike whether they are an int or a Fraction: a file does not tell these apart.
+
     >>> show(Fraction(21, 16), "1.312"), show(Fraction(1, 35), "5.71e-2"), show(None)
     ('1.3125', '2.857e-02', '-')
     """
@@ -170,13 +172,13 @@ def show(value: Value, like: str | None = None) -> str:
     if isinstance(value, Between):
         ends = [show(end, like) for end in (value.least, value.most)]
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
-    if isinstance(value, int):
-        return str(value)
     mantissa, _, exponent = (like or "").partition("e")
     if exponent:
         return f"{float(value):.{len(mantissa.partition('.')[2]) + 1}e}"
     if "." in mantissa:
         return f"{float(value):.{len(mantissa.partition('.')[2]) + 1}f}"
+    if isinstance(value, int):
+        return str(value)
     number = float(value)
     if number == int(number) and abs(number) < 1e9:
         return str(int(number))

@@ -51,7 +51,7 @@ def compute_kautz() -> Result:
             cell(f"Pi_{{{degree},{size}}}", "T_B / T_B*", bases=ratio, kind=Kind.POINT)
             for size, ratio in zip(sizes, ratios, strict=True)
         ]
-        lines.append(Line(f"d = {degree}", sizes, ratios))
+        lines.append(Line(f"d = {degree}", sizes, ratios, is_scattered=True))
     closer = all(a > b for a, b in pairwise(means))
     cells.append(
         cell("d = 2, 4, 8, 16", "closer to T_B* the higher d is", paper="yes", bases="yes" if closer else "no")
@@ -142,9 +142,9 @@ def compute_best() -> Result:
                 "nodes N",
                 "allreduce time in us",
                 (
-                    Line("paper's bases", sizes, curves["paper"]),
-                    Line("paper's bases, links both ways", sizes, curves["both"]),
-                    Line("linkstep", sizes, curves["ours"]),
+                    Line("paper's bases", sizes, curves["paper"], is_scattered=True),
+                    Line("paper's bases, links both ways", sizes, curves["both"], is_scattered=True),
+                    Line("linkstep", sizes, curves["ours"], is_scattered=True),
                     Line("no graph beats", sizes, curves["bound"], is_bound=True),
                 ),
             )
