@@ -74,7 +74,7 @@ def test_cayley_digraphs_are_exact(group, flow, by_distance):
         check_throughput(found)
 
 
-@pytest.mark.parametrize("recipe", ["Torus(3,4)", "Pi_{2,11}", "Pi_{3,40}", "Lift(7,{(1,0,0,1,1,2),(0,1,1,3,0,4)})"])
+@pytest.mark.parametrize("recipe", ["Torus(3,4)", "Pi_{2,11}", "Pi_{3,40}", "Lift(7,{(1,0,0,1),(0,1,1,3),(1,2,0,4)})"])
 def test_a_quick_interval_is_a_proven_one(recipe):
     topology = linkstep.parse(recipe).topology()
     value, bound = quick_all_to_all(topology)

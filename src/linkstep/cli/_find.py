@@ -216,7 +216,12 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
 
 
 def _schedules(b: Baseline, time: Fraction, fabric: Fabric, size: str) -> str:
-    """Say which schedule a baseline has, and what ours takes on the same wires, where it is faster."""
+    """Say which schedule a baseline has, and what ours takes on the same wires, where it is faster.
+
+    Not of trees: their nodes differ, so that it takes compiled kernels to say; ``linkstep baselines`` says it.
+    """
+    if not b.recipe.is_regular:
+        return b.name
     ours = None if b.ours is None else fabric.time(b.ours + b.ours, Collective.ALLREDUCE, size)
     if b.ours is None or ours is None or ours >= time:
         return b.name
