@@ -112,6 +112,7 @@ def _sweep(text: str | None) -> tuple[int, ...] | None:
         raise UnitError(f"--sizes names no file that exists, and as a range of sizes: {error}") from None
 
 
+_SMALL_TREE = 64
 _WIRING_LINKS = 10_000
 """Up to this many links, rows that are not bandwidth-optimal are compared with what their wirings allow."""
 
@@ -218,9 +219,9 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
 def _schedules(b: Baseline, time: Fraction, fabric: Fabric, size: str) -> str:
     """Say which schedule a baseline has, and what ours takes on the same wires, where it is faster.
 
-    Not of trees: their nodes differ, so that it takes compiled kernels to say; ``linkstep baselines`` says it.
+    Not of large trees: their nodes differ, so that to say it takes a while; ``linkstep baselines`` does.
     """
-    if not b.recipe.is_regular:
+    if not b.recipe.is_regular and b.num_nodes > _SMALL_TREE:
         return b.name
     ours = None if b.ours is None else fabric.time(b.ours + b.ours, Collective.ALLREDUCE, size)
     if b.ours is None or ours is None or ours >= time:
