@@ -210,6 +210,13 @@ class Broken(types.ModuleType):
         raise RuntimeError("cannot load MPI library\nlibmpi.so: cannot open shared object file")
 
 
+def test_no_nodes_are_refused(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    assert main(["catalog", "build", str(log), "--nodes", "0", "--degree", "4"]) == 2
+    assert capsys.readouterr().err == "linkstep: --nodes 0 is not above --degree 4: there is no such graph\n"
+    assert not log.exists()
+
+
 @pytest.mark.parametrize("broken", [None, Broken("mpi4py")], ids=["no mpi4py", "no library"])
 def test_no_mpi(tmp_path, monkeypatch, capsys, broken):
     put_mpi_in_place(monkeypatch, ThreadPoolExecutor)

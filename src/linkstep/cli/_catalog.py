@@ -81,6 +81,10 @@ def _build(args: argparse.Namespace) -> int:
         if d < n
         for kind in kinds
     ]
+    if not jobs:
+        raise LinkstepError(
+            f"no graph has --nodes {args.nodes} and --degree {args.degree}: nodes must be more than degree"
+        )
     if args.workers is not None and args.workers < 1:
         raise LinkstepError(f"--workers must be at least 1, not {args.workers}")
     with progress_bar("search", " searches") as bar:
