@@ -213,7 +213,8 @@ class Broken(types.ModuleType):
 def test_no_nodes_are_refused(tmp_path, capsys):
     log = tmp_path / "log.csv"
     assert main(["catalog", "build", str(log), "--nodes", "0", "--degree", "4"]) == 2
-    assert capsys.readouterr().err == "linkstep: --nodes 0 is not above --degree 4: there is no such graph\n"
+    said = capsys.readouterr().err
+    assert said == "linkstep: no graph has --nodes 0 and --degree 4: nodes must be more than degree\n"
     assert not log.exists()
 
 
