@@ -5,14 +5,13 @@ import sys
 import pytest
 
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.text import printable, shortened
 from linkstep.pictures.style import (
     DASHES,
     PALETTE,
     check_drawable,
-    printable,
     save_figure,
     shades,
-    shortened,
     svg_text,
 )
 from support.pictures import texts

@@ -25,9 +25,11 @@ from linkstep.cli._common import (
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError, UnitError
+from linkstep.core.text import shortened
 from linkstep.core.units import format_time, parse_size, parse_sizes
 from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick
 from linkstep.recipe.explanation import explain
+from linkstep.recipe.names import LONG
 from linkstep.search import Answer, Choice, Workload, find, pick
 from linkstep.search.choice import FOUND
 from linkstep.search.finders import FAMILIES
@@ -134,8 +136,8 @@ def _wiring_bandwidth(choice: Choice) -> Fraction | None:
     return max(found) if len(found) == len(halves) else None
 
 
-def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str, Any]:
-    time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
+def _row(choice: Choice, answer: Answer, fabric: Fabric, size: str) -> dict[str, Any]:
+    time, bound = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size), _bound_time(answer, fabric, size)
     return {
         "recipe": str(choice.recipe),
         "name": choice.recipe.short,
@@ -154,7 +156,7 @@ def _row(choice: Choice, fabric: Fabric, size: str, bound: Fraction) -> dict[str
         "all_to_all_seconds": choice.flow and float(fabric.all_to_all_time(choice.flow, choice.num_nodes, size)),
         "bandwidth_optimal": choice.is_bandwidth_optimal,
         "wiring_bandwidth_bound": _wiring_bandwidth(choice),
-        "moore_optimal": choice.is_moore_optimal,
+        "moore_optimal": choice.worse_half.steps == answer.bound.steps,
         "bidirectional": choice.is_bidirectional,
     }
 
@@ -163,7 +165,12 @@ def _bound_time(answer: Answer, fabric: Fabric, size: str) -> Fraction:
     return fabric.time(answer.bound + answer.bound, Collective.ALLREDUCE, size)
 
 
-def _notes(choice: Choice) -> str:
+def _name(choice: Choice) -> str:
+    """Return what a table calls a topology; what has no short name yet, since it was just found, without its middle."""
+    return shortened(choice.recipe.short, LONG)
+
+
+def _notes(choice: Choice, answer: Answer) -> str:
     bandwidth, least = choice.worse_half.bandwidth, _wiring_bandwidth(choice) or Fraction(0)
     by_wiring = least > bandwidth_bound(choice.num_nodes)
     notes = (
@@ -172,7 +179,7 @@ def _notes(choice: Choice) -> str:
         ("bandwidth-optimal", choice.is_bandwidth_optimal),
         ("bandwidth-optimal on its wiring", by_wiring and bandwidth == least),
         (f"T_B at least {float(least):.4f} on its wiring", by_wiring and bandwidth > least),
-        ("Moore-optimal", choice.is_moore_optimal),
+        ("Moore-optimal", choice.worse_half.steps == answer.bound.steps),
     )
     return ", ".join(word for word, holds in notes if holds)
 
@@ -207,7 +214,7 @@ def _print(answer: Answer, fabric: Fabric, size: str) -> None:
         time = fabric.time(choice.allreduce_cost, Collective.ALLREDUCE, size)
         flow = choice.flow, choice.is_flow_reached
         halves = choice.reduce_scatter, choice.cost
-        rows.append(line(choice.recipe.short, halves, time, choice.diameter, *flow, _notes(choice)))
+        rows.append(line(_name(choice), halves, time, choice.diameter, *flow, _notes(choice, answer)))
     rows.append(line("no graph beats", (answer.bound,) * 2, best, answer.bound.steps, answer.flow_bound, True))
     for b in answer.baselines:
         half, time = b.cost_at(fabric, size), b.allreduce_time(fabric, size)
@@ -325,7 +332,7 @@ def _run(args: argparse.Namespace) -> int:
     if trained is not None:
         jobs.print_job(trained)
         what = f"training {trained.job.model}"
-    print(f"\nbest for {what}: {best.recipe.short}, {format_time(time or 0)}")
+    print(f"\nbest for {what}: {_name(best)}, {format_time(time or 0)}")
     if args.explain:
         print()
         print("\n".join(explain(best.recipe, best.method)))
@@ -417,7 +424,7 @@ def _json(
         "degree": answer.degree,
         **fabric_values(args, args.degree),
         "size": args.size,
-        "frontier": [_row(choice, fabric, args.size, bound) for choice in answer.frontier],
+        "frontier": [_row(choice, answer, fabric, args.size) for choice in answer.frontier],
         "fewest_steps": answer.fewest_steps,
         "bounds": {
             "steps": answer.bound.steps,

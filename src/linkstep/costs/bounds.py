@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
-
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology, check_connected, distance_profiles
+from linkstep.core.topology import Topology, check_connected
 from linkstep.costs.cost import Cost
+from linkstep.costs.distances import measure_distances
 
 
 def _check_size(num_nodes: int, degree: int) -> None:
@@ -87,9 +86,7 @@ def distance_flow_bound(topology: Topology, total_distance: int | None = None) -
         raise LinkstepError("all-to-all needs at least two nodes")
     if total_distance is None:
         check_connected(topology)
-        profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
-        total = int((profiles * np.arange(profiles.shape[1])).sum())
-        total_distance = total * topology.num_nodes // len(profiles)
+        total_distance = measure_distances(topology).total
     carries = topology.tail != topology.head
     if topology.bandwidth is None:
         return Fraction(int(carries.sum()), total_distance)

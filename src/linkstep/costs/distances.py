@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkstep.core.representatives import known_representatives
 from linkstep.core.topology import Topology, distance_profiles
 
 
@@ -16,11 +17,11 @@ class Distances:
 
 
 def measure_distances(topology: Topology) -> Distances:
-    """Measure the distances of a connected topology: from every node, or from one where all are known to be alike.
+    """Measure the distances of a connected topology: from every node, or from those that stand for all.
 
     >>> measure_distances(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0]))
     Distances(diameter=3, total=24)
     """
-    profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
+    profiles = distance_profiles(topology, known_representatives(topology))
     total = sum(x * count for x, count in enumerate(profiles.sum(axis=0).tolist()))
     return Distances(profiles.shape[1] - 1, total * (topology.num_nodes // len(profiles)))

@@ -17,6 +17,7 @@ from math import prod
 import numpy as np
 
 from linkstep.core.errors import RecipeError
+from linkstep.core.representatives import REPRESENTATIVES
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.families._common import buildable, check_at_least, out_links
 from linkstep.families._family import Family
@@ -79,6 +80,7 @@ class _Lift:
         found = out_links(self.heads())
         if self.group is not None and self.size[0] <= MAX_LISTED:
             found.derived[LIFTED_BY] = self.translations
+        found.derived[REPRESENTATIVES] = np.arange(len(self.to)) * self.order
         return found
 
     def is_loop_free(self) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import shortened
 from linkstep.core.topology import Ints
 from linkstep.files import AnyPath
 from linkstep.pictures.layout import Points, in_columns
@@ -30,7 +31,6 @@ from linkstep.pictures.style import (
     node_names,
     save_picture,
     shades,
-    shortened,
 )
 from linkstep.pictures.topology import INSIDE, LONGEST, NUMBERED, check_size, draw_names, draw_title, node_points
 

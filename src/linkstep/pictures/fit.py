@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from linkstep.core.text import shortened
 from linkstep.core.units import write_bandwidth, write_time
 from linkstep.costs.fitting import Fit, Point
 from linkstep.files import AnyPath
 from linkstep.pictures.strokes import POINTS, Placer, text_size
-from linkstep.pictures.style import BLUE, INK, LINE, SOFT, VERMILLION, save_picture, shortened
+from linkstep.pictures.style import BLUE, INK, LINE, SOFT, VERMILLION, save_picture
 
 _TEXT = 9.0
 _WIDTH, _LEFT, _RIGHT, _BETWEEN = 11.0, 0.85, 0.3, 0.95

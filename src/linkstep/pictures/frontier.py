@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from linkstep.core.text import shortened
 from linkstep.core.units import Number
 from linkstep.costs import Cost, Fabric
 from linkstep.files import AnyPath
@@ -31,7 +32,6 @@ from linkstep.pictures.style import (
     check_drawable,
     check_matplotlib,
     save_picture,
-    shortened,
     svg_text,
 )
 from linkstep.search import Answer

@@ -13,10 +13,11 @@ from math import ceil, floor, log2, log10
 from typing import Any
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import shortened
 from linkstep.core.units import format_time
 from linkstep.files import AnyPath
 from linkstep.pictures.strokes import POINTS, text_size
-from linkstep.pictures.style import DASHES, INK, PALE, SOFT, save_picture, shades, shortened
+from linkstep.pictures.style import DASHES, INK, PALE, SOFT, save_picture, shades
 
 _TEXT = 9.0
 _WIDTH, _LEFT, _RIGHT = 8.0, 0.85, 0.35

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import shortened
 from linkstep.core.topology import Ints
 from linkstep.files import AnyPath
-from linkstep.pictures.style import BLUE, ORANGE, Fill, save_picture, shortened, svg_text
+from linkstep.pictures.style import BLUE, ORANGE, Fill, save_picture, svg_text
 
 _MOST_TICKS = 16
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.text import shortened
 from linkstep.files import AnyPath
 from linkstep.pictures.style import (
     BLACK,
@@ -25,7 +26,6 @@ from linkstep.pictures.style import (
     node_names,
     save_picture,
     shades,
-    shortened,
 )
 from linkstep.simulation.machine import Simulation
 

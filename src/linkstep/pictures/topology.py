@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
 from linkstep.files import AnyPath
 from linkstep.pictures.layout import Layout, Points, cables, in_columns, lay_out
@@ -33,7 +34,6 @@ from linkstep.pictures.style import (
     check_matplotlib,
     node_names,
     save_picture,
-    shortened,
     svg_text,
 )
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from linkstep.core.text import shortened
 from linkstep.files import AnyPath
-from linkstep.pictures.style import BLUE, INK, SOFT, VERMILLION, save_figure, shortened
+from linkstep.pictures.style import BLUE, INK, SOFT, VERMILLION, save_figure
 from linkstep.tradeoff import Point
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from linkstep.core.text import shortened
 from linkstep.files import AnyPath
 from linkstep.pictures.style import (
     BLUE,
@@ -18,7 +19,6 @@ from linkstep.pictures.style import (
     VERMILLION,
     save_figure,
     save_picture,
-    shortened,
 )
 from linkstep.simulation.training import Comparison, Event, Iteration
 from linkstep.simulation.training.streams import ALL_TO_ALL, ALLREDUCE, BACKWARD, FORWARD

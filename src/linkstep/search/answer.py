@@ -19,7 +19,6 @@ from linkstep.search.choice import FOUND, Choice
 from linkstep.search.finder import Finder, best_choices, length
 from linkstep.search.finders import FAMILIES, finder
 from linkstep.search.frontier import pareto
-from linkstep.search.random_cayley import random_cayley_choices
 from linkstep.search.spot import Spot, search_now
 
 Progress = Callable[[int, int], None]
@@ -164,7 +163,6 @@ def _frontier(
     more = [choice for entry in entries for choice in entry_choices(entry, FOUND)]
     work.step()
     if num_nodes * degree > RESOLVE_LINKS:
-        more += [] if search.bidirectional else random_cayley_choices(num_nodes, degree)
         found = best_choices([*search.frontier(num_nodes, degree), *more])
         return [choice.measured() for choice in work.over(found)]
     pool = _worth_measuring(search.pool(num_nodes, degree))

@@ -14,7 +14,7 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
-from linkstep.costs import Cost, bandwidth_bound, cost_of, distance_flow_bound, measure_distances, moore_steps
+from linkstep.costs import Cost, bandwidth_bound, cost_of, distance_flow_bound, measure_distances
 from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
@@ -84,11 +84,6 @@ class Choice:
     def is_bandwidth_optimal(self) -> bool:
         """Whether allgather and reduce-scatter both reach T_B* = (N-1)/N."""
         return self.worse_half.bandwidth == bandwidth_bound(self.num_nodes)
-
-    @property
-    def is_moore_optimal(self) -> bool:
-        """Whether no topology of this N and d takes fewer steps (def:mooreopt)."""
-        return self.worse_half.steps == moore_steps(self.num_nodes, self.recipe.degree)
 
     @property
     def is_factor(self) -> bool:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from linkstep.core.errors import FileError
-from linkstep.costs import Cost, bandwidth_bound, moore_steps
+from linkstep.costs import Cost, bandwidth_bound
 from linkstep.recipe.names import HEADER
 
 _COUNT, _FRACTION = r"([1-9][0-9]{0,8})", r"[0-9]{1,20}(?:/[1-9][0-9]{0,19})?"
@@ -93,11 +93,6 @@ class Entry:
         """Whether allgather and reduce-scatter reach T_B* = (N - 1) / N, in whatever number of steps."""
         least = bandwidth_bound(self.num_nodes)
         return all(half[-1].cost.bandwidth == least for half in (self.allgather, self.reduce_scatter))
-
-    @property
-    def is_moore_optimal(self) -> bool:
-        """Whether no graph of its N, d and kind has a smaller diameter."""
-        return self.diameter == moore_steps(self.num_nodes, self.degree, bidirectional=self.bidirectional)
 
     @property
     def figures(self) -> str:

@@ -26,6 +26,8 @@ ENOUGH = Fraction(501, 500)
 """Times the bound on T_B: what is within that, more steps are not tried for."""
 ROUNDS = 0
 """Rounds of the search for arrivals: only the beginning of the first."""
+ARRIVAL_NODES = 4096
+"""Up to so many nodes; of larger topologies BFB alone, since arrivals take minutes there."""
 FLOW_LINKS = 2500
 """Up to so many links all-to-all throughput is computed, if few orbits of links are all there are."""
 
@@ -39,7 +41,7 @@ def score_half(topology: Topology) -> Half:
     """
     by_bfb = bfb_cost(topology)
     found = [Option(by_bfb, "bfb")]
-    if by_bfb.bandwidth > bandwidth_bound(topology.num_nodes):
+    if bandwidth_bound(topology.num_nodes) < by_bfb.bandwidth and topology.num_nodes <= ARRIVAL_NODES:
         for cost in arrival_costs(topology, range(by_bfb.steps, by_bfb.steps + MORE_STEPS + 1), ENOUGH):
             if cost.bandwidth < found[-1].cost.bandwidth:
                 found.append(Option(cost, "arrival"))

@@ -1,7 +1,9 @@
 """A search on the spot, for sizes that the catalog does not have: a few seconds instead of a ring.
 
 What is asked for in seconds is turned into a number of graphs to try, from how long one takes on a usual machine, so
-that the answer depends on the seed and on nothing else. Not here: the searches themselves (``linkstep.search.sweep``).
+that the answer depends on the seed and on nothing else. Up to some thousand nodes every way to search takes part;
+above, lifts and their line graphs, a few nodes of which stand for all. Not here: the searches themselves
+(``linkstep.search.sweep``).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from linkstep.search.entry import Entry
 from linkstep.search.scoring import entry_of, score_best, with_flow
 from linkstep.search.sweep.job import MAX_DEGREE, Job
 
-MAX_NODES = 4096
+EVERY_WAY, MAX_NODES = 4096, 200_000
+"""Up to so many nodes every way to search takes part, and up to so many any."""
 SCORED, MANY_LINKS = 2, 2**12
 """How many of what a search finds are scheduled, those of least diameter; only one where it has so many links."""
 _GRAPHS_A_SECOND = 5 * 10**7
@@ -50,12 +53,13 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
     """Return entries found by a short search; none where the search does not go."""
     if spot.seconds == 0 or not 3 <= degree <= MAX_DEGREE or not degree + 1 < num_nodes <= MAX_NODES:
         return []
-    from linkstep.search.sweep.methods import (
-        search_best,  # here: its kernels import numba, which most finds do not need
-    )
+    # Here: these have kernels and import numba, which most finds do not need.
+    from linkstep.search.sweep.lines import search_large
+    from linkstep.search.sweep.methods import search_best
 
     job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
-    found = sorted(search_best(job), key=lambda recipe: measure_distances(recipe.topology()).diameter)
+    search = search_best if num_nodes <= EVERY_WAY else search_large
+    found = sorted(search(job), key=lambda recipe: measure_distances(recipe.topology()).diameter)
     return score_best(found[: SCORED if num_nodes * degree < MANY_LINKS else 1])
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_groups import _problems, _problems_of_arrivals
 from linkstep.core.errors import TopologyError
+from linkstep.core.representatives import known_representatives
 from linkstep.core.topology import Ids, Ints, Topology, check_connected, distances_from, distances_to
-from linkstep.methods.bfb.translations import translations
 
 MAX_DEGREE = 64
 """In-links of a node are the bits of one machine word."""
@@ -133,13 +133,12 @@ def max_steps(topology: Topology, arrivals: Arrivals | None = None) -> int:
 
 def representatives(topology: Topology, arrivals: Arrivals | None = None) -> Ints:
     """Return nodes that between them look like every node: one if all are alike, orbits where that pays, or all."""
-    if arrivals is None and topology.vertex_transitive:
-        return np.zeros(1, np.int64)
-    group = translations(topology) if arrivals is None else arrivals.group
-    if group is not None:
-        return np.unique(group.min(axis=0)).astype(np.int64)
     if arrivals is not None:
-        return np.arange(topology.num_nodes)
+        group = arrivals.group
+        return np.arange(topology.num_nodes) if group is None else np.unique(group.min(axis=0)).astype(np.int64)
+    known = known_representatives(topology)
+    if known is not None:
+        return known
     if topology.num_nodes * topology.num_links <= _SEARCH_SYMMETRY:
         return np.arange(topology.num_nodes)
     from linkstep.core.symmetry import node_orbits
