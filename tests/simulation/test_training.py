@@ -181,6 +181,54 @@ def test_beside_a_slow_twin(layers, latency, per_byte, exchange, bucket):
     assert done.time == max(ends)
 
 
+def tick_by_tick(layers, reduce_seconds, exchange_seconds, bucket):
+    """Run both streams a second at a time, as workers with a queue each; share nothing with the simulation.
+
+    The computing worker goes through its list; it hands collectives to the other one, and stands still until an
+    all-to-all that it handed over is done. Return (time, seconds computed, seconds of all-to-all, of allreduce alone).
+    """
+    todo, gathered = [], 0
+    for name, order in (("forward", layers), ("backward", layers[::-1])):
+        for one in order:
+            ends = [("wait", exchange_seconds(one.all_to_all_bytes))] if one.all_to_all_bytes else []
+            todo += [*ends, ("compute", getattr(one, name)), *ends]
+            gathered += one.gradient_bytes if name == "backward" else 0
+            if gathered >= bucket:
+                todo.append(("reduce", reduce_seconds(gathered)))
+                gathered = 0
+    if gathered:
+        todo.append(("reduce", reduce_seconds(gathered)))
+    queue, is_waiting, now, computed, exchanged, reduced_alone = [], False, 0, 0, 0, 0
+    while todo or queue:
+        if queue and queue[0][1] == 0:
+            kind, _ = queue.pop(0)
+            is_waiting = is_waiting and kind != "wait"
+        elif todo and not is_waiting and (todo[0][0] != "compute" or todo[0][1] == 0):
+            kind, seconds = todo.pop(0)
+            if kind != "compute":
+                queue.append([kind, seconds])
+                is_waiting = kind == "wait"
+        else:  # a second passes
+            computes = bool(todo) and not is_waiting
+            if computes:
+                todo[0] = ("compute", todo[0][1] - 1)
+            if queue:
+                queue[0][1] -= 1
+                exchanged += queue[0][0] == "wait"
+                reduced_alone += queue[0][0] == "reduce" and not computes
+            now, computed = now + 1, computed + computes
+    return now, computed, exchanged, reduced_alone
+
+
+@BUSY
+@given(LAYERS, st.integers(0, 5), st.integers(1, 3), st.integers(1, 3), st.integers(1, 60))
+def test_beside_a_clock_that_ticks(layers, latency, per_byte, exchange, bucket):
+    wires = network(latency, per_byte, exchange)
+    done = simulate_iteration(Job("job", 4, layers), wires, bucket)
+    found = tick_by_tick(layers, wires.allreduce, wires.all_to_all, bucket)
+    assert found == (done.time, done.compute, done.all_to_all, done.exposed_allreduce)
+
+
 # --- models ---
 
 
@@ -262,7 +310,7 @@ def test_servers_that_cannot_train_a_model(name, nodes, message):
 def test_a_model_with_nothing_to_do(tmp_path):
     path = tmp_path / "idle.json"
     path.write_text(json.dumps(with_layer(flops=0)))
-    with pytest.raises(LinkstepError, match="^idle: there is nothing to compute and nothing to send$"):
+    with pytest.raises(LinkstepError, match=r"^idle: there is nothing to compute and nothing to send$"):
         load_model(path).job(4)
 
 
