@@ -153,6 +153,20 @@ def test_what_is_faster_is_never_slower(layers, latency, per_byte, exchange, fac
 
 
 @BUSY
+@given(LAYERS, RATES, RATES, RATES, RATES, st.integers(1, 60))
+def test_no_iteration_gains_more_than_its_allreduces(layers, latency, more, per_byte, exchange, bucket):
+    """So the paper's gains bound the sizes of its allreduces, whatever was computed (fig:smalltraining)."""
+    job = Job("job", 4, layers)
+    fast, slow = (
+        simulate_iteration(job, network(first, per_byte, exchange), bucket) for first in (latency, latency + more)
+    )
+    reduced = [[event.duration for event in done.events if event.kind == ALLREDUCE] for done in (fast, slow)]
+    gains = [1 - quick / long for quick, long in zip(*reduced, strict=True)]
+    if slow.time:
+        assert 1 - fast.time / slow.time <= max(gains, default=0)
+
+
+@BUSY
 @given(LAYERS, RATES, RATES, RATES, st.integers(1, 60))
 def test_beside_a_slow_twin(layers, latency, per_byte, exchange, bucket):
     """The same rules, written as what each thing waits for."""

@@ -206,8 +206,9 @@ _EXPERT_NOTES = (
     "Ratios of all-to-all times depend on the topologies alone; iteration times and shares also on compute, which the "
     "paper took from an A100 and which here comes from FLOPs and the utilisation that the model file states.",
     "The paper does not say how wide its numbers are. With activations narrower than gradients, or as wide but no "
-    "spare places at experts, less than its 30% at 1024 nodes is all-to-all, whatever is computed. The model files "
-    "have both in bfloat16 and a capacity factor of 1.25, as Switch Transformers do.",
+    "spare places at experts, less than its 30% at 1024 nodes is all-to-all, whatever is computed. So the model files "
+    "have both in bfloat16 and a capacity factor of 1.25, one of those that Switch Transformers were tried with: these "
+    "two are chosen after the paper's shares, so that only the rest of its figures confirms the simulation.",
     "The paper's shifted rings are C(N,{1,3}). Its coarse figures count as reached within an eighth for all-to-all, a "
     "fifth for iterations.",
 )

@@ -24,7 +24,7 @@ from linkstep.simulation.training.network import baseline_network, costed_networ
 SMALL = ("alexnet", "resnet18", "resnet50", "vgg16")
 GPT2 = ("gpt2-small", "gpt2-medium", "gpt2-large")
 ABOUT = Fraction(5)
-LAYERS = "the paper's models, which its text does not name, have smaller layers than ours: see their sizes below"
+LAYERS = "by its fit, the paper's models, which its text does not name, have smaller layers: see the sizes below"
 SMALLER = "its allreduces are smaller than ours, or slower than its fit says: see the size below"
 COMPUTE_TIMES = "its compute times are not known: see those that this figure implies, below"
 RING, TREE = "ShiftedRing", "double binary tree"
@@ -59,8 +59,8 @@ def _mean(values: list[Fraction]) -> Fraction:
 def _size_where(ours: Network, theirs: Network, percent: Fraction) -> Fraction:
     """Return the bytes of an allreduce that takes so many percent less on ours; both times are linear in bytes.
 
-    No iteration with buckets of at least so many bytes gains more, whatever it computes: computing hides a difference
-    or adds to both times.
+    No iteration whose allreduces on ours are all of at least so many bytes gains more, whatever it computes: what is
+    computed hides a difference or adds to both times.
     """
     (start, rate), (slow_start, slow_rate) = (
         (network.allreduce(Fraction(0)), network.allreduce(Fraction(1)) - network.allreduce(Fraction(0)))
