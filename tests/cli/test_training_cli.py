@@ -101,6 +101,12 @@ def test_find_for_a_job(capsys, model):
         (["train-sim", "gpt2-small", "--nodes", "8", "--utilisation", "2"], "utilisation must lie in (0, 1], not 2"),
         (["train-sim", "gpt2-small", "--nodes", "8", "--seconds", "0"], "--seconds must be more than 0"),
         (["train-sim", "gpt2-small", "--nodes", "8", "--plot", "x.pdf"], "must end in .svg or .png"),
+        (
+            ["train-sim", "gpt2-small", "--nodes", "8", "--plot", "x.svg", "--timeline", "x.svg"],
+            "--plot and --timeline must be two files, not both x.svg",
+        ),
+        (["find", "8", "4", "--job", "none.json"], "none.json: no such file"),
+        (["profile", "cnn", "-o", ".json"], "the name of a model file must end in .json"),
         (["find", "48", "4", "--job", "switch-base-256"], "256 experts of a layer cannot be divided equally over 48"),
         (["find", "8", "4", "--job", "gpt2-small", "--all-to-all"], "--job says what is communicated"),
         (["profile", "-o", "m.json"], "give FILE.py:CALLABLE to measure a model, or --trace"),
@@ -235,6 +241,9 @@ def make():
 def broken():
     return make()[0], lambda net: undefined
 
+def leaves():
+    return make()[0], lambda net: exit(3)
+
 def nothing():
     return 3
 """
@@ -252,6 +261,7 @@ def test_profile_a_model(capsys, tmp_path):
     assert [(row["name"], row["parameters"]) for row in rows] == [("0", 36), ("2", 8)]
     for name, message in (
         ("broken", "its loss fails: NameError: name 'undefined' is not defined"),
+        ("leaves", "its loss fails: SystemExit: 3"),
         ("nothing", "must return (model, loss)"),
         ("missing", "cannot be called: AttributeError"),
     ):

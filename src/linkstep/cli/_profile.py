@@ -10,7 +10,7 @@ from linkstep.cli._common import Command, add_json, busy, print_json, print_tabl
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.units import format_time
 from linkstep.simulation.training import Layer, save_layers
-from linkstep.simulation.training.torchprofile import EXAMPLES, load_trained, measure
+from linkstep.simulation.training.torchprofile import EXAMPLES, FAILURES, describe_failure, load_trained, measure
 from linkstep.simulation.training.traces import read_trace
 
 
@@ -35,6 +35,8 @@ def _check(args: argparse.Namespace) -> None:
         raise LinkstepError(f"--repetitions must lie in [1, 10000], not {args.repetitions}")
     if Path(args.output).suffix.lower() != ".json":
         raise FileError(f"{args.output}: the name of a model file must end in .json")
+    if Path(args.output).is_dir():
+        raise FileError(f"{args.output}: is a directory, not a file")
     if not Path(args.output).parent.is_dir():
         raise FileError(f"{args.output}: there is no folder {Path(args.output).parent}")
 
@@ -49,9 +51,8 @@ def _layers(args: argparse.Namespace) -> tuple[list[tuple[Layer, int]], str]:
             found = measure(model, loss_of, repetitions=args.repetitions)
         except LinkstepError:
             raise
-        except Exception as error:  # whatever the user's own code does
-            said = " ".join(str(error).split())[:200]
-            raise LinkstepError(f"{args.model}: its loss fails: {type(error).__name__}: {said}") from None
+        except FAILURES as error:
+            raise LinkstepError(f"{args.model}: its loss fails: {describe_failure(error)}") from None
     return found, f"{args.model} measured here, medians of {args.repetitions}"
 
 

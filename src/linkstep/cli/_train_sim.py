@@ -126,6 +126,8 @@ def _check(args: argparse.Namespace) -> None:
             from linkstep.pictures.style import check_drawable  # here: most calls draw nothing
 
             check_drawable(path)
+    if args.plot is not None and args.plot == args.timeline:
+        raise LinkstepError(f"--plot and --timeline must be two files, not both {args.plot}")
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ from linkstep.pictures.style import (
     save_picture,
 )
 from linkstep.simulation.training import Comparison, Event, Iteration
+from linkstep.simulation.training.comparison import BOUND, OURS, TODAY
 from linkstep.simulation.training.streams import ALL_TO_ALL, ALLREDUCE, BACKWARD, FORWARD
 
 _PARTS = (
@@ -30,17 +31,21 @@ _PARTS = (
 )
 """The parts of a bar: name, property of an iteration, colour, and a pattern for pictures in grey."""
 _KINDS = {FORWARD: (SKY, ""), BACKWARD: (GREEN, ""), ALLREDUCE: (BLUE, "//"), ALL_TO_ALL: (VERMILLION, "..")}
+_ROLES = {OURS: "ours: ", TODAY: "", BOUND: "bound: "}
+"""What is written before a topology's name."""
 _LONGEST = 40
 _MOST_EDGES = 300
+_THIN = 0.003
+"""The part of a pass below which an event has no white edge: it would be covered by it."""
 _NAMED = 0.15
-"""The part of an iteration that an event must take for its name to be written on it."""
+"""The part of a pass that an event must take for its name to be written on it."""
 
 
 def plot_comparison(found: Comparison, path: AnyPath) -> None:
     """Draw a bar for each topology, in milliseconds: compute, exposed allreduce and all-to-all."""
 
     def draw(axes: Any) -> None:
-        names = [shortened(outcome.name, _LONGEST) for outcome in found.outcomes]
+        names = [f"{_ROLES[outcome.role]}{shortened(outcome.name, _LONGEST)}" for outcome in found.outcomes]
         places = range(len(names))
         left = [0.0] * len(names)
         for label, member, colour, pattern in _PARTS:
@@ -51,12 +56,12 @@ def plot_comparison(found: Comparison, path: AnyPath) -> None:
             left = [start + width for start, width in zip(left, widths, strict=True)]
         ours = float(found.ours.time)
         for place, outcome in zip(places, found.outcomes, strict=True):
-            text = f" {1e3 * float(outcome.time):.4g} ms, {float(outcome.time) / ours:.2f}x"
+            text = f" {1e3 * float(outcome.time):.4g} ms, {float(outcome.time) / ours:.2f}x ours"
             axes.text(left[place], place, text, va="center", fontsize=8, color=INK)
         axes.set_yticks(list(places), names, fontsize=8)
         axes.tick_params(axis="y", length=0)
         axes.invert_yaxis()
-        axes.set_xlim(0, max(left) * 1.22)
+        axes.set_xlim(0, max(left) * 1.28)
         axes.set_xlabel("time of an iteration, ms")
         axes.grid(axis="x", color=PALE, linewidth=0.6)
         axes.set_axisbelow(True)
@@ -69,7 +74,8 @@ def plot_comparison(found: Comparison, path: AnyPath) -> None:
 def draw_iteration(iteration: Iteration, path: AnyPath, name: str = "") -> None:
     """Draw what both streams do in an iteration, in milliseconds: the forward pass above the backward pass.
 
-    The passes differ: only in the backward pass there are allreduces. Each has its own axis, from its start to its end.
+    The passes differ: only in the backward pass there are allreduces. Each has its own axis, from its start to its end,
+    and its title says how long that is.
     """
     turn = min((event.start for event in iteration.events if event.kind == BACKWARD), default=iteration.time)
     passes = [
@@ -83,7 +89,8 @@ def draw_iteration(iteration: Iteration, path: AnyPath, name: str = "") -> None:
         for axes, (what, start, end) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
             inside = [e for e in iteration.events if float(e.end) > start and float(e.start) < end and e.duration]
             _draw_pass(axes, inside, start, end)
-            axes.set_title(f"{what} pass", fontsize=9, loc="left", color=SOFT)
+            title = f"{what} pass: {1e3 * (end - start):.4g} ms, on a scale of its own"
+            axes.set_title(title, fontsize=9, loc="left", color=SOFT)
         axes.set_xlabel("time, ms")
         figure.suptitle(f"{shortened(name or 'an iteration', 90)}: {1e3 * float(iteration.time):.4g} ms", fontsize=10)
         _draw_legend(figure, iteration)
@@ -98,6 +105,8 @@ def _draw_pass(axes: Any, events: list[Event], start: float, end: float) -> None
         colour, pattern = _KINDS[event.kind]
         first, last = max(float(event.start), start), min(float(event.end), end)
         look: Any = {"color": colour, "hatch": pattern, "edgecolor": "white", "linewidth": edge}
+        if last - first < _THIN * (end - start):
+            look = {"color": colour, "edgecolor": colour, "linewidth": 0.5}
         axes.barh(rows[event.stream], 1e3 * (last - first), left=1e3 * first, height=0.8, **look)
         if last - first >= _NAMED * (end - start):
             centre: Any = {"ha": "center", "va": "center", "fontsize": 6, "clip_on": True}

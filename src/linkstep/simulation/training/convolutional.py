@@ -19,6 +19,8 @@ from linkstep.simulation.training.model import Part
 _BOTTLENECK = 4
 """How many times wider a bottleneck is outside."""
 _MOST = 10**6
+_PADDING = "padding"
+"""The only number of a row that may be 0."""
 
 
 @dataclass
@@ -29,7 +31,7 @@ class _Shape:
     height: int
     width: int
     normed: bool
-    """Whether convolutions have a norm, two numbers a channel, in place of a bias."""
+    """Whether each convolution is followed by a norm, two numbers a channel, and has no bias."""
     parts: list[Part] = field(default_factory=list)
 
     def shrink(self, kernel: int, stride: int, padding: int) -> None:
@@ -42,7 +44,9 @@ class _Shape:
         self.shrink(kernel, stride, padding)
         weights = self.channels * channels * kernel * kernel
         self.channels = channels
-        self._append("conv", weights + (2 if self.normed else 1) * channels, weights * self.height * self.width)
+        self._append("conv", weights + (0 if self.normed else channels), weights * self.height * self.width)
+        if self.normed:
+            self._append("norm", 2 * channels, 0)
 
     def linear(self, outputs: int) -> None:
         inputs = self.channels * self.height * self.width
@@ -75,15 +79,15 @@ class _Shape:
         self.parts.append(Part(f"{kind} {len(self.parts) + 1}", parameters, Fraction(2 * products)))
 
 
-_ROWS: dict[str, tuple[Callable[..., None], int]] = {
-    "conv": (_Shape.conv, 4),
-    "pool": (_Shape.pool, 3),
-    "average": (_Shape.average, 1),
-    "linear": (_Shape.linear, 1),
-    "basic": (_Shape.basic, 2),
-    "bottleneck": (_Shape.bottleneck, 2),
+_ROWS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "conv": (_Shape.conv, ("channels", "kernel", "stride", _PADDING)),
+    "pool": (_Shape.pool, ("kernel", "stride", _PADDING)),
+    "average": (_Shape.average, ("size",)),
+    "linear": (_Shape.linear, ("outputs",)),
+    "basic": (_Shape.basic, ("channels", "stride")),
+    "bottleneck": (_Shape.bottleneck, ("channels", "stride")),
 }
-"""What a row does, and how many numbers it has."""
+"""What a row does, and what its numbers are."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,20 @@ class Convolutional:
         """
         shape = _Shape(self.channels, self.height, self.width, self.normed)
         for number, (kind, *values) in enumerate(self.rows, 1):
-            action, count = _ROWS.get(kind, (None, 0)) if isinstance(kind, str) else (None, 0)
-            whole = all(type(value) is int and 0 <= value <= _MOST for value in values)
-            if action is None or len(values) != count or not whole or (values[1:2] == [0] and kind != "average"):
-                known = ", ".join(f"{name} with {least} numbers" for name, (_, least) in _ROWS.items())
-                raise LinkstepError(f"row {number} must be one of {known}, not {shown([kind, *values])}")
+            if not isinstance(kind, str) or kind not in _ROWS or not _fits(values, _ROWS[kind][1]):
+                known = ", ".join(f"{name} ({', '.join(numbers)})" for name, (_, numbers) in _ROWS.items())
+                raise LinkstepError(
+                    f"row {number} must be one of {known}, all whole numbers from 1 to {_MOST} and a padding from 0, "
+                    f"not {shown([kind, *values])}"
+                )
+            action = _ROWS[kind][0]
             action(shape, *values)
         yield from shape.parts
+
+
+def _fits(values: Sequence[object], names: Sequence[str]) -> bool:
+    """Whether a row has as many numbers as it should, all in their ranges."""
+    return len(values) == len(names) and all(
+        type(value) is int and (name == _PADDING or value > 0) and 0 <= value <= _MOST
+        for value, name in zip(values, names, strict=True)
+    )

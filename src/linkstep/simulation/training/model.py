@@ -141,7 +141,10 @@ class Model:
         self._check(num_nodes)
         batch = self.batch if self.batch_of_all is None else self.batch_of_all / num_nodes
         layers = tuple(self._layer(part, batch) for part in self.parts)
-        return Job(self.name, num_nodes, layers, batch, self.memory(num_nodes))
+        job = Job(self.name, num_nodes, layers, batch, self.memory(num_nodes))
+        if not (job.compute or job.gradient_bytes or job.num_all_to_alls):
+            raise LinkstepError(f"{self.name}: there is nothing to compute and nothing to send")
+        return job
 
     def _layer(self, part: Part, batch: Fraction | None) -> Layer:
         gradients = part.parameters * self.widths.gradient
@@ -166,11 +169,12 @@ class Model:
         if self.batch_of_all is not None and self.batch_of_all % num_nodes:
             raise LinkstepError(
                 f"{self.name}: a batch of {self.batch_of_all} samples cannot be divided equally over {num_nodes} "
-                "servers; --batch sets what each trains on"
+                'servers; "batch" in the model file or --batch of train-sim sets what each trains on'
             )
         need, memory = self.memory(num_nodes), self.hardware.memory
         if memory is not None and need > memory:
             raise LinkstepError(
                 f"{self.name}: parameters, gradients and optimizer state take {format_bytes(need)} on each of "
-                f"{num_nodes} servers, more than the memory of {format_bytes(memory)} that is stated; --memory sets it"
+                f"{num_nodes} servers, more than the memory of {format_bytes(memory)} that is stated; "
+                '"memory" in the model file or --memory of train-sim sets it'
             )

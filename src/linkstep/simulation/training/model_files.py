@@ -70,7 +70,7 @@ def load_model(name: AnyPath) -> Model:
 def _model(document: Mapping[str, Any], name: str) -> Model:
     _check_members(document, _MEMBERS, "a model")
     kind = document.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise FileError(f"kind must be one of {', '.join(_KINDS)}, not {shown(kind)}")
     widths = _record(Widths, document.get("bytes", {}), "bytes", _size)
     parts = tuple(_KINDS[kind](document, widths))
@@ -105,7 +105,9 @@ def _transformer(document: Mapping[str, Any], widths: Widths) -> Iterable[Part]:
     return made.parts(widths)
 
 
-def _hyperparameter(value: object, what: str) -> int | bool:
+def _hyperparameter(value: object, what: str) -> int | bool | Fraction:
+    if what == "capacity":
+        return _number(value, what)
     return value if isinstance(value, bool) and what in ("gated", "biased") else _count(value, what)
 
 

@@ -26,6 +26,15 @@ _DIGITS = 9
 """Times are kept to a nanosecond."""
 
 
+FAILURES = (Exception, SystemExit)
+"""Whatever a user's own code does, but for Ctrl-C."""
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return what a user's own code failed with, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
 def import_torch() -> Any:
     """Return torch; LinkstepError of one line where it is not installed."""
     try:
@@ -69,9 +78,8 @@ def _call(path: str, name: str) -> Any:
     try:
         spec.loader.exec_module(module)
         return getattr(module, name)()
-    except (Exception, SystemExit) as error:  # whatever the user's own code does
-        said = " ".join(str(error).split())[:200]
-        raise LinkstepError(f"{path}:{name} cannot be called: {type(error).__name__}: {said}") from None
+    except FAILURES as error:
+        raise LinkstepError(f"{path}:{name} cannot be called: {describe_failure(error)}") from None
 
 
 class _Watch:

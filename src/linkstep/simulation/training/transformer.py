@@ -2,7 +2,8 @@
 
 Counted are the multiplications of matrices, two FLOPs for each product and sum: projections, attention scores (of all
 pairs, also where half of them are masked), feed-forward layers, routers, and the scores of the vocabulary. A token goes
-to one expert, and tokens are spread evenly over experts, as app-sec:simtrainingdetails assumes.
+to one expert, and tokens are spread evenly over experts, as app-sec:simtrainingdetails assumes; experts have places for
+``capacity`` times as many, which are sent and computed whether filled or not.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Transformer:
     """In each layer that has experts."""
     expert_every: int = 1
     """Every so many layers have experts in place of their feed-forward layer, the last of each group."""
+    capacity: Fraction = Fraction(1)
+    """The capacity factor: places that experts have for each token. All are sent and computed, the empty ones too."""
 
     def parts(self, widths: Widths) -> Iterator[Part]:
         """List the parts in the order of the forward pass.
@@ -50,10 +53,7 @@ class Transformer:
         The table of the vocabulary is used by the first part and by the last; its gradient is ready when both are done,
         so it is counted in the first.
         """
-        if max(self.encoder_layers, self.decoder_layers) > MOST_LAYERS:
-            raise LinkstepError(f"encoder_layers and decoder_layers must be at most {MOST_LAYERS}")
-        if self.experts and not 1 <= self.expert_every <= max(self.encoder_layers, self.decoder_layers):
-            raise LinkstepError(f"expert_every must be at least 1 and at most the layers, not {self.expert_every}")
+        self._check()
         yield Part("embedding", self.vocabulary * self.width + self.position_parameters)
         stacks = (
             ("encoder", self.encoder_layers, self.encoder_length),
@@ -72,6 +72,19 @@ class Transformer:
             if layers:
                 yield Part(f"{stack} norm", self._norm)
         yield Part("scores", flops=Fraction(2 * self.decoder_length * self.width * self.vocabulary))
+
+    def _check(self) -> None:
+        sizes = ["vocabulary", "width", "heads", "head_width", "feed_forward", "decoder_length"]
+        for name in [*sizes, "encoder_length"] if self.encoder_layers else sizes:
+            if not getattr(self, name):
+                raise LinkstepError(f"{name} must be at least 1, not 0")
+        layers = max(self.encoder_layers, self.decoder_layers)
+        if not 1 <= layers <= MOST_LAYERS:
+            raise LinkstepError(f"encoder_layers and decoder_layers must be from 1 to {MOST_LAYERS}, not {layers}")
+        if self.experts and not 1 <= self.expert_every <= layers:
+            raise LinkstepError(f"expert_every must be at least 1 and at most the layers, not {self.expert_every}")
+        if self.capacity < 1:
+            raise LinkstepError(f"capacity must be at least 1, not {float(self.capacity):g}")
 
     @property
     def _norm(self) -> int:
@@ -95,14 +108,14 @@ class Transformer:
         return Part(name, 4 * self.width * inner + biases + self._norm, Fraction(projections + pairs))
 
     def _routed(self, name: str, length: int, widths: Widths) -> Iterator[Part]:
-        """List a router and its experts; of these, a token computes one."""
+        """List a router and its experts; a token goes to one of these."""
         yield Part(
             f"{name} router", self.width * self.experts + self._norm, Fraction(2 * length * self.width * self.experts)
         )
         yield Part(
             f"{name} experts",
-            flops=Fraction(2 * length * self._feed_forward_weights),
+            flops=self.capacity * 2 * length * self._feed_forward_weights,
             experts=self.experts,
             expert_parameters=self._feed_forward_parameters,
-            exchanged=length * self.width * widths.activation,
+            exchanged=self.capacity * length * self.width * widths.activation,
         )
