@@ -18,7 +18,7 @@ from linkstep.search import find, load_catalog
 from linkstep.search.added import MAX_LENGTH, Hops, add_graph, compare, graph_entry, graph_recipe
 from linkstep.search.answer import finder
 from linkstep.search.catalog import Catalog
-from linkstep.search.scoring import verify
+from linkstep.search.scoring import check_entry
 
 # Of degree 9, which does not ship: 3 and 2 hops at most.
 POOR, GOOD = "C(32,{1,2,3,4,16})", "C(32,{1,2,3,9,16})"
@@ -54,7 +54,7 @@ def test_property_a_recipe_lists_the_links(count, degree, data):
 def test_the_entry_is_scored_as_others_are():
     entry = graph_entry(graph(GOOD))
     assert (entry.num_nodes, entry.degree, entry.bidirectional, entry.diameter) == (32, 9, True, 2)
-    assert verify([entry]) == 1
+    check_entry(entry)
 
 
 def test_what_counts_is_the_diameter_then_the_mean_distance(tmp_path):

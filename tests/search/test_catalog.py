@@ -21,7 +21,7 @@ from linkstep.search import Entry, load_catalog
 from linkstep.search.catalog import MOST, best, best_entries, merge, read_entries
 from linkstep.search.coverage import stats
 from linkstep.search.entry import Option
-from linkstep.search.scoring import entry_of, verify
+from linkstep.search.scoring import check_entry, entry_of, rescored
 
 
 def half(*options):
@@ -122,20 +122,48 @@ def test_merge_is_a_union(tmp_path):
 
 
 def test_verify_catches_what_is_wrong():
-    assert verify([RIGHT, SLOWER]) == 2
+    for entry in (RIGHT, SLOWER):
+        check_entry(entry)
     for wrong in (
         replace(RIGHT, allgather=half("1b:4/5")),
         replace(RIGHT, allgather=half("2b:3/5")),
         replace(RIGHT, allgather=half("2b:4/5", "3a:3/5")),
         replace(RIGHT, reduce_scatter=half("2b:1")),
         replace(RIGHT, flow=Fraction(1, 2), flow_bound=Fraction(1, 2)),
+        replace(RIGHT, flow=None, flow_bound=None),
         replace(RIGHT, distance_sum=Fraction(5)),
         replace(RIGHT, bidirectional=True),
         replace(RIGHT, num_nodes=6),
         replace(RIGHT, degree=3),
     ):
         with pytest.raises(LinkstepError, match="the catalog says"):
-            verify([SLOWER, wrong])
+            check_entry(wrong)
+
+
+@pytest.mark.slow
+def test_rescoring_tells_what_an_entry_did_not():
+    """Schedules by arrival times and the throughput; of two ranges the narrower one, unless one of them is wrong."""
+    whole = rescored(replace(entry_of(parse("Pi_{2,9}")), allgather=half("3b:14/9")))
+    assert whole.allgather == half("3b:14/9", "4a:10/9", "5a:1") and whole.flow is not None
+    for known, kept in ((whole.flow, True), (whole.flow / 2, False), (whole.flow * 2, False)):
+        entry = replace(whole, flow=known, flow_bound=known if known != whole.flow / 2 else whole.flow_bound)
+        assert (rescored(entry).flow == known) is kept
+        assert rescored(entry).flow in (known, whole.flow)
+
+
+def test_rescore_goes_on_where_its_log_ends(capsys, tmp_path):
+    folder, log = tmp_path / "catalog", tmp_path / "log.csv"
+    folder.mkdir()
+    untold = replace(RIGHT, flow=None, flow_bound=None)
+    write(folder / "d2.csv", untold, SLOWER)
+    rescore = ("catalog", "rescore", str(log), "--catalog", str(folder), "--workers", "1")
+    code, out, _ = run(capsys, *rescore)
+    assert code == 0 and out.startswith(f"2 entries worked out, 0 were before; in {log}\n")
+    assert list(read_entries(log)) == [RIGHT, SLOWER]
+    log.write_text(log.read_text()[:-5])  # killed while it wrote
+    code, out, _ = run(capsys, *rescore)
+    assert code == 0 and out.startswith("1 entries worked out, 1 were before")
+    assert list(read_entries(log)) == [RIGHT, SLOWER]
 
 
 def test_verify_takes_graphs_that_are_not_vertex_transitive():
@@ -165,19 +193,16 @@ def is_optimal_by_bfb(entry):
 @pytest.mark.parametrize("keep", [is_optimal_by_bfb, pytest.param(lambda _: True, id="all", marks=pytest.mark.slow)])
 def test_shipped_sample_is_right(keep):
     """Where BFB is optimal no arrival times are looked for, whose kernels take seconds to compile."""
-    verify(random.Random(0).sample([e for e in load_catalog() if e.num_nodes <= 64 and keep(e)], 30))
+    for entry in random.Random(0).sample([e for e in load_catalog() if e.num_nodes <= 64 and keep(e)], 30):
+        check_entry(entry)
 
 
 @pytest.mark.slow
 def test_a_sample_of_shipped_entries_is_right():
     """Another sample for each commit, so that all are seen in the long run; `linkstep catalog verify` looks at all."""
     git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    verify(random.Random(git.stdout).sample(list(load_catalog()), 100))
-
-
-@pytest.mark.long
-def test_every_shipped_entry_is_right():
-    verify(load_catalog())
+    for entry in random.Random(git.stdout).sample(list(load_catalog()), 100):
+        check_entry(entry)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,9 +21,13 @@ from linkstep.search import Catalog, Job, load_catalog
 from linkstep.search.added import Hops, add_graph, check_addable, compare, default_folder
 from linkstep.search.catalog import merge
 from linkstep.search.coverage import SIZES, stats
-from linkstep.search.scoring import verify
+from linkstep.search.scoring import check_entry
 from linkstep.search.sweep.methods import METHODS
-from linkstep.search.sweep.runner import EXECUTORS, build
+from linkstep.search.sweep.pools import EXECUTORS, over_all
+from linkstep.search.sweep.runner import build, rescore
+
+_WORTH_PROCESSES = 32
+"""Entries from which on starting processes takes less time than they save."""
 
 
 def _numbers(text: str, what: str) -> list[int]:
@@ -36,6 +41,10 @@ def _numbers(text: str, what: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", type=int, metavar="W", help="processes; default: one a core")
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -47,7 +56,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("--method", choices=METHODS, default="cayley", help="how to search; best: all of these (cayley)")
     sub.add_argument("--seeds", default="0", metavar="S,...", help="one search for each seed (0)")
     sub.add_argument("--budget", type=int, default=10**6, metavar="GRAPHS", help="graphs that a search scores (10^6)")
-    sub.add_argument("--workers", type=int, metavar="W", help="processes; default: one a core")
+    _add_workers(sub)
     sub.add_argument("--executor", choices=EXECUTORS, default="processes", help="default: processes")
 
     sub = actions.add_parser("merge", help="add logs or catalog files to a catalog, keeping the best")
@@ -69,6 +78,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
     sub.add_argument("--sample", type=int, metavar="K", help="only so many, picked at random")
     sub.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    _add_workers(sub)
+
+    sub = actions.add_parser("rescore", help="work out what entries say anew and log it; run again to go on")
+    sub.add_argument("log", metavar="LOG", help="file to append to; recipes that it has are not worked out again")
+    sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
+    _add_workers(sub)
 
 
 def _build(args: argparse.Namespace) -> int:
@@ -85,8 +100,6 @@ def _build(args: argparse.Namespace) -> int:
         raise LinkstepError(
             f"no graph has --nodes {args.nodes} and --degree {args.degree}: nodes must be more than degree"
         )
-    if args.workers is not None and args.workers < 1:
-        raise LinkstepError(f"--workers must be at least 1, not {args.workers}")
     with progress_bar("search", " searches") as bar:
         ran = build(Path(args.log), jobs, executor=args.executor, workers=args.workers, progress=bar)
     print(f"{ran} searches run, {len(jobs) - ran} were done before; entries in {args.log}")
@@ -160,15 +173,24 @@ def _verify(args: argparse.Namespace) -> int:
     entries = list(load_catalog(Path(args.catalog)))
     if args.sample is not None:
         entries = random.Random(args.seed).sample(entries, min(max(args.sample, 0), len(entries)))
-    with progress_bar("verify", " entries") as bar:
-        for done, entry in enumerate(entries, 1):
-            verify([entry])
+    workers = args.workers or (1 if len(entries) < _WORTH_PROCESSES else None)
+    with progress_bar("verify", " entries") as bar, closing(over_all(check_entry, entries, workers=workers)) as results:
+        for done, _ in enumerate(results, 1):
             bar(done, len(entries))
     print(f"{len(entries)} entries rebuilt from their recipes: every figure is right")
     return 0
 
 
-_ACTIONS = {"build": _build, "merge": _merge, "add": _add, "stats": _stats, "verify": _verify}
+def _rescore(args: argparse.Namespace) -> int:
+    entries = list(load_catalog(Path(args.catalog)))
+    with progress_bar("rescore", " entries") as bar:
+        ran = rescore(Path(args.log), entries, workers=args.workers, progress=bar)
+    print(f"{ran} entries worked out, {len(entries) - ran} were before; in {args.log}")
+    print(f"next: linkstep catalog merge {args.log} --into FOLDER")
+    return 0
+
+
+_ACTIONS = {"build": _build, "merge": _merge, "add": _add, "stats": _stats, "verify": _verify, "rescore": _rescore}
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -74,6 +74,12 @@ class Entry:
         """All-to-all throughput where it is known, and what distances allow where not."""
         return self.flow if self.flow is not None else Fraction(self.degree) / self.distance_sum
 
+    @property
+    def flow_range(self) -> tuple[Fraction, Fraction]:
+        """What all-to-all throughput is proven to lie between: distances bound it where nothing was computed."""
+        most = Fraction(self.degree) / self.distance_sum if self.flow_bound is None else self.flow_bound
+        return self.flow or Fraction(0), most
+
     def pairs(self) -> Iterator[tuple[Option, Option]]:
         """List the ways to do an allreduce: (reduce-scatter, allgather)."""
         if self.reduce_scatter == self.allgather:  # one more step pays in both or in none

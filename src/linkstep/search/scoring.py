@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
@@ -80,36 +79,31 @@ def score_best(recipes: Iterable[Recipe]) -> list[Entry]:
     return found
 
 
-def verify(entries: Iterable[Entry]) -> int:
-    """Recompute every entry from its recipe and return how many there were; raise at the first that is wrong.
+def rescored(entry: Entry) -> Entry:
+    """Return an entry with all that its recipe tells now; of two ranges of all-to-all throughput the narrower one."""
+    right = with_flow(entry_of(parse(entry.recipe)))
+    (low, high), (least, most) = entry.flow_range, right.flow_range
+    return _told(entry, right) if high - low <= most - least else right
 
-    Every schedule that an entry tells of must cost what it says; it need not tell of all there are. All-to-all
-    throughput must be what is computed, or where that is an interval have some of it in common; what takes long to
-    compute is taken on trust.
+
+def _told(entry: Entry, right: Entry) -> Entry:
+    """Return what was computed, with what an entry says of all-to-all where that may be so.
+
+    If the two ranges have nothing in common one of them is wrong: then it is the computed one.
     """
-    count = 0
-    for entry in entries:
-        count += 1
-        recipe = parse(entry.recipe)
-        right = with_flow(entry_of(recipe))
-        told: dict[str, Any] = {
-            "allgather": _told(entry.allgather, right.allgather),
-            "reduce_scatter": _told(entry.reduce_scatter, right.reduce_scatter),
-        }
-        if _is_possible(entry, right):
-            told |= {"flow": entry.flow, "flow_bound": entry.flow_bound}
-        if replace(right, **told) != entry:
-            raise LinkstepError(f"the catalog says {entry.figures!r} of {recipe.short}; that has {right.figures!r}")
-    return count
+    (low, high), (least, most) = entry.flow_range, right.flow_range
+    if entry.flow is None or least > high or low > most:
+        return right
+    return replace(right, flow=entry.flow, flow_bound=entry.flow_bound)
 
 
-def _is_possible(entry: Entry, right: Entry) -> bool:
-    """Whether what an entry says of all-to-all may be so, by what was computed; it need not say anything."""
-    if entry.flow is None or entry.flow_bound is None or right.flow is None or right.flow_bound is None:
-        return True
-    return right.flow <= entry.flow_bound and entry.flow <= right.flow_bound
+def check_entry(entry: Entry) -> None:
+    """Recompute an entry from its recipe; raise unless it says what that has.
 
-
-def _told(half: Half, right: Half) -> Half:
-    """Return what an entry should say of a half: BFB, and of the rest what it speaks of."""
-    return tuple(option for option in right if option.method == "bfb" or option in half)
+    All-to-all throughput must be what is computed, or where that is a range have some of it in common; what takes long
+    to compute is taken on trust.
+    """
+    recipe = parse(entry.recipe)
+    right = _told(entry, with_flow(entry_of(recipe)))
+    if right != entry:
+        raise LinkstepError(f"the catalog says {entry.figures!r} of {recipe.short}; that has {right.figures!r}")

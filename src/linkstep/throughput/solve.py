@@ -20,7 +20,7 @@ MAX_CLASSES = 16
 """Up to this many orbits of links the exact method is quick."""
 MAX_ROUNDS = 100
 """Of the exact method, where its answer is wanted in a moment or not at all."""
-QUICK_WORK, MOST_QUICK, QUICK_ROUNDS = 2 * 10**6, 4_200_000, 20
+QUICK_WORK, MOST_QUICK, QUICK_ROUNDS = 2 * 10**6, 2**24, 20
 """Sources times wires that the rounds of a quick method come to; above the second there is none; rounds at most."""
 DIGITS = 10**9
 """A quick interval is rounded outwards to multiples of one part in so many of its bound."""

@@ -61,6 +61,11 @@ def open_log(path: Path) -> TextIO:
 
 def log_entries(log: TextIO, job: Job, entries: Iterable[Entry]) -> None:
     """Append what a job found and that it is done; on disk when this returns."""
-    log.write("".join(f"{line}\n" for line in (*(entry.line() for entry in entries), marker(job))))
+    log_lines(log, [*(entry.line() for entry in entries), marker(job)])
+
+
+def log_lines(log: TextIO, lines: Iterable[str]) -> None:
+    """Append lines; on disk when this returns."""
+    log.write("".join(f"{line}\n" for line in lines))
     log.flush()
     os.fsync(log.fileno())
