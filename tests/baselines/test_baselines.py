@@ -139,6 +139,20 @@ def test_property_swing_costs(dims):
     assert swing_cut_through_cost(dims).steps == prod(dims).bit_length() - 1
 
 
+@pytest.mark.parametrize("dims", [(4, 4), (8, 8), (16, 16), (32, 32), (8, 8, 8), (4, 4, 4, 4), (8, 8, 8, 8)], ids=str)
+def test_swing_loads_links_as_its_paper_says(dims):
+    """Exchange i halves the data and goes over delta(i // D) links, delta = 1, 1, 3, 5, 11, ...: 1.2 for large 2D tori.
+
+    All ports are at work, so T_B is the sum of delta(i // D) / 2^(i+1); in D dimensions 1.2, 1.037 and 1.008 at most.
+    """
+    exchanges = prod(dims).bit_length() - 1
+    delta = [Fraction(2 ** (s + 1) + (-1) ** s, 3) for s in range(exchanges)]
+    expected = sum(delta[i // len(dims)] / 2 ** (i + 1) for i in range(exchanges))
+    cost = swing_cut_through_cost(dims)
+    assert (cost.steps, cost.bandwidth) == (exchanges, expected)
+    assert cost.bandwidth < {2: 1.2, 3: 1.0371, 4: 1.0085}[len(dims)]
+
+
 def test_swing_partners_of_its_paper():
     """rho(s) is the sum of (-2)^i for i up to s; on a ring of 16 node 0 meets 1, 15, 3 and 11."""
     assert [swing_distance(s) for s in range(8)] == [sum((-2) ** i for i in range(s + 1)) for s in range(8)]

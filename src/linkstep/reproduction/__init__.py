@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 
 from linkstep.core.errors import LinkstepError
-from linkstep.reproduction import frontiers, generation, servers, sizes, today, topologies, training
+from linkstep.reproduction import fits, frontiers, generation, servers, sizes, today, topologies, tori, training
 from linkstep.reproduction.exhibit import Exhibit, Result
 
 __all__ = ["EXHIBITS", "Exhibit", "Result", "check_needs", "exhibit_labelled"]
@@ -20,8 +20,10 @@ EXHIBITS: tuple[Exhibit, ...] = (
     *frontiers.EXHIBITS,
     *sizes.EXHIBITS,
     *today.EXHIBITS,
+    *tori.EXHIBITS,
     *generation.EXHIBITS,
     *servers.EXHIBITS,
+    *fits.EXHIBITS,
     *training.EXHIBITS,
 )
 """In the order of the page of results."""
@@ -52,6 +54,6 @@ def check_needs(exhibits: Sequence[Exhibit]) -> None:
         for module in exhibit.needs:
             if find_spec(module) is None:
                 raise LinkstepError(
-                    f"{exhibit.label} needs {module}: install it with pip install '.[synthesis,flow]' from a clone "
-                    "of linkstep"
+                    f"{exhibit.label} needs {module}: install all that exhibits need with pip install "
+                    "'.[plot,synthesis,flow]' from a clone of linkstep"
                 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import log10
 from typing import Any
 
 from linkstep.files import AnyPath
@@ -52,6 +53,8 @@ class Panel:
     is_stacked: bool = False
     log_x: bool = False
     log_y: bool = False
+    x_is_bytes: bool = False
+    """Whether x is a number of bytes, to be written as 10KB."""
 
     @property
     def legend(self) -> tuple[str, ...]:
@@ -65,6 +68,8 @@ class Chart:
 
     panels: tuple[Panel, ...]
     columns: int = 3
+    shares_y: bool = False
+    """Whether all panels have the same y axis, to compare them by eye."""
 
 
 _WIDTH, _HEIGHT = 4.6, 3.6
@@ -93,12 +98,14 @@ def draw_chart(chart: Chart, title: str, path: AnyPath) -> None:
         top, bottom = 1 - 0.45 / size[1], below / size[1]
         figure.set_layout_engine("constrained", rect=(0, bottom, 1, top - bottom))
         figure.text(0.5, 1 - 0.22 / size[1], title, ha="center", va="center", fontsize=letters, color=INK)
-        grid = figure.subplots(rows, columns, squeeze=False).flatten()
+        grid = figure.subplots(rows, columns, squeeze=False, sharey=chart.shares_y).flatten()
         for spare in grid[len(chart.panels) :]:
             spare.set_axis_off()
         handles: dict[str, Any] = {}
+        bounds = {line.name for panel in chart.panels for line in panel.lines if line.is_bound}
+        coloured = [name for name in names if name not in bounds]
         for axes, panel in zip(grid, chart.panels, strict=False):
-            _draw_panel(axes, panel, names, handles)
+            _draw_panel(axes, panel, coloured, handles)
         figure.legend(
             handles.values(), handles.keys(), loc="lower center", ncols=min(per_line, len(names)), frameon=False,
             fontsize=8, bbox_to_anchor=(0.5, 0.0),
@@ -119,23 +126,28 @@ def _draw_panel(axes: Any, panel: Panel, names: Sequence[str], handles: dict[str
     if panel.log_y:
         axes.set_yscale("log")
     for line in panel.lines:
-        handles.setdefault(line.name, _draw_line(axes, line, names.index(line.name)))
+        handles.setdefault(line.name, _draw_line(axes, line, 0 if line.is_bound else names.index(line.name)))
     if panel.bars:
         _draw_bars(axes, panel, names, handles)
     _plain_numbers(axes, panel)
 
 
 def _plain_numbers(axes: Any, panel: Panel) -> None:
-    """Write numbers on logarithmic axes in full where they are not too many digits."""
+    """Write numbers on logarithmic axes in full where they are not too many digits; put no tick between whole steps."""
 
     def text(value: float, _: Any) -> str:
-        return f"{value:g}" if 1e-3 <= value < 1e6 else f"{value:.0e}"
+        if panel.x_is_bytes and value >= 1:
+            power = min(3, (len(f"{value:.0f}") - 1) // 3)
+            return f"{value / 1000**power:g}{('B', 'KB', 'MB', 'GB')[power]}"
+        return f"{value:g}" if 1e-3 <= value < 1e5 else f"$10^{{{round(log10(value))}}}$"
 
-    for is_log, axis in ((panel.log_x, axes.xaxis), (panel.log_y, axes.yaxis)):
+    for is_log, axis, label in ((panel.log_x, axes.xaxis, panel.x_label), (panel.log_y, axes.yaxis, panel.y_label)):
         if is_log:
             axis.set_major_formatter(text)
             low, high = axis.get_view_interval()
             axis.set_minor_formatter(text if high < 8 * low else lambda value, _: "")
+        elif label.endswith("in steps"):
+            axis.get_major_locator().set_params(integer=True)
 
 
 def _colour(index: int) -> str:
@@ -147,7 +159,8 @@ def _draw_line(axes: Any, line: Line, index: int) -> Any:
     if line.is_bound:
         return axes.plot(x, y, color=SOFT, linestyle=(0, (4, 2)), linewidth=1.4)[0]
     if line.is_scattered:
-        return axes.plot(x, y, color=_colour(index), linestyle="none", marker=".", markersize=2.2)[0]
+        axes.plot(x, y, color=_colour(index), linestyle="none", marker=".", markersize=2.2)
+        return axes.plot([], [], color=_colour(index), linestyle="none", marker=".", markersize=8)[0]  # for the legend
     style: Any = DASHES[index % len(DASHES)] if line.is_marked else "solid"
     marker = _MARKERS[index % len(_MARKERS)] if line.is_marked else None
     return axes.plot(

@@ -11,19 +11,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from linkstep.baselines import baseline
-from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.files import save
-from linkstep.make import schedule
-from linkstep.reproduction.figures import Cell, Kind, cell
 
-TORUS = "Torus(3,3,2)"
 SIZE, RATE, DELAY = "500KB", "20Mbps", "10ms"
 PATIENCE = 300.0
 """Seconds for a command: beyond, the run is left out and the cell says so."""
@@ -62,24 +56,15 @@ def _measure(made: Schedule, folder: Path) -> float:
     return float(result["rows"][0]["median"])
 
 
-def emulated_cells() -> list[Cell]:
-    """Run the two allreduces of a torus of 18 hosts, or say why they were not run."""
-    lacks = missing()
-    made: dict[str, Callable[[], Schedule]] = {
-        "BFB": lambda: schedule(TORUS, Collective.ALLREDUCE, method="bfb").schedule,
-        "traditional": lambda: baseline("torus rings", TORUS).schedule(Collective.ALLREDUCE),
-    }
-    cells = []
-    for who, build in made.items():
-        found, why = None, lacks and f"not run here: {lacks}"
-        if not lacks:
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    found = 1000 * _measure(build(), Path(folder))
-            except subprocess.TimeoutExpired:
-                why = f"not run here: it took more than {PATIENCE:g} s"
-            except (RuntimeError, OSError, ValueError) as error:
-                why = f"not run here: {str(error).splitlines()[0][:120]}"
-        quantity = f"allreduce of {SIZE} by {who}, emulated wires of {RATE} and {DELAY}"
-        cells.append(cell(TORUS, quantity, unit="ms", ours=found, why=why, kind=Kind.MEASURED))
-    return cells
+def emulated_seconds(made: Schedule) -> tuple[float | None, str]:
+    """Run a schedule on emulated wires; return the median in seconds, or None and why it was not run."""
+    if lacks := missing():
+        return None, f"not run here: {lacks}"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return _measure(made, Path(folder)), ""
+    except subprocess.TimeoutExpired:
+        return None, f"not run here: it took more than {PATIENCE:g} s"
+    except (RuntimeError, OSError, ValueError) as error:
+        said = str(error).strip() or type(error).__name__
+        return None, f"not run here: {said.splitlines()[0][:120]}"

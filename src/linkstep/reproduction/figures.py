@@ -7,6 +7,7 @@ come from (the modules of the exhibits) and how they are written to files (``out
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -17,7 +18,7 @@ from linkstep.core.errors import LinkstepError
 
 @dataclass(frozen=True)
 class Between:
-    """A value known to lie between two others: reached is ``least``, proven not to be exceeded is ``most``."""
+    """A value known to lie between two others, such as a flow that is reached and its bound; or a range over sizes."""
 
     least: Fraction
     most: Fraction
@@ -26,8 +27,15 @@ class Between:
         return f"{self.least}..{self.most}"
 
 
+def exactly(value: Fraction) -> Between:
+    """Return a value that is known as one that lies between itself and itself."""
+    return Between(value, value)
+
+
 EXACTLY = Fraction(0)
 """How far a value may lie from a figure that is not rounded."""
+ABOUT = Fraction(5)
+"""How far, in points, from a percentage that the paper measured or calls approximate; shown with a ``~``."""
 
 Value = int | Fraction | float | str | Between | None
 """A figure found here; None where there is none, text where it is no number."""
@@ -93,12 +101,16 @@ def cell(
     why: str = "",
     kind: Kind = Kind.COMPARED,
 ) -> Cell:
-    """Return a cell, its values compared; ``within`` is how far a value may lie from a figure that is rounded coarsely.
+    """Return a cell, its values compared; ``within`` is how far a value may lie from a figure that does not just round.
 
     >>> cell("Pi_{4,64}", "T_B", unit="M/B", paper="1.312", bases=Fraction(21, 16)).bases_verdict
     <Verdict.SAME: 'same'>
+    >>> cell("12 servers", "faster by", unit="%", paper="75", bases=Fraction(77), within=ABOUT).paper
+    '~75'
     """
     verdicts = [compare(paper, value, better, within) for value in (bases, ours)]
+    if paper is not None and within:
+        paper = f"~{paper}"
     return Cell(item, quantity, unit, paper, bases, verdicts[0], ours, verdicts[1], why, kind)
 
 
@@ -215,6 +227,22 @@ def read_value(text: str) -> Value:
         return float(text)
     except ValueError:
         return text or None
+
+
+def yes(value: bool) -> str:
+    """Return a property as a table shows it."""
+    return "yes" if value else "no"
+
+
+def mean(values: Iterable[Fraction]) -> Fraction:
+    """Return the mean of some values, exactly."""
+    found = list(values)
+    return sum(found, Fraction(0)) / len(found)
+
+
+def percent_less(ours: Fraction, theirs: Fraction) -> Fraction:
+    """Return by how many percent ours is less than theirs."""
+    return 100 * (1 - ours / theirs)
 
 
 def tally(cells: tuple[Cell, ...]) -> dict[Verdict, int]:

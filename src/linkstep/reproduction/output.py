@@ -31,7 +31,8 @@ COLUMNS = (
     "why",
 )  # fmt: skip
 _INPUTS = re.compile(r"^<!-- made by linkstep \S+, inputs ([0-9a-f]{64}) -->$", re.M)
-NEVER = {Verdict.NONE: "", Verdict.SAME: " (same)", Verdict.BETTER: " (**better**)", Verdict.DIFFERS: " (differs)"}
+_IMPORTED = re.compile(r"^from linkstep\.reproduction\.(\w+) import", re.M)
+_SAID = {Verdict.NONE: "", Verdict.SAME: " (same)", Verdict.BETTER: " (**better**)", Verdict.DIFFERS: " (differs)"}
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,27 @@ def _digest_of_data() -> str:
 
 
 def fingerprint(exhibit: Exhibit) -> str:
-    """Return the SHA-256 of what an exhibit is made from: linkstep's version, its own code, and the data shipped."""
+    """Return the SHA-256 of what an exhibit is made from: linkstep's version, its own code, and the data shipped.
+
+    Its code is its module and what that imports from this package; the rest of linkstep counts by its version.
+    """
+    digest = hashlib.sha256(f"{__version__}\n{exhibit.label}\n{exhibit.title}\n{_digest_of_data()}\n".encode())
     source = sys.modules[exhibit.compute.__module__].__file__
     assert source is not None
-    digest = hashlib.sha256(f"{__version__}\n{exhibit.label}\n{exhibit.title}\n{_digest_of_data()}\n".encode())
-    for file in (Path(source), Path(__file__).parent / "figures.py", Path(__file__).parent / "charts.py"):
+    for file in sorted(_own_files(Path(source), set())):
         digest.update(file.read_bytes())
+    digest.update((Path(__file__).parent / "measured.csv").read_bytes())
     return digest.hexdigest()
+
+
+def _own_files(source: Path, found: set[Path]) -> set[Path]:
+    """Return a module's file and, directly or not, those of this package that it imports from."""
+    found.add(source)
+    for name in _IMPORTED.findall(source.read_text(encoding="utf-8")):
+        file = Path(__file__).parent / f"{name}.py"
+        if file not in found:
+            _own_files(file, found)
+    return found
 
 
 def write(exhibit: Exhibit, result: Result, folder: Path) -> None:
@@ -186,8 +201,8 @@ def table(cells: Sequence[Cell]) -> str:
         "": [one.item for one in cells],
         "figure": [f"{one.quantity} [{one.unit}]" if one.unit else one.quantity for one in cells],
         "paper": [one.paper or "-" for one in cells],
-        "paper's bases": [f"{show(one.bases, one.paper)}{NEVER[one.bases_verdict]}" for one in cells],
-        "linkstep": [f"{show(one.ours, one.paper)}{NEVER[one.ours_verdict]}" for one in cells],
+        "paper's bases": [f"{show(one.bases, one.paper)}{_SAID[one.bases_verdict]}" for one in cells],
+        "linkstep": [f"{show(one.ours, one.paper)}{_SAID[one.ours_verdict]}" for one in cells],
         "why": [one.why for one in cells],
     }
     kept = {name: values for name, values in columns.items() if any(v not in ("-", "") for v in values)}

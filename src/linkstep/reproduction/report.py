@@ -22,10 +22,15 @@ linkstep reproduce --all --output {folder} --report {page}
 
 Columns: **paper**, the printed figure; **paper's bases**, the same found here from the paper's own families, expansions
 and schedules (as `linkstep find --families paper`); **linkstep**, what linkstep has today. A value is *same* where it
-rounds to the printed figure, *better* where it improves on it, and else *differs*, with the reason. Figures that are
-not the same on every run, such as measured times, are left out here and are in the files that the command writes. The
-paper's own measurements (12 servers with A100 GPUs behind an optical patch panel, and Frontera) cannot be repeated
-here: such figures are beside what the paper's own fabric (alpha, bandwidth) predicts.
+rounds to the printed figure, *better* where it improves on it, and else *differs*, with the reason. A `~` marks
+percentages that the paper measured or calls approximate: there *same* means within 5 points. Ranges are those of flows
+between what is reached and what is proven, or over several sizes, as the row says.
+
+Figures that are not the same on every run, such as times measured on this machine, are left out here and are in the
+files that the command writes; those on emulated wires were measured once and are stored ([measured.md](measured.md)).
+The paper's own measurements (12 servers with A100 GPUs behind an optical patch panel, and Frontera) cannot be repeated
+here: such figures are beside what the paper's own fabric (alpha, bandwidth) predicts. SCCL and TACCL are not run here;
+their figures are quoted.
 """
 
 

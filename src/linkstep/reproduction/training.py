@@ -16,14 +16,13 @@ from linkstep.reproduction.changes import implied_compute, with_changes
 from linkstep.reproduction.charts import Bars, Chart, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.experts import EXPERT_EXHIBITS
-from linkstep.reproduction.figures import Cell, Kind, cell
+from linkstep.reproduction.figures import ABOUT, Cell, Kind, cell, mean, percent_less
 from linkstep.reproduction.servers import TESTBED
 from linkstep.simulation.training import Job, Network, best_iteration, load_model
 from linkstep.simulation.training.network import baseline_network, costed_network
 
 SMALL = ("alexnet", "resnet18", "resnet50", "vgg16")
 GPT2 = ("gpt2-small", "gpt2-medium", "gpt2-large")
-ABOUT = Fraction(5)
 LAYERS = "by its fit, the paper's models, which its text does not name, have smaller layers: see the sizes below"
 SMALLER = "its allreduces are smaller than ours, or slower than its fit says: see the size below"
 COMPUTE_TIMES = "its compute times are not known: see those that this figure implies, below"
@@ -48,14 +47,6 @@ def _total_allreduce(job: Job, network: Network) -> Fraction:
     return sum((network.allreduce(size) for size in sizes), Fraction(0))
 
 
-def _less(ours: Fraction, theirs: Fraction) -> Fraction:
-    return 100 * (1 - ours / theirs)
-
-
-def _mean(values: list[Fraction]) -> Fraction:
-    return sum(values, Fraction(0)) / len(values)
-
-
 def _size_where(ours: Network, theirs: Network, percent: Fraction) -> Fraction:
     """Return the bytes of an allreduce that takes so many percent less on ours; both times are linear in bytes.
 
@@ -78,7 +69,7 @@ def _testbed_cells(item: str, ours: str, jobs: dict[str, Job], networks: dict[st
             [best_iteration(with_changes(job, compute), networks[name]).time for name in ("ours", whom)]
             for job in jobs.values()
         ]
-        return _mean([_less(mine, theirs) for mine, theirs in found])
+        return mean([percent_less(mine, theirs) for mine, theirs in found])
 
     tree = 25
     times = implied_compute(lambda compute: below(TREE, compute), tree)
@@ -105,7 +96,7 @@ def compute_small() -> Result:
         ("iteration time", step, (("10", SMALLER), ("25", COMPUTE_TIMES))),
     ):
         for whom, (paper, why) in zip((RING, TREE), papers, strict=True):
-            gain = _mean([_less(found[m, "ours"], found[m, whom]) for m in SMALL])
+            gain = mean([percent_less(found[m, "ours"], found[m, whom]) for m in SMALL])
             cells.append(
                 cell(
                     item,
@@ -124,7 +115,7 @@ def compute_small() -> Result:
     cells += _testbed_cells(item, "K_{4,4}", jobs, networks, 10)
     cells += _layer_cells(jobs, networks, total)
     panels = tuple(
-        Panel(title, "", "over K_{4,4}'s", names=SMALL, bars=_bars(found, SMALL, "K_{4,4}"))
+        Panel(title, "", "time over that on K_{4,4}", names=SMALL, bars=_bars(found, SMALL, "K_{4,4}"))
         for title, found in (("total allreduce time", total), ("iteration time", step))
     )
     return Result(tuple(cells), Chart(panels), (_MODELS, _SMALL_NOTE))
@@ -145,7 +136,7 @@ def _layer_cells(
     ]
     for name, job in jobs.items():
         layers = sum(layer.gradient_bytes > 0 for layer in job.layers)
-        gain = _less(total[name, "ours"], total[name, RING])
+        gain = percent_less(total[name, "ours"], total[name, RING])
         cells += [
             cell(name, "mean gradient of a layer", unit="MB", bases=job.gradient_bytes / layers / 10**6),
             cell(name, f"total allreduce time: K_{{4,4}} below {RING}", unit="%", bases=gain),
@@ -178,7 +169,7 @@ def compute_gpt2() -> Result:
     cells = [
         cell(
             "mean over models, 12 servers", f"iteration time: C(12,{{2,3}}) below {whom}", unit="%", paper=paper,
-            bases=_mean([_less(step[m, "ours"], step[m, whom]) for m in GPT2]), within=ABOUT, why=why,
+            bases=mean([percent_less(step[m, "ours"], step[m, whom]) for m in GPT2]), within=ABOUT, why=why,
         )
         for whom, paper, why in ((RING, "7", SMALLER), (TREE, "25", COMPUTE_TIMES))
     ]  # fmt: skip
@@ -188,7 +179,11 @@ def compute_gpt2() -> Result:
         for (m, n), time in step.items()
     ]
     panel = Panel(
-        "iteration time, 12 servers", "", "over C(12,{2,3})'s", names=GPT2, bars=_bars(step, GPT2, "C(12,{2,3})")
+        "iteration time, 12 servers",
+        "",
+        "time over that on C(12,{2,3})",
+        names=GPT2,
+        bars=_bars(step, GPT2, "C(12,{2,3})"),
     )
     return Result(tuple(cells), Chart((panel,)), (_MODELS, _GPT2_NOTE))
 
