@@ -19,6 +19,7 @@ from linkstep.core.topology import (
     Topology,
     check_connected,
     diameter,
+    distance_counts,
     distance_profiles,
     distances_from,
     distances_to,
@@ -393,6 +394,9 @@ def test_distance_profiles(data, graph):
     topology = topology_of(n, links)
     targets = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=5))
     assert distance_profiles(topology, targets).tolist() == reference.profiles(n, links, targets)
+    many = [targets[k % len(targets)] for k in range(data.draw(st.integers(1, 140)))]
+    summed = [sum(column) for column in zip(*reference.profiles(n, links, many), strict=True)]
+    assert distance_counts(topology, many).tolist() == summed
     assert distance_profiles(topology).tolist() == reference.profiles(n, links, list(range(n)))
     kernel = _distance_profiles(topology.in_ptr, topology.in_tail, np.array(targets))
     assert kernel.tolist() == reference.profiles(n, links, targets)

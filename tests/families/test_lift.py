@@ -1,19 +1,23 @@
 """Lifts over cyclic and other groups: their links against a plain twin, the action of the group, what a row claims."""
 
 from collections import Counter
+from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
+from linkstep.core.representatives import known_representatives
+from linkstep.core.topology import Topology, distance_profiles
+from linkstep.costs import measure_distances
 from linkstep.families import family_written
 from linkstep.families.lift import LIFTED_BY, MAX_LISTED
 from linkstep.groups.named import AbelianGroup, SemidirectGroup
+from linkstep.methods.bfb import bfb_cost
 from linkstep.methods.bfb.translations import translations
-from linkstep.recipe import Member, Recipe, parse
+from linkstep.recipe import Line, Member, Recipe, parse
 from support import reference
 
 ROWS = {1: family_written("Lift(m,{(j,a,...),...})"), 2: family_written("Lift(Z7:Z3[2],{(j,a,b,...),...})")}
@@ -64,6 +68,24 @@ def test_the_group_acts_freely(case):
         assert Topology.from_links(n, g[built.tail], g[built.head]) == built
     assert all(len(set(column)) == order for column in group.T.tolist())  # none but the identity keeps a node
     assert {tuple(g) for g in group.tolist()} == {tuple(g[h]) for g in group for h in group}
+
+
+@given(lifts(), st.integers(0, 2), st.booleans())
+@settings(deadline=None)
+def test_a_few_nodes_stand_for_all(case, times, turned):
+    """Each for equally many, in line graphs and transposes too: for distances, and for what BFB costs."""
+    recipe, moduli, _ = case
+    built = (Line(recipe, times) if times else recipe).topology()
+    built = built.transpose() if turned else built
+    assume(built.num_nodes <= 300)
+    few = known_representatives(built)
+    assert few.size * prod(moduli) == built.num_nodes
+    rows = distance_profiles(built)
+    assume((rows.sum(axis=1) == built.num_nodes).all())
+    assert (rows[few].sum(axis=0) * prod(moduli)).tolist() == rows.sum(axis=0).tolist()
+    plain = Topology.from_links(built.num_nodes, built.tail, built.head)
+    assert measure_distances(built) == measure_distances(plain)
+    assert built.num_nodes > 60 or bfb_cost(built) == bfb_cost(plain)
 
 
 def test_large_lifts_do_not_list_their_group():

@@ -19,9 +19,9 @@ from linkstep.recipe import parse
 from linkstep.recipe.names import DATA, HEADER
 from linkstep.search import Entry, load_catalog
 from linkstep.search.catalog import MOST, best, best_entries, merge, read_entries
-from linkstep.search.coverage import stats
+from linkstep.search.coverage import over_bound, stats
 from linkstep.search.entry import Option
-from linkstep.search.scoring import check_entry, entry_of, rescored
+from linkstep.search.scoring import check_entry, entry_of, rescored, score_best
 
 
 def half(*options):
@@ -166,6 +166,13 @@ def test_rescore_goes_on_where_its_log_ends(capsys, tmp_path):
     assert list(read_entries(log)) == [RIGHT, SLOWER]
 
 
+@pytest.mark.slow
+def test_what_is_nearest_is_scored_first():
+    """Also where a worse graph comes first that no schedule on it improves."""
+    assert [entry.recipe for entry in score_best([parse("BiRing(4,8)"), parse("K_{4,4}")])] == ["K_{4,4}"]
+    assert [entry.recipe for entry in score_best([parse("Pi_{2,9}"), parse("BiRing(2,9)")], 1)] == ["Pi_{2,9}"]
+
+
 def test_verify_takes_graphs_that_are_not_vertex_transitive():
     entry = entry_of(parse("Pi_{2,9}"))
     assert (entry.num_nodes, entry.degree) == (9, 2)
@@ -184,6 +191,18 @@ def test_shipped_files():
         for key in set(keys):
             here = [e for e in entries if (e.num_nodes, e.bidirectional) == key]
             assert here == best(here)
+
+
+@pytest.mark.slow
+def test_no_shipped_size_is_far_from_the_bound():
+    """What the catalog has is not searched for on the spot, so that it must not be worse than that."""
+    catalog = load_catalog(DATA)
+    for degree in catalog.degrees:
+        for n in catalog.sizes(degree):
+            for both in (False, True):
+                if degree > 2 and catalog.covers(n, degree, both):
+                    costs = [cost for entry in catalog.entries(n, degree, both) for cost in entry.costs]
+                    assert over_bound(costs, n, degree, both, "1MB") <= Fraction(6, 5), (n, degree, both)
 
 
 def is_optimal_by_bfb(entry):

@@ -12,7 +12,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.costs import Fabric, cost_of
 from linkstep.search import find
 from linkstep.search.choice import FOUND, KNOWN
-from linkstep.search.spot import Spot, search_now
+from linkstep.search.spot import MAX_NODES, Spot, search_now
 
 SHORT = Spot(0.02)
 
@@ -42,9 +42,20 @@ def test_primes_are_near_the_bound_both_ways(num_nodes, degree):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("num_nodes", "degree", "both"), [(65536, 3, True), (10000, 4, True), (5005, 3, False)])
+def test_far_beyond_the_catalog(num_nodes, degree, both):
+    """A lift, of which a few nodes stand for all: expansions and circulants are many times the bound there."""
+    found = find(num_nodes, degree, bidirectional=both, spot=Spot(1))
+    fabric, half = Fabric.of("10us", "100Gbps", degree), found.bound
+    times = {row: fabric.time(row.allreduce_cost, "allreduce", "1MB") for row in found.frontier}
+    best = min(times, key=times.get)
+    assert best.origin == FOUND and times[best] <= Fraction(5, 4) * fabric.time(half + half, "allreduce", "1MB")
+
+
+@pytest.mark.slow
 def test_no_time_is_no_search():
     assert search_now(42, 9, True, Spot(0)) == []
-    assert search_now(5000, 4, True, SHORT) == []
+    assert search_now(MAX_NODES + 1, 4, True, SHORT) == []
     assert not any(row.origin for row in find(42, 9, spot=Spot(0)).frontier)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkstep._kernels.graph import _distance_profiles, _distances
+from linkstep._kernels.graph import _distance_counts, _distance_profiles, _distances
 from linkstep.core.errors import TopologyError
 from linkstep.core.notebook import html_picture, html_table, svg_of
 
@@ -23,6 +23,8 @@ Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
 MAX_NODES = 2**31 - 1
+_AT_ONCE = 64
+"""Targets whose distances are counted at once, and how far they may be for that to be quicker."""
 _MANY_NAMES = 10_000  # comparing a misspelt name with more would take longer than it helps
 
 
@@ -408,6 +410,23 @@ def distance_profiles(topology: Topology, targets: Sequence[int] | Ints | None =
         _check_node(topology, int(node), "target")
     profiles: Ints = _distance_profiles(topology.in_ptr, topology.in_tail, nodes)
     return profiles
+
+
+def distance_counts(topology: Topology, targets: Sequence[int] | Ints | None = None) -> Ints:
+    """Return how many pairs of a node and a target (all nodes if None) are at distance 0, 1, 2, ...
+
+    That is the sum of the rows of ``distance_profiles``, in a tenth of the time where targets are many and not far.
+
+    >>> distance_counts(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])).tolist()
+    [4, 4, 4, 4]
+    """
+    nodes = np.arange(topology.num_nodes) if targets is None else np.asarray(targets, np.int64)
+    for node in (nodes.min(), nodes.max()) if nodes.size else ():
+        _check_node(topology, int(node), "target")
+    if nodes.size < _AT_ONCE or distances_to(topology, int(nodes[0])).max() > _AT_ONCE:
+        return np.asarray(distance_profiles(topology, nodes).sum(axis=0), np.int64)
+    counts: Ints = np.zeros(topology.num_nodes, np.int64)
+    return counts[: 1 + _distance_counts(topology.out_ptr, topology.head, nodes, counts)]
 
 
 def check_connected(topology: Topology) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkstep.core.representatives import known_representatives
-from linkstep.core.topology import Topology, distance_profiles
+from linkstep.core.topology import Topology, distance_counts
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,6 @@ def measure_distances(topology: Topology) -> Distances:
     >>> measure_distances(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0]))
     Distances(diameter=3, total=24)
     """
-    profiles = distance_profiles(topology, known_representatives(topology))
-    total = sum(x * count for x, count in enumerate(profiles.sum(axis=0).tolist()))
-    return Distances(profiles.shape[1] - 1, total * (topology.num_nodes // len(profiles)))
+    counts = distance_counts(topology, known_representatives(topology)).tolist()
+    total = sum(x * count for x, count in enumerate(counts))
+    return Distances(len(counts) - 1, total * (topology.num_nodes // counts[0]))

@@ -47,6 +47,11 @@ def score_half(topology: Topology) -> Half:
     return tuple(found)
 
 
+def _hops(recipe: Recipe) -> tuple[int, int]:
+    distances = measure_distances(recipe.topology())
+    return distances.diameter, distances.total
+
+
 def entry_of(recipe: Recipe) -> Entry:
     """Build a topology and return its entry."""
     topology = recipe.topology()
@@ -67,10 +72,13 @@ def with_flow(entry: Entry) -> Entry:
     return entry if found is None else replace(entry, flow=found[0], flow_bound=found[1])
 
 
-def score_best(recipes: Iterable[Recipe]) -> list[Entry]:
-    """Return the entries of some recipes, the most promising first, up to one that cannot be improved on its wiring."""
+def score_best(recipes: Iterable[Recipe], most: int | None = None) -> list[Entry]:
+    """Return the entries of some recipes, those of shortest distances first, at most so many.
+
+    No more are scored after one that is bandwidth-optimal in as few steps as its diameter: the others have no smaller.
+    """
     found = []
-    for recipe in recipes:
+    for recipe in sorted(recipes, key=_hops)[:most]:
         entry = entry_of(recipe)
         found.append(entry)
         steps = {half[-1].cost.steps for half in (entry.allgather, entry.reduce_scatter)}

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkstep.core.errors import LinkstepError
-from linkstep.costs import measure_distances
 from linkstep.recipe.names import HEADER
 from linkstep.search.added import default_folder
 from linkstep.search.catalog import merge
@@ -26,7 +25,7 @@ from linkstep.search.sweep.job import MAX_DEGREE, Job
 EVERY_WAY, MAX_NODES = 4096, 200_000
 """Up to so many nodes every way to search takes part, and up to so many any."""
 SCORED, MANY_LINKS = 2, 2**12
-"""How many of what a search finds are scheduled, those of least diameter; only one where it has so many links."""
+"""How many of what a search finds are scheduled; only one where it has so many links."""
 _GRAPHS_A_SECOND = 5 * 10**7
 """Graphs times nodes that are tried in a second."""
 
@@ -59,8 +58,7 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
 
     job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
     search = search_best if num_nodes <= EVERY_WAY else search_large
-    found = sorted(search(job), key=lambda recipe: measure_distances(recipe.topology()).diameter)
-    return score_best(found[: SCORED if num_nodes * degree < MANY_LINKS else 1])
+    return score_best(search(job), SCORED if num_nodes * degree < MANY_LINKS else 1)
 
 
 def keep_choices(choices: Iterable[Choice]) -> Path:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.grafts import _draw, _focus, _insert, _mend, _missed, _polish
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology, distance_profiles
+from linkstep.core.topology import Topology, distance_counts
 from linkstep.costs import moore_steps
 from linkstep.expansions.grafts import Change
 from linkstep.recipe import Insert, Recipe, Remove, Swap
@@ -151,7 +151,7 @@ class _Found:
     def rank(self) -> tuple[int, int]:
         """The diameter, then the sum of distances."""
         n = len(self.graph.out)
-        levels = distance_profiles(self.recipe.topology()).sum(axis=0).tolist()
+        levels = distance_counts(self.recipe.topology()).tolist()
         unreached = n * n - sum(levels)
         return (n if unreached else len(levels) - 1), sum(t * width for t, width in enumerate(levels)) + n * unreached
 
