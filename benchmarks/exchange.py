@@ -15,7 +15,8 @@ import time
 import numpy as np
 
 import linkstep
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.distances import diameter
+from linkstep.core.topology import Topology
 from linkstep.costs import cost_of
 from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.throughput import all_to_all

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 import highspy
 import numpy as np
 
-from linkstep.core.topology import Topology, distances_from, distances_to
+from linkstep.core.distances import distances_from, distances_to
+from linkstep.core.topology import Topology
 
 
 def all_distances(topology: Topology) -> np.ndarray:

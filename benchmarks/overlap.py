@@ -18,9 +18,10 @@ from fractions import Fraction
 import linkstep
 from benchmarks.exchange import random_regular
 from linkstep.core.collective import Collective
+from linkstep.core.distances import diameter
 from linkstep.core.faults import apply as apply_faults
 from linkstep.core.faults import parse as parse_fault
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import cost_of
 from linkstep.methods.arrival import Wish, arrival_cost

@@ -16,7 +16,8 @@ from time import process_time
 
 import linkstep
 from benchmarks.exchange import random_regular
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.distances import diameter
+from linkstep.core.topology import Topology
 from linkstep.costs import cost_of, step_bound
 from linkstep.methods.arrival import Wish, arrival_allgather
 from linkstep.methods.bfb import bfb_allgather

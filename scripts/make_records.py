@@ -22,9 +22,9 @@ from random import Random
 
 import numpy as np
 
+from linkstep.core.distances import distances_from, measure_distances
 from linkstep.core.symmetry import automorphism_generators
-from linkstep.core.topology import Ids, Topology, distances_from
-from linkstep.costs import measure_distances
+from linkstep.core.topology import Ids, Topology
 from linkstep.recipe import Recipe, parse
 from linkstep.recipe.names import HEADER
 from linkstep.search.added import graph_recipe

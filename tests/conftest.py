@@ -11,7 +11,8 @@ from pathlib import Path
 
 WARM = """
 import linkstep
-from linkstep.core.topology import Topology, distance_profiles
+from linkstep.core.topology import Topology
+from linkstep.core.distances import distance_profiles
 from linkstep.methods.bfb import bfb_time
 from linkstep.verification import verify_text
 

@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from linkstep.core import symmetry
-from linkstep.core.topology import Ints, Topology, check_connected, distance_profiles
+from linkstep.core.distances import check_connected, distance_profiles
+from linkstep.core.topology import Ints, Topology
 from linkstep.costs import Cost, distance_flow_bound
 from linkstep.methods.bfb import MAX_DEGREE, Certificate, Progress, bfb_certificate
 from linkstep.recipe import Recipe

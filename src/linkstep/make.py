@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from linkstep.core.collective import Collective
+from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import COLLECTIVES, Schedule
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology
 from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Cost, bandwidth_bound, cost_of

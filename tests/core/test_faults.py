@@ -6,9 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.faults import Cut, Down, Slow, apply, format_rate, parse
-from linkstep.core.topology import Topology, check_connected
+from linkstep.core.topology import Topology
 from linkstep.methods.bfb import bfb_cost
 from support.strategies import complete, connected_link_lists, pairs, topologies, topology_of
 

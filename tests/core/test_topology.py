@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep._kernels.graph import _distance_profiles, _distances
-from linkstep.core.errors import LinkstepError, TopologyError
-from linkstep.core.schedule import Schedule
-from linkstep.core.topology import (
-    MAX_NODES,
-    Topology,
+from linkstep.core.distances import (
     check_connected,
     diameter,
     distance_counts,
@@ -24,6 +20,9 @@ from linkstep.core.topology import (
     distances_from,
     distances_to,
 )
+from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import MAX_NODES, Topology
 from support import reference
 from support.strategies import (
     complete_bipartite,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import linkstep
 from linkstep.core import faults
 from linkstep.core.collective import Collective
+from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError, TopologyError
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology
 from linkstep.costs import (
     Cost,
     bandwidth_bound,

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkstep
+from linkstep.core.distances import distances_from
 from linkstep.core.errors import LinkstepError, RecipeError, ScheduleError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.symmetry import isomorphism
-from linkstep.core.topology import distances_from
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, is_moore_optimal, moore_steps
 from linkstep.expansions import (

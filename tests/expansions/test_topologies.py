@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linkstep.core.distances import diameter
 from linkstep.core.errors import TopologyError
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of, is_bandwidth_optimal, is_moore_optimal
 from linkstep.expansions import cartesian_power, cartesian_product, degree_expand, line_graph, to_bidirectional

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from linkstep.core.distances import check_connected, diameter
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import check_connected, diameter
 from linkstep.families import FAMILIES
 from linkstep.families.cayley import cayley, cayley_of_permutations, cayley_of_permutations_size, cayley_size
 from linkstep.families.circulant import circulant

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linkstep.core.distances import diameter
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology
 from linkstep.families import FAMILIES
 from linkstep.families._common import MAX_LINKS, both_ways, out_links
 from linkstep.families.circulant import best_two_jumps, circulant

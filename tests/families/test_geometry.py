@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linkstep.core.distances import distances_from
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology, distances_from
+from linkstep.core.topology import Topology
 from linkstep.families._field import finite_field, prime_power
 from linkstep.families.distance_regular import crown, distance_graph
 from linkstep.families.polygons import (

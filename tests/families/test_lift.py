@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from linkstep.core.distances import distance_profiles, measure_distances
 from linkstep.core.errors import RecipeError
 from linkstep.core.representatives import known_representatives
-from linkstep.core.topology import Topology, distance_profiles
-from linkstep.costs import measure_distances
+from linkstep.core.topology import Topology
 from linkstep.families import family_written
 from linkstep.families.lift import LIFTED_BY, MAX_LISTED
 from linkstep.groups.named import AbelianGroup, SemidirectGroup

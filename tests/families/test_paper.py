@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from linkstep.core.topology import diameter
+from linkstep.core.distances import diameter
 from linkstep.costs import moore_steps
 from linkstep.families import FAMILIES
 from linkstep.families.complete import generalized_kautz

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import linkstep
 from linkstep._kernels import arrival, arrival_alike, arrival_greedy
+from linkstep.core.distances import diameter, distances_from
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, Down, Slow, apply
-from linkstep.core.topology import Topology, diameter, distances_from
+from linkstep.core.topology import Topology
 from linkstep.correctness import check, check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, time_of
 from linkstep.methods.arrival import (

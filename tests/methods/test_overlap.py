@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import linkstep
 from linkstep.core.collective import Collective
+from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError, ScheduleError
 from linkstep.core.faults import Cut, apply
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of
 from linkstep.lowering import lower

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 import linkstep
 from linkstep.cli import _synthesize
+from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology, diameter
+from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of
 from linkstep.methods.stored import STEPS, stored_schedule

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError, RecipeError, TopologyError
-from linkstep.core.topology import Topology, check_connected
+from linkstep.core.topology import Topology
 from linkstep.expansions import remove_nodes
 from linkstep.recipe import Insert, Remove, Swap, parse
 from linkstep.recipe.explanation import explain

@@ -12,8 +12,8 @@ from threading import Barrier
 import pytest
 
 from linkstep.cli import main
+from linkstep.core.distances import distances_to
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.topology import distances_to
 from linkstep.costs import Cost, moore_levels
 from linkstep.recipe import parse
 from linkstep.recipe.names import DATA, HEADER

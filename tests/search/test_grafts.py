@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep._kernels import grafts as kernels
+from linkstep.core.distances import diameter, distance_profiles
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import diameter, distance_profiles
 from linkstep.costs import moore_steps
 from linkstep.recipe import Insert, Recipe, Remove, Swap, parse
 from linkstep.search.sweep.bases import kautz_bases, known_bases

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkstep._kernels.lifts import _aims, _anneal, _anneal_pairs, _bits, _energy, _levels
-from linkstep.core.topology import diameter
-from linkstep.costs import measure_distances, moore_steps
+from linkstep.core.distances import diameter, measure_distances
+from linkstep.costs import moore_steps
 from linkstep.recipe import parse
 from linkstep.search.sweep.job import Job
 from linkstep.search.sweep.lifts import (

@@ -20,8 +20,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from linkstep.cli import main
+from linkstep.core.distances import distances_to
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.topology import distances_to
 from linkstep.costs import Cost
 from linkstep.groups import parse_group
 from linkstep.groups.tables import groups_of_order, named_group, named_groups, permutation_group

@@ -6,7 +6,8 @@ from fractions import Fraction
 import igraph
 import numpy as np
 
-from linkstep.core.topology import Topology, distances_to
+from linkstep.core.distances import distances_to
+from linkstep.core.topology import Topology
 from support import strategies  # noqa: F401  (sets hypothesis up)
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from linkstep.baselines.routes import without_repeats
 from linkstep.core.collective import Collective
+from linkstep.core.distances import measure_distances
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number
-from linkstep.costs import Cost, Fabric, bandwidth_bound, measure_distances
+from linkstep.costs import Cost, Fabric, bandwidth_bound
 from linkstep.families import Family, family_written
 from linkstep.make import MAX_ROWS
 from linkstep.methods.bfb import bfb_cost

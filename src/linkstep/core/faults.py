@@ -14,8 +14,9 @@ from math import gcd, lcm
 
 import numpy as np
 
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError, TopologyError
-from linkstep.core.topology import Ints, Topology, check_connected
+from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import parse_bandwidth
 
 ONE_WAY = "oneway"

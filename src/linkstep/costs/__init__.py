@@ -11,7 +11,6 @@ from linkstep.costs.bounds import (
     moore_steps,
 )
 from linkstep.costs.cost import Cost, cost_of, time_of
-from linkstep.costs.distances import Distances, measure_distances
 from linkstep.costs.fabric import Fabric
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
 from linkstep.costs.fitting import Fit, fit
@@ -22,7 +21,6 @@ from linkstep.costs.wiring_steps import StepBound, check_step_bound, step_bound
 
 __all__ = [
     "Cost",
-    "Distances",
     "Fabric",
     "Fit",
     "Run",
@@ -43,7 +41,6 @@ __all__ = [
     "load_fabric",
     "load_runs",
     "lower_bound",
-    "measure_distances",
     "moore_levels",
     "moore_steps",
     "save_fabric",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from linkstep.core.distances import check_connected, measure_distances
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology, check_connected
+from linkstep.core.topology import Topology
 from linkstep.costs.cost import Cost
-from linkstep.costs.distances import measure_distances
 
 
 def _check_size(num_nodes: int, degree: int) -> None:

@@ -18,8 +18,9 @@ import numpy as np
 
 from linkstep._kernels.cuts import _tightest_cut
 from linkstep.core.collective import Collective
+from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
-from linkstep.core.topology import Ints, Topology, check_connected, distance_profiles, distances_from
+from linkstep.core.topology import Ints, Topology
 from linkstep.costs.cost import Cost
 
 _SHOWN = 8

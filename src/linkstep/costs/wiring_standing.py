@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.core.collective import Collective
-from linkstep.core.topology import Topology, distances_from
+from linkstep.core.distances import distances_from
+from linkstep.core.topology import Topology
 from linkstep.costs.bounds import bandwidth_bound
 from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import WiringBound, has_wiring_bound, wiring_bound

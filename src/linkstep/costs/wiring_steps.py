@@ -19,8 +19,9 @@ import numpy as np
 
 from linkstep._kernels.cuts import _arcs, _max_flow
 from linkstep.core.collective import Collective
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Ints, Topology, check_connected
+from linkstep.core.topology import Ints, Topology
 from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import Wires, wiring_bound
 

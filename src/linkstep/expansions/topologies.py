@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkstep.core.distances import distances_to
 from linkstep.core.errors import TopologyError
-from linkstep.core.topology import Ints, Topology, distances_to
+from linkstep.core.topology import Ints, Topology
 
 MAX_PROOF_NODES = 4096
 """Above this, ``line_graph_keeps_bfb`` does not look at every node."""

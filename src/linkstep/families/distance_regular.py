@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkstep.core.distances import distances_from
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology, distances_from
+from linkstep.core.topology import Topology
 from linkstep.families._common import both_ways, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families.complete import complete_bipartite

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import FileError
-from linkstep.core.topology import Topology, check_connected
+from linkstep.core.topology import Topology
 from linkstep.files.graphs import check_plain, edge_list, read_bytes
 
 MAX_BYTES = 2**24

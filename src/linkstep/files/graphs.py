@@ -17,8 +17,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import FileError
-from linkstep.core.topology import Ints, Topology, check_connected
+from linkstep.core.topology import Ints, Topology
 
 MAX_BYTES = 2**26
 """The most that is read of a file: some five million edges."""

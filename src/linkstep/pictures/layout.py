@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep.core.topology import Ints, Topology, distances_from
+from linkstep.core.distances import distances_from
+from linkstep.core.topology import Ints, Topology
 
 Points = NDArray[np.float64]
 Hops = NDArray[np.float32]

@@ -14,7 +14,7 @@ from functools import cache
 
 from linkstep.baselines import baseline, double_tree_time
 from linkstep.core.collective import Collective
-from linkstep.core.topology import diameter
+from linkstep.core.distances import diameter
 from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, cost_of, lower_bound
 from linkstep.make import schedule
 from linkstep.recipe import parse

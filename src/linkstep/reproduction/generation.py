@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from linkstep.core.topology import diameter
+from linkstep.core.distances import diameter
 from linkstep.costs import Cost, bandwidth_bound, cost_of
 from linkstep.methods.bfb import bfb_allgather
 from linkstep.methods.synthesis import synthesize

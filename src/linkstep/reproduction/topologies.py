@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from linkstep.core.distances import diameter
 from linkstep.core.symmetry import is_reverse_symmetric
-from linkstep.core.topology import diameter
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps
 from linkstep.make import schedule
 from linkstep.methods.bfb import bfb_cost

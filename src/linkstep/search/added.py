@@ -12,9 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from linkstep.core.distances import check_connected, measure_distances
 from linkstep.core.errors import FileError, LinkstepError, TopologyError
-from linkstep.core.topology import Topology, check_connected
-from linkstep.costs import measure_distances
+from linkstep.core.topology import Topology
 from linkstep.families import family_written
 from linkstep.recipe import Member, Recipe
 from linkstep.recipe.names import DATA, SOURCES, digest, name_of, user_folder

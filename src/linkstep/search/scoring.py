@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
+from linkstep.core.distances import measure_distances
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
-from linkstep.costs import bandwidth_bound, measure_distances
+from linkstep.costs import bandwidth_bound
 from linkstep.methods.arrival import arrival_costs
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from linkstep.core.topology import Ints, Topology, distances_from, distances_to
+from linkstep.core.distances import distances_from, distances_to
+from linkstep.core.topology import Ints, Topology
 from linkstep.throughput.problem import Problem
 
 SEARCHES = 8

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._kernels.routing import _route_loads
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Ids, Ints, Topology, check_connected
+from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.throughput.orbits import Orbits, find_orbits
 
 MAX_DISTANCE = 2**62

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep.core.topology import Ids, Ints, Topology, distances_to
+from linkstep.core.distances import distances_to
+from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.methods.bfb.problems import Links
 
 MAX_LINKS = 10

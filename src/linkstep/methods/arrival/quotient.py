@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep.core.topology import Ids, distances_from, distances_to
+from linkstep.core.distances import distances_from, distances_to
+from linkstep.core.topology import Ids
 from linkstep.methods.arrival.network import Network
 
 Steps = NDArray[np.int16]

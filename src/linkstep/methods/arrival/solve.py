@@ -13,8 +13,9 @@ from math import ceil
 
 import numpy as np
 
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Ids, Topology, check_connected
+from linkstep.core.topology import Ids, Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, step_bound
 from linkstep.methods.arrival.alike import search_alike

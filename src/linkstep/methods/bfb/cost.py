@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _costs_by_flows
 from linkstep._kernels.bfb_subsets import _costs_by_subsets
-from linkstep.core.topology import Topology, distance_profiles
+from linkstep.core.distances import distance_profiles
+from linkstep.core.topology import Topology
 from linkstep.costs import Cost
 from linkstep.methods.bfb.problems import (
     Arrivals,

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_groups import _problems, _problems_of_arrivals
+from linkstep.core.distances import check_connected, distances_from, distances_to
 from linkstep.core.errors import TopologyError
 from linkstep.core.representatives import known_representatives
-from linkstep.core.topology import Ids, Ints, Topology, check_connected, distances_from, distances_to
+from linkstep.core.topology import Ids, Ints, Topology
 
 MAX_DEGREE = 64
 """In-links of a node are the bits of one machine word."""

@@ -11,9 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from linkstep.core.distances import check_connected, diameter
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology, check_connected, diameter
+from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import distance_flow_bound
 from linkstep.methods.exchange.balance import Balanced, Progress, Relaxed, balance, relax

@@ -9,9 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from linkstep.core.collective import Collective
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology, check_connected
+from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost
 from linkstep.methods.arrival.best import Clock, OutOfTime

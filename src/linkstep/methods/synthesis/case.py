@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology, check_connected, distance_profiles, distances_from
+from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 
 MAX_NODES = 256

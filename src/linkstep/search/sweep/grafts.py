@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._kernels.grafts import _draw, _focus, _insert, _mend, _missed, _polish
+from linkstep.core.distances import distance_counts
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology, distance_counts
+from linkstep.core.topology import Topology
 from linkstep.costs import moore_steps
 from linkstep.expansions.grafts import Change
 from linkstep.recipe import Insert, Recipe, Remove, Swap

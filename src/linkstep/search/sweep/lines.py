@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from linkstep.costs import measure_distances
+from linkstep.core.distances import measure_distances
 from linkstep.recipe import Line, Recipe
 from linkstep.search.sweep.cayley import search_cayley
 from linkstep.search.sweep.job import Job
