@@ -81,7 +81,7 @@ AGREE_AND_DIFFER = {
     "fig:betafit": (26, 2),
     "fig:smalltraining": (1, 3),
     "fig:gpt2training": (0, 2),
-    "fig:simmoetraining": (6, 7),
+    "fig:simmoetraining": (14, 0),
     "fig:simmoetimeline": (3, 0),
 }
 
