@@ -2,8 +2,8 @@
 
 What is asked for in seconds is turned into a number of graphs to try, from how long one takes on a usual machine, so
 that the answer depends on the seed and on nothing else. Up to some thousand nodes every way to search takes part;
-above, lifts and their line graphs, a few nodes of which stand for all. Not here: the searches themselves
-(``linkstep.search.sweep``).
+above, lifts and their line graphs, a few nodes of which stand for all, and grafts of those. Not here: the searches
+themselves (``linkstep.search.sweep``).
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
     """Return entries found by a short search; none where the search does not go."""
     if spot.seconds == 0 or not 3 <= degree <= MAX_DEGREE or not degree + 1 < num_nodes <= MAX_NODES:
         return []
-    # Here: these have kernels and import numba, which most finds do not need.
-    from linkstep.search.sweep.lines import search_large
-    from linkstep.search.sweep.methods import search_best
+    from linkstep.search.sweep.methods import (  # here: their kernels import numba, which most finds do not need
+        search_best,
+        search_large,
+    )
 
     job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
     search = search_best if num_nodes <= EVERY_WAY else search_large

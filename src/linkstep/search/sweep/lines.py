@@ -18,9 +18,6 @@ from linkstep.search.sweep.lifts import search_lifts
 CAYLEY_SHARE = 16
 """One in so many graphs evaluated is a Cayley digraph: lifts include most of them."""
 
-KNOWN_NODES = 1024
-"""Up to so many nodes bases are known, and the finder expands them."""
-
 MOST = 3
 """Recipes that a search returns."""
 
@@ -57,19 +54,6 @@ def search_lines(job: Job) -> list[Recipe]:
         ranked += [(steps, place, total, line) for place, (steps, total, line) in enumerate(found)]
     ranked.sort(key=lambda row: row[:3])
     return [line for steps, *_, line in ranked[:MOST] if steps == ranked[0][0]]
-
-
-def search_large(job: Job) -> list[Recipe]:
-    """Return the best lift of many nodes found, and the best line graphs of smaller lifts, still too large to be known.
-
-    Unlike ``search_lines`` no groups are listed, and nothing is measured from every node.
-    """
-    sizes = [(0, job.num_nodes), *((times, nodes) for times, nodes in bases(job) if nodes > KNOWN_NODES)]
-    found: list[Recipe] = []
-    for times, nodes in sizes:
-        lifts = search_lifts(replace(job, num_nodes=nodes, budget=max(1, job.budget // len(sizes))))
-        found += [Line(lift, times) if times else lift for lift in lifts[:1]]
-    return found
 
 
 def _digraphs(job: Job) -> list[Recipe]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from linkstep.core.distances import measure_distances
 from linkstep.core.errors import LinkstepError
-from linkstep.recipe import Recipe
+from linkstep.costs import moore_steps
+from linkstep.recipe import Line, Recipe
 from linkstep.search.sweep.cayley import search_cayley
 from linkstep.search.sweep.expansions import search_expansions
 from linkstep.search.sweep.grafts import search_grafts
 from linkstep.search.sweep.job import Job
 from linkstep.search.sweep.lifts import has_lifts, search_lifts
-from linkstep.search.sweep.lines import has_lines, search_lines
+from linkstep.search.sweep.lines import bases, has_lines, search_lines
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,33 @@ def search_best(job: Job) -> list[Recipe]:
         budget = max(1, job.budget * row.share // (parts * row.weight(job)))
         found += row.search(replace(job, budget=budget, method=row.name))
     return list(dict.fromkeys(found))
+
+
+KNOWN_NODES = 1024
+"""Up to so many nodes what line graphs start from is known, and the finder expands it."""
+GRAFTED_NODES = 2**14
+"""Up to so many nodes grafts are tried; to cost one takes seconds there, since no node stands for another."""
+NEAR = 3
+"""Steps above the Moore bound within which a lift needs no graft beside it."""
+GRAFT_PART = 10
+"""One graft is tried for so many lifts."""
+
+
+def search_large(job: Job) -> list[Recipe]:
+    """Return the best lift of many nodes found, the best line graphs of smaller ones, and grafts where these are far.
+
+    Unlike ``search_best`` no groups are listed, and of lifts nothing is measured from every node.
+    """
+    sizes = [(0, job.num_nodes), *((times, nodes) for times, nodes in bases(job) if nodes > KNOWN_NODES)]
+    found: list[Recipe] = []
+    for times, nodes in sizes:
+        lifts = search_lifts(replace(job, num_nodes=nodes, budget=max(1, job.budget // len(sizes))))
+        found += [Line(lift, times) if times else lift for lift in lifts[:1]]
+    enough = moore_steps(job.num_nodes, job.degree, bidirectional=job.bidirectional) + NEAR
+    is_near = any(measure_distances(recipe.topology()).diameter <= enough for recipe in found)
+    if not is_near and job.num_nodes <= GRAFTED_NODES:
+        found += search_grafts(replace(job, budget=max(1, job.budget // GRAFT_PART)))
+    return found
 
 
 _BY_NAME = {row.name: row.search for row in SWEEPS} | {"best": search_best}
