@@ -84,7 +84,7 @@ def test_a_quick_interval_is_a_proven_one(recipe):
 
 
 def test_no_quick_interval_where_a_round_takes_long():
-    assert quick_all_to_all(linkstep.parse("Pi_{4,2203}").topology()) is None
+    assert quick_all_to_all(linkstep.parse("Pi_{4,3001}").topology()) is None
 
 
 def without_symmetry(problem):
