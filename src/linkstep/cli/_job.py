@@ -67,12 +67,13 @@ def reason(found: JobChoice) -> str:
 def _against(best: Outcome, other: Outcome) -> str:
     """Say what an iteration takes on another row, and where the difference comes from."""
     more = other.time - best.time
+    there = "with the next schedule on the same wires" if other.name == best.name else f"on {other.name}"
     if not more:
-        return f"on {other.name} it takes the same"
+        return f"{there} it takes the same"
     least = "" if other.is_reached else "at least "
     changes = {name: getattr(other.iteration, member) - getattr(best.iteration, member) for name, member in _PARTS[1:]}
     where = max(changes, key=lambda name: changes[name])
-    return f"on {other.name} it takes {least}{format_time(more)} more, by its {where}"
+    return f"{there} it takes {least}{format_time(more)} more, by its {where}"
 
 
 def print_job(found: JobChoice) -> None:
