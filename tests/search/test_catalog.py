@@ -18,7 +18,7 @@ from linkstep.costs import Cost, moore_levels
 from linkstep.recipe import parse
 from linkstep.recipe.names import DATA, HEADER
 from linkstep.search import Entry, load_catalog
-from linkstep.search.catalog import MOST, best, best_entries, merge, read_entries
+from linkstep.search.catalog import best_entries, merge, read_entries
 from linkstep.search.coverage import over_bound, stats
 from linkstep.search.entry import Option
 from linkstep.search.scoring import check_entry, entry_of, rescored, score_best
@@ -99,11 +99,10 @@ def test_of_two_entries_of_a_recipe_the_one_that_tells_more_stays():
     assert best_entries([more, RIGHT]) == [more]
 
 
-def test_best_keeps_the_first_in_each_figure():
+def test_whatever_nothing_beats_is_kept():
     ladder = [with_figures(s, Fraction(20 - s, 10), 40 - s) for s in range(2, 12)]
-    kept = best(ladder)
-    assert len(kept) <= MOST and kept[0] == ladder[0] and kept[-1] == ladder[-1]
-    assert best([]) == []
+    assert best_entries(ladder) == ladder
+    assert best_entries([]) == []
 
 
 def test_merge_is_a_union(tmp_path):
@@ -190,7 +189,7 @@ def test_shipped_files():
         assert keys == sorted(keys) and {e.degree for e in entries} == {degree}
         for key in set(keys):
             here = [e for e in entries if (e.num_nodes, e.bidirectional) == key]
-            assert here == best(here)
+            assert here == best_entries(here)
 
 
 @pytest.mark.slow

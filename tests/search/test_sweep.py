@@ -29,7 +29,7 @@ from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
 from linkstep.recipe.names import HEADER
 from linkstep.search import Job
-from linkstep.search.catalog import best, read_entries
+from linkstep.search.catalog import best_entries, read_entries
 from linkstep.search.scoring import entry_of, with_flow
 from linkstep.search.sweep import runner
 from linkstep.search.sweep.cayley import _shapes, score, search_cayley
@@ -130,7 +130,7 @@ def test_scan_is_exhaustive():
                     sets += 1
                     every.append(score(group, gens))
             assert sets == sum(shape[4] for shape in _shapes(group, job))
-        wanted = best(entry for entry in every if entry is not None)
+        wanted = best_entries(entry for entry in every if entry is not None)
         for order in (
             lambda e: (e.diameter, e.costs[0].bandwidth),
             lambda e: (e.costs[0].bandwidth, e.diameter),

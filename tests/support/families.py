@@ -18,23 +18,27 @@ def links_of(topology):
 def coloured(topology):
     """Return a simple digraph and a colour for each node: parallel links become one, self-loops a colour.
 
-    Fair for topologies in which every link has as many parallels, which is checked.
+    Where links have different numbers of parallels, a node amid each has its number as colour.
     """
     counts = Counter((u, w) for u, w in links_of(topology) if u != w)
-    assert len(set(counts.values())) == 1
     loops = Counter(u for u, w in links_of(topology) if u == w)
-    return igraph.Graph(topology.num_nodes, sorted(counts), directed=True), [
-        loops[u] for u in range(topology.num_nodes)
-    ]
+    colours = [loops[u] for u in range(topology.num_nodes)]
+    if len(set(counts.values())) == 1:
+        return igraph.Graph(topology.num_nodes, sorted(counts), directed=True), colours
+    halves, most = [], topology.degree + 1
+    for (u, w), count in sorted(counts.items()):
+        halves += [(u, len(colours)), (len(colours), w)]
+        colours.append(most + count)
+    return igraph.Graph(len(colours), halves, directed=True), colours
 
 
 def num_orbits(topology):
     """Return into how many orbits the automorphism group splits the nodes."""
     graph, colours = coloured(topology)
-    joined = igraph.Graph(topology.num_nodes)
+    joined = igraph.Graph(graph.vcount())
     for generator in graph.automorphism_group(color=colours):
         joined.add_edges(list(enumerate(generator)))
-    return len(joined.connected_components())
+    return len(set(joined.connected_components().membership[: topology.num_nodes]))
 
 
 def are_isomorphic(left, right):

@@ -93,7 +93,7 @@ def _build(args: argparse.Namespace) -> int:
         for seed in _numbers(args.seeds, "--seeds")
         for n in _numbers(args.nodes, "--nodes")
         for d in _numbers(args.degree, "--degree")
-        if d < n
+        if d < n or args.method == LISTED
         for kind in kinds
     ]
     if not jobs:

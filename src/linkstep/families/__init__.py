@@ -3,6 +3,7 @@
 One file each; a family is a row of ``FAMILIES`` and its builders are plain functions of this package.
 """
 
+from linkstep.families import bundles as _bundles
 from linkstep.families import cayley as _cayley
 from linkstep.families import circulant as _circulant
 from linkstep.families import complete as _complete
@@ -23,6 +24,7 @@ FAMILIES: tuple[Family, ...] = (
     *_cubes.FAMILIES,
     *_circulant.FAMILIES,
     *_rings.FAMILIES,
+    *_bundles.FAMILIES,
     *_de_bruijn.FAMILIES,
     *_torus.FAMILIES,
     *_trees.FAMILIES,

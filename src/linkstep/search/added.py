@@ -20,7 +20,7 @@ from linkstep.recipe import Member, Recipe
 from linkstep.recipe.names import DATA, SOURCES, digest, name_of, user_folder
 from linkstep.search.catalog import Catalog, merge
 from linkstep.search.entry import Entry
-from linkstep.search.finders import finder
+from linkstep.search.finders import forget_catalog
 from linkstep.search.scoring import entry_of, with_flow
 
 MAX_LENGTH = 2**16
@@ -137,7 +137,7 @@ def add_graph(topology: Topology, source: str, folder: Path | None = None) -> st
         log.write_text(f"{entry.line()}\n")
         merge([log], folder)
     _keep_source(folder, entry.recipe, source)
-    finder.cache_clear()
+    forget_catalog()
     return name_of(entry.recipe, entry.num_nodes, entry.degree)
 
 

@@ -10,22 +10,21 @@ from linkstep.baselines import Baseline, usual_baselines
 from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
 from linkstep.costs import Cost, all_to_all_bound, lower_bound
+from linkstep.families import FAMILIES as TABLE
 from linkstep.groups.tables import divisors
 from linkstep.methods.bfb import MAX_DEGREE
 from linkstep.recipe import Member
-from linkstep.search.bases import catalog_bases, entry_choices
+from linkstep.search.bases import catalog_bases, costed_member, entry_choices
 from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, Choice
-from linkstep.search.finder import Finder, best_choices, length
-from linkstep.search.finders import FAMILIES, finder
+from linkstep.search.finder import best_choices, length
+from linkstep.search.finders import FAMILIES, finder, told_finder
 from linkstep.search.frontier import pareto
 from linkstep.search.spot import Spot, search_now
 
 Progress = Callable[[int, int], None]
 """Called with (done, in all) as work goes on; the last figure is an estimate."""
 
-EXPANDED_NODES = 256
-"""Up to this many nodes, expansions are tried beside what the catalog knows."""
 RESOLVE_LINKS = 10_000
 """Up to this many links, what the theorems predict for an expanded topology is compared with BFB on it."""
 
@@ -91,8 +90,8 @@ def _resolved(choice: Choice) -> Iterator[Choice]:
         yield choice.exactly()
 
 
-def _worth_measuring(pool: list[Choice]) -> list[Choice]:
-    """Return the frontier, which the pool starts with, and as much more as can be measured in a second.
+def _worth_measuring(pool: list[Choice], least: int) -> list[Choice]:
+    """Return the frontier, which is the beginning of the pool, and as much more as can be measured in a second.
 
     What takes more steps than a bandwidth-optimal choice is left out: its nodes are further apart too.
     """
@@ -100,7 +99,7 @@ def _worth_measuring(pool: list[Choice]) -> list[Choice]:
         return []
     optimal = [c.allreduce_cost.steps for c in pool if c.is_bandwidth_optimal]
     near = [c for c in pool if not optimal or c.allreduce_cost.steps <= min(optimal)]
-    return near[: 9 if pool[0].num_nodes * pool[0].recipe.degree <= 5000 else 5]
+    return near[: max(least, 9 if pool[0].num_nodes * pool[0].recipe.degree <= 5000 else 5)]
 
 
 def _nondominated(rows: list[Choice]) -> list[Choice]:
@@ -149,39 +148,60 @@ class _Work:
             self.step()
 
 
-def _frontier(
-    search: Finder, num_nodes: int, degree: int, only_paper: bool, spot: Spot, work: _Work
-) -> list[Choice]:  # fmt: skip
-    """Return the rows of the answer, measured, costs exact where that is not too much work."""
+def _of_the_paper(num_nodes: int, degree: int, bidirectional: bool, work: _Work) -> list[Choice]:
+    """Return what the paper's finder has from the paper's bases."""
+    search = finder("paper", bidirectional)
     search.on_work = work.step
-    if only_paper:
-        found = search.frontier(num_nodes, degree)
-        return [choice.exactly().measured() for choice in work.over(found)]
-    if load_catalog().covers(num_nodes, degree, search.bidirectional):
-        return _known(search, num_nodes, degree, work)
-    entries = search_now(num_nodes, degree, search.bidirectional, spot)
-    more = [choice for entry in entries for choice in entry_choices(entry, FOUND)]
+    return [choice.exactly().measured() for choice in work.over(search.frontier(num_nodes, degree))]
+
+
+def _frontier(num_nodes: int, degree: int, bidirectional: bool, spot: Spot, work: _Work) -> list[Choice]:
+    """Return the rows of the answer: of the catalog, families, expansions and, where nobody searched, a search now."""
+    catalog = load_catalog()
+    stored = catalog_bases(catalog, num_nodes, degree)
+    rows = [choice for choice in stored if choice.is_bidirectional or not bidirectional]
+    if catalog.covers(num_nodes, degree, bidirectional):
+        return _with_told(rows, num_nodes, degree, bidirectional, work)
+    entries = search_now(num_nodes, degree, bidirectional, spot)
+    rows += [choice for entry in entries for choice in entry_choices(entry, FOUND)]
     work.step()
-    if num_nodes * degree > RESOLVE_LINKS:
-        found = best_choices([*search.frontier(num_nodes, degree), *more])
-        return [choice.measured() for choice in work.over(found)]
-    pool = _worth_measuring(search.pool(num_nodes, degree))
-    resolved = [row for choice in work.over(pool) for row in _resolved(choice)]
-    return _nondominated([row.measured() for row in [*resolved, *more]])
+    return _with_built(rows, num_nodes, degree, bidirectional, work) or _last_resort(num_nodes, degree, bidirectional)
 
 
-def _known(search: Finder, num_nodes: int, degree: int, work: _Work) -> list[Choice]:
-    """Return what the catalog knows, and for few nodes what expansions add to that.
+def _with_told(rows: list[Choice], num_nodes: int, degree: int, bidirectional: bool, work: _Work) -> list[Choice]:
+    """Add what families and theorems tell to what the catalog has.
 
-    For many nodes nothing is computed: sweeps have looked at expansions too.
+    The sweep ``member`` has scored what would be worth it, so that there is hardly ever something to add and to build.
     """
-    entries = catalog_bases(load_catalog(), num_nodes, degree)
-    rows = [choice for choice in entries if choice.is_bidirectional or not search.bidirectional]
-    if num_nodes <= EXPANDED_NODES:
-        costs = [choice.allreduce_cost for choice in rows]
-        more = [c for c in search.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
-        rows += [row.measured(flow=False) for choice in work.over(more) for row in _resolved(choice)]
-    return _nondominated(rows)
+    search = told_finder(bidirectional)
+    search.on_work = work.step
+    costs = [choice.allreduce_cost for choice in rows]
+    more = [c for c in search.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
+    resolved = [row for choice in work.over(more) for row in _resolved(choice)]
+    return _nondominated([*rows, *(row.measured(flow=False) for row in resolved)])
+
+
+def _with_built(rows: list[Choice], num_nodes: int, degree: int, bidirectional: bool, work: _Work) -> list[Choice]:
+    """Add what families and expansions have, the paper's alone too; costs exact where that is not too much work."""
+    search, paper = finder("all", bidirectional), finder("paper", bidirectional)
+    search.on_work = paper.on_work = work.step
+    frontier = search.frontier(num_nodes, degree)
+    if num_nodes * degree > RESOLVE_LINKS:
+        found = best_choices([*frontier, *paper.frontier(num_nodes, degree), *rows])
+        return [choice.measured() for choice in work.over(found)]
+    pool = _worth_measuring(search.pool(num_nodes, degree), len(frontier))
+    costs = [choice.allreduce_cost for choice in (*pool, *rows)]
+    only = [c for c in paper.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
+    resolved = [row for choice in work.over([*pool, *only]) for row in _resolved(choice)]
+    return _nondominated([row.measured() for row in [*resolved, *rows]])
+
+
+def _last_resort(num_nodes: int, degree: int, bidirectional: bool) -> list[Choice]:
+    """Return the members of families that are costed only where nothing else is known: large ones, all nodes alike."""
+    listed = (Member(family, args) for family in TABLE for args in family.members(num_nodes, degree))
+    alike = (member for member in listed if member.is_vertex_transitive and member.is_regular)
+    costed = (costed_member(member) for member in alike)
+    return best_choices(choice for choice in costed if choice.is_bidirectional or not bidirectional)
 
 
 def find(
@@ -203,9 +223,11 @@ def find(
     [('K_5', 'bfb', 1)]
     """
     _check(num_nodes, degree, families, max_steps)
-    search = finder(families, bidirectional)
     work = _Work(num_nodes, degree, progress)
-    rows = _frontier(search, num_nodes, degree, families == "paper", spot or Spot(), work)
+    if families == "paper":
+        rows = _of_the_paper(num_nodes, degree, bidirectional, work)
+    else:
+        rows = _frontier(num_nodes, degree, bidirectional, spot or Spot(), work)
     connected = degree > 1 or not bidirectional or num_nodes == 2
     return Answer(
         num_nodes,

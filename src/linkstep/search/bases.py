@@ -56,7 +56,7 @@ def member_choice(member: Member, *, compute: bool = True) -> Choice | None:
     if known is not None:
         return _claimed(member, "bfb", known, is_bfb=True)
     if compute and member.num_nodes <= (COMPUTED_ALIKE if member.is_vertex_transitive else COMPUTED_NODES):
-        return _computed(member)
+        return costed_member(member)
     return None
 
 
@@ -91,8 +91,8 @@ def _claimed(member: Member, method: str, costs: tuple[Cost, Cost], *, is_bfb: b
     )  # fmt: skip
 
 
-def _computed(member: Member) -> Choice:
-    """Return the choice with properties seen on the built topology."""
+def costed_member(member: Member) -> Choice:
+    """Build a member and return it with its cost by BFB, and with properties that are seen on the topology."""
     topology = member.topology()
     alike = topology.is_bidirectional or member.is_reverse_symmetric
     return Choice(

@@ -19,16 +19,9 @@ from typing import BinaryIO
 from linkstep.core.errors import FileError
 from linkstep.costs import Cost
 from linkstep.files import write_atomically
-from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text
+from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text, source_of
 from linkstep.search.entry import Entry
 from linkstep.search.frontier import pareto
-
-MOST = 5
-"""Entries kept for one (N, d, kind)."""
-
-_SMALL = 8
-"""T_B M/B over alpha for 1 MB, 10 us and 100 Gbps: where steps and bandwidth count alike."""
-
 
 def best_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries that are the best in something, fewest steps first; ties go to the shortest recipe.
@@ -51,29 +44,6 @@ def _told(entry: Entry) -> tuple[int, bool]:
 
 def _tie(entry: Entry) -> tuple[object, ...]:
     return entry.flow is None, not entry.bidirectional, len(entry.recipe), entry.recipe
-
-
-def _time(cost: Cost) -> Fraction:
-    return cost.steps + _SMALL * cost.bandwidth
-
-
-def best(entries: Iterable[Entry]) -> list[Entry]:
-    """Return a few of the Pareto-optimal entries, fewest steps first.
-
-    First the best at 1 MB, then in steps, in T_B, in all-to-all and in BFB, which expansions need; then more.
-    """
-    optimal = best_entries(entries)
-    if not optimal:
-        return []
-    wanted = [
-        min(optimal, key=lambda e: (min(map(_time, e.costs)), -e.most_flow)),
-        min(optimal, key=lambda e: min((c.steps, c.bandwidth) for c in e.costs)),
-        min(optimal, key=lambda e: min((c.bandwidth, c.steps) for c in e.costs)),
-        min(optimal, key=lambda e: (-e.most_flow, min(map(_time, e.costs)))),
-        min(optimal, key=lambda e: min(_time(c) for c in (e.allgather[0].cost + e.reduce_scatter[0].cost,))),
-    ]
-    chosen = list({entry.recipe: entry for entry in [*wanted, *optimal]}.values())[:MOST]
-    return [entry for entry in optimal if entry in chosen]
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
@@ -126,8 +96,12 @@ class Catalog:
         return best_entries(entry for entry in found if entry.bidirectional or not bidirectional)
 
     def covers(self, num_nodes: int, degree: int, bidirectional: bool) -> bool:
-        """Whether graphs of this N, d and kind were searched for, so that what is known is here."""
-        return any(entry.bidirectional == bidirectional for entry in self.listed(num_nodes, degree))
+        """Whether graphs of this N, d and kind were searched for, so that the best known are here.
+
+        A graph that a user added with its source was not found by a search, and says nothing of others.
+        """
+        kind = [entry for entry in self.listed(num_nodes, degree) if entry.bidirectional == bidirectional]
+        return any(source_of(entry.recipe) is None for entry in kind)
 
     def __iter__(self) -> Iterator[Entry]:
         """List every entry of the files."""
@@ -183,7 +157,7 @@ def merge(paths: Iterable[Path], folder: Path = DATA) -> int:
             groups[entry.degree, entry.num_nodes, entry.bidirectional].append(entry)
         files: dict[int, list[str]] = defaultdict(lambda: [HEADER])
         for (degree, _, _), found in sorted(groups.items()):
-            files[degree] += [entry.line() for entry in best(found)]
+            files[degree] += [entry.line() for entry in best_entries(found)]
         for degree, lines in files.items():
             _replace(folder / f"d{degree}.csv", "\n".join([*lines, ""]))
     return sum(len(lines) - 1 for lines in files.values())

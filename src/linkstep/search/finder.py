@@ -59,19 +59,21 @@ def length(choice: Choice) -> tuple[int, str]:
 class Finder:
     """Frontiers by (N, d), each worked out once. ``bidirectional`` keeps to topologies that are.
 
-    ``on_work`` is called whenever one more (N, d) is worked out.
+    Unless ``compute``, nothing is built: expansions cost what the theorems say. ``on_work`` is called whenever one more
+    (N, d) is worked out.
     """
 
-    def __init__(self, bases: Bases, *, bidirectional: bool = False) -> None:
+    def __init__(self, bases: Bases, *, bidirectional: bool = False, compute: bool = True) -> None:
         self.bases = bases
         self.bidirectional = bidirectional
+        self.compute = compute
         self.on_work: Callable[[], None] = _ignore
         self._known: dict[tuple[int, int], list[Choice]] = {}
         self._expanded: dict[tuple[int, int], list[Choice]] = {}
         self._fast: dict[tuple[int, int], list[Choice]] = {}
         self._pools: dict[tuple[int, int], list[Choice]] = {}
         self._factors: dict[tuple[int, int], Choice | None] = {}
-        self._one_way = Finder(bases) if bidirectional else None
+        self._one_way = Finder(bases, compute=compute) if bidirectional else None
 
     def frontier(self, num_nodes: int, degree: int) -> list[Choice]:
         """Return the Pareto-optimal choices, fewest steps first."""
@@ -125,7 +127,7 @@ class Finder:
         for expanded in (self._degrees, self._powers):
             for choice in expanded(num_nodes, degree):
                 yield choice
-                if num_nodes <= RESOLVE_NODES and degree <= RESOLVE_DEGREE:
+                if self.compute and num_nodes <= RESOLVE_NODES and degree <= RESOLVE_DEGREE:
                     yield from _resolved(choice)
         yield from self._products(num_nodes, degree)
 

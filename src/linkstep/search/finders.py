@@ -27,3 +27,21 @@ def finder(families: str, bidirectional: bool) -> Finder:
         yield from catalog_bases(catalog, num_nodes, degree)
 
     return Finder(bases, bidirectional=bidirectional)
+
+
+@cache
+def told_finder(bidirectional: bool) -> Finder:
+    """Return the finder that builds nothing: what families, the catalog and the theorems tell is all it knows."""
+    catalog = load_catalog()
+
+    def bases(num_nodes: int, degree: int) -> Iterator[Choice]:
+        yield from family_bases(num_nodes, degree, compute=False)
+        yield from catalog_bases(catalog, num_nodes, degree)
+
+    return Finder(bases, bidirectional=bidirectional, compute=False)
+
+
+def forget_catalog() -> None:
+    """Let finders read the catalog again: something was added to it."""
+    finder.cache_clear()
+    told_finder.cache_clear()

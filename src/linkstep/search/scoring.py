@@ -65,11 +65,15 @@ def entry_of(recipe: Recipe) -> Entry:
     )  # fmt: skip
 
 
+def flow_of(topology: Topology) -> tuple[Fraction, Fraction] | None:
+    """Return what all-to-all throughput is proven to lie between; None where that takes more than a moment."""
+    exact = exact_all_to_all(topology) if topology.num_links <= FLOW_LINKS else None
+    return quick_all_to_all(topology) if exact is None else (exact, exact)
+
+
 def with_flow(entry: Entry) -> Entry:
     """Return an entry with its all-to-all throughput, or the interval it lies in, where that takes a moment."""
-    topology = parse(entry.recipe).topology()
-    exact = exact_all_to_all(topology) if topology.num_links <= FLOW_LINKS else None
-    found = quick_all_to_all(topology) if exact is None else (exact, exact)
+    found = flow_of(parse(entry.recipe).topology())
     return entry if found is None else replace(entry, flow=found[0], flow_bound=found[1])
 
 

@@ -19,6 +19,7 @@ from linkstep.search.added import default_folder
 from linkstep.search.catalog import merge
 from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
+from linkstep.search.finders import forget_catalog
 from linkstep.search.scoring import entry_of, score_best, with_flow
 from linkstep.search.sweep.job import MAX_DEGREE, Job
 
@@ -71,4 +72,5 @@ def keep_choices(choices: Iterable[Choice]) -> Path:
         log = Path(place) / "found.csv"
         log.write_text("\n".join([HEADER, *(with_flow(entry_of(recipe)).line() for recipe in recipes.values()), ""]))
         merge([log], folder)
+    forget_catalog()
     return folder

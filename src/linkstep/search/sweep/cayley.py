@@ -17,7 +17,7 @@ from linkstep.core.topology import Ints
 from linkstep.costs import Cost
 from linkstep.groups.tables import TableGroup, groups_of_order
 from linkstep.recipe import Recipe, parse
-from linkstep.search.catalog import best
+from linkstep.search.catalog import best_entries
 from linkstep.search.entry import Entry, Option
 from linkstep.search.sweep.job import Job
 
@@ -82,4 +82,4 @@ def search_cayley(job: Job) -> list[Recipe]:
             entry = score(group, found[slot, steps].tolist())
             assert entry is not None
             entries.append(entry)
-    return [parse(entry.recipe) for entry in best(entries)]
+    return [parse(entry.recipe) for entry in best_entries(entries)]

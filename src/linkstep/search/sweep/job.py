@@ -8,6 +8,8 @@ from linkstep.core.errors import LinkstepError
 from linkstep.groups.tables import MAX_ORDER
 
 MAX_DEGREE = 16
+LISTED = "member"
+"""The method that searches for nothing and takes what there is: more ports than other servers too."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ def check_job(job: Job) -> None:
     """Raise unless graphs of this N and d can be searched for."""
     if not 1 <= job.degree <= MAX_DEGREE:
         raise LinkstepError(f"the search takes a degree in [1, {MAX_DEGREE}], not {job.degree}")
-    if not job.degree < job.num_nodes <= MAX_ORDER:
-        raise LinkstepError(
-            f"the search takes degree < nodes <= {MAX_ORDER}, not {job.num_nodes} nodes of degree {job.degree}"
-        )
+    least = 1 if job.method == LISTED else job.degree
+    if not least < job.num_nodes <= MAX_ORDER:
+        rule = f"{'1' if job.method == LISTED else 'degree'} < nodes <= {MAX_ORDER}"
+        raise LinkstepError(f"the search takes {rule}, not {job.num_nodes} nodes of degree {job.degree}")
     if job.budget < 1 or not 0 <= job.seed < 2**32:
         raise LinkstepError(f"budget must be positive and seed in [0, 2^32), not {job.budget} and {job.seed}")

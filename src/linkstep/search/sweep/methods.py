@@ -16,9 +16,10 @@ from linkstep.recipe import Line, Recipe
 from linkstep.search.sweep.cayley import search_cayley
 from linkstep.search.sweep.expansions import search_expansions
 from linkstep.search.sweep.grafts import search_grafts
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import LISTED, Job
 from linkstep.search.sweep.lifts import has_lifts, search_lifts
 from linkstep.search.sweep.lines import bases, has_lines, search_lines
+from linkstep.search.sweep.members import search_members
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Sweep:
     """How many graphs of a lift are tried in the time of one of its own."""
     quick: Callable[[Job], bool] = lambda job: True
     """Whether it starts at once: to list the groups of a large order takes seconds."""
+    is_scored_whole: bool = False
+    """Whether all that it lists is scored, even after something that is optimal in steps and bandwidth."""
 
 
 SWEEPS = (
@@ -77,6 +80,14 @@ SWEEPS = (
         applies=lambda job: True,
         search=search_expansions,
         share=0,
+    ),
+    Sweep(
+        name=LISTED,
+        title="members of families and expansions that the catalog does not beat yet",
+        applies=lambda job: True,
+        search=search_members,
+        share=0,
+        is_scored_whole=True,
     ),
 )
 
@@ -121,6 +132,7 @@ def search_large(job: Job) -> list[Recipe]:
 
 _BY_NAME = {row.name: row.search for row in SWEEPS} | {"best": search_best}
 METHODS = tuple(_BY_NAME)
+SCORED_WHOLE = frozenset(row.name for row in SWEEPS if row.is_scored_whole)
 
 
 def check_method(job: Job) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
-from linkstep.search.catalog import best, read_entries
+from linkstep.search.catalog import best_entries, read_entries
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import rescored, score_best, with_flow
+from linkstep.search.scoring import entry_of, rescored, score_best, with_flow
 from linkstep.search.sweep.job import Job, check_job
 from linkstep.search.sweep.log import done_jobs, log_entries, log_lines, marker, open_log
-from linkstep.search.sweep.methods import check_method, recipes_of
+from linkstep.search.sweep.methods import SCORED_WHOLE, check_method, recipes_of
 from linkstep.search.sweep.pools import check_executor, over_all
 
 Progress = Callable[[int, int], None]
@@ -22,9 +22,12 @@ Progress = Callable[[int, int], None]
 
 
 def search(job: Job) -> list[Entry]:
-    """Return the best entries found: those that no other found dominates, at most a handful."""
+    """Return the best entries found: those that no other found dominates."""
     check_job(job)
-    return [with_flow(entry) for entry in best(score_best(recipes_of(job)))]
+    recipes = recipes_of(job)
+    if job.method in SCORED_WHOLE:
+        return best_entries(with_flow(entry_of(recipe)) for recipe in recipes)
+    return [with_flow(entry) for entry in best_entries(score_best(recipes))]
 
 
 def build(
