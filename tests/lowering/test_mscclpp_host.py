@@ -104,9 +104,10 @@ def test_a_window_that_is_asked_for_is_kept_whatever_its_scratch():
 
 
 def test_a_default_window_holds_the_smallest_message_that_is_asked_for():
-    lowered = lower(linkstep.parse("K_{4,4}").build("allreduce"), "mscclpp", min_bytes=2**31)
-    assert lowered.window.smallest == 2**31 < lowered.window.largest < 2**32
-    assert lowered.scratch_bytes > MAX_SCRATCH
+    for smallest in (2**31, 2**31 + 1):
+        lowered = lower(linkstep.parse("K_{4,4}").build("allreduce"), "mscclpp", min_bytes=smallest)
+        assert lowered.window == (smallest, 2**31 + 16 * lowered.placement.num_chunks)
+        assert lowered.scratch_bytes > MAX_SCRATCH
 
 
 @pytest.mark.parametrize(("collective", "inplace"), CASES)

@@ -298,7 +298,7 @@ def _window(placement: Placement, options: FileOptions) -> Window:
     if largest is None:
         scratch, input_chunks = most_scratch(placement.sizes), placement.sizes[0].input
         largest = _whole(MAX_SCRATCH // scratch * input_chunks if scratch else MAX_BYTES, placement)
-        largest = max(largest, options.min_bytes + 1)
+        largest = max(largest, _whole(options.min_bytes, placement) + ALIGNMENT * placement.num_chunks)
     return Window(options.min_bytes, min(largest, _largest_message(placement)))
 
 
