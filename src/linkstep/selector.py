@@ -33,7 +33,8 @@ class Rule:
     """What serves a collective of ``smallest`` to ``largest`` bytes in all, both included; None is no limit.
 
     ``source`` is a recipe, or the path of a file from the selector's folder; ``method`` is how a schedule is made of a
-    recipe or a topology, ``dialect`` the runtime that a runtime's file is for.
+    recipe or a topology, ``dialect`` the runtime that a runtime's file is for, ``inplace`` the only kind of call that a
+    file serves where the runtime tells them apart.
     """
 
     collective: Collective
@@ -42,6 +43,7 @@ class Rule:
     source: str
     method: str = "best"
     dialect: str | None = None
+    inplace: bool | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "collective", Collective(self.collective))
@@ -50,6 +52,8 @@ class Rule:
                 raise LinkstepError(f"a window of sizes must be whole bytes from 0, not {shown(size)}")
         if self.largest is not None and self.least > self.largest:
             raise LinkstepError(f"a window must go from the smaller size to the larger, not {self.window}")
+        if self.inplace not in (None, False, True) or type(self.inplace) is int:
+            raise LinkstepError(f"inplace must be true, false or null, not {shown(self.inplace)}")
         for name, value in (("source", self.source), ("method", self.method), ("dialect", self.dialect or "-")):
             if not isinstance(value, str) or not value or not value.isprintable():
                 raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
@@ -80,7 +84,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Selector:
-    """Rules, sorted by collective and size, no two of them for the same collective and size.
+    """Rules, sorted by collective and size, no two of them for the same collective, size and place of the output.
 
     >>> small = Rule("allreduce", None, 65536, "K_{4,4}")
     >>> selector = Selector((small, Rule("allreduce", 65537, None, "ring.xml", dialect="cpu")))
@@ -93,8 +97,9 @@ class Selector:
     """What the paths of files start from: where the selector was loaded from."""
 
     def __post_init__(self) -> None:
-        rules = sorted(self.rules, key=lambda rule: (rule.collective, rule.least))
-        for one, other in pairwise(rules):
+        rules = sorted(self.rules, key=lambda rule: (rule.collective, rule.least, rule.inplace is True))
+        kinds = ([rule for rule in rules if rule.inplace is not kind] for kind in (True, False))
+        for one, other in (pair for kind in kinds for pair in pairwise(kind)):
             if one.collective == other.collective and one.serves(other.least):
                 raise LinkstepError(
                     f"two rules serve {one.collective} of {other.least} bytes: {one.source} ({one.window}) and "
@@ -115,7 +120,7 @@ class Selector:
     def save(self, path: AnyPath) -> None:
         """Write the selector to a .json file, whole or not at all."""
         check_selector_path(path)
-        write_document(path, _KIND, {"rules": [asdict(rule) for rule in self.rules]})
+        write_document(path, _KIND, {"rules": [_members(rule) for rule in self.rules]})
 
     def rule_for(self, collective: Collective | str, size: int) -> Rule:
         """Return the rule for a collective of ``size`` bytes in all; LinkstepError says which windows there are."""
@@ -178,6 +183,11 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _members(rule: Rule) -> dict[str, Any]:
+    """Return a rule as it is written: ``inplace`` where it matters only."""
+    return {name: value for name, value in asdict(rule).items() if name != "inplace" or value is not None}
 
 
 def _rule(number: int, members: object) -> Rule:

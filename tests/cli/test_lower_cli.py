@@ -3,12 +3,15 @@
 import argparse
 import contextlib
 import json
+import runpy
+import sys
 
 import pytest
 
 import linkstep
 from linkstep.cli import _lower, main
 from linkstep.core.errors import FileError, LinkstepError
+from support import fake_mscclpp as fake
 from support import interpreters as runtimes
 
 LOWERED = """\
@@ -155,6 +158,115 @@ def test_a_window_that_needs_much_scratch_is_warned_of(capsys, tmp_path, monkeyp
     assert capsys.readouterr().err == f"linkstep: warning: {warning}\n"
     assert main([*argv, "--max-bytes", "1GiB"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_what_mscclpp_allocates_is_said(run, capsys):
+    argv = ["K_{4,4}", "--to", "mscclpp", "-o", "a.json"]
+    text = run(*argv)
+    scratch = "at most 1 GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 1.333 GiB\n"
+    assert f"  scratch   {scratch}" in text
+    assert "  size           0 to 1431655424 bytes, both included\n" in text
+    assert "  scratch   none\n" in run("K_4", "--collective", "allgather", *argv[1:])
+    assert not capsys.readouterr().err
+    text = run(*argv, "--max-bytes", "2GiB")
+    assert "at most 1.5 GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 2 GiB\n" in text
+
+
+def test_an_allgather_needs_scratch_for_all_of_the_allocation(run):
+    """Its window is of output, its scratch is sized by input, so there are four times as many bytes as chunks."""
+    text = run("K_{4,4}", "--collective", "allgather", "--to", "mscclpp", "-o", "a.json")
+    assert "at most 1 GiB on a rank: 4 times the allocation that holds the send buffer, counted up to 256 MiB\n" in text
+
+
+def test_a_plan_that_needs_much_scratch_is_warned_of(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    argv = ["lower", "K_{4,4}", "--to", "mscclpp", "-o", "a.json"]
+    assert main([*argv, "--max-bytes", "2GiB"]) == 0
+    why = "mscclpp allocates 1.5 GiB of scratch on a rank where the send buffer lies in an allocation of 2 GiB or more"
+    assert capsys.readouterr().err == f"linkstep: warning: {why}; a smaller --max-bytes needs less\n"
+    assert main(argv) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_window_that_is_cut_is_warned_of(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    argv = ["lower", "K_4", "--collective", "broadcast", "--to", "mscclpp", "-o", "a.json"]
+    assert main([*argv, "--max-bytes", "4GiB"]) == 0
+    why = "the sizes of mscclpp are 32 bits: the window ends at 4294967280 bytes, not at --max-bytes"
+    assert capsys.readouterr().err == f"linkstep: warning: {why}\n"
+    assert main([*argv, "--max-bytes", "4294967280B"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_mscclpp_is_told_of_a_plan(run, tmp_path):
+    text = run("K_3", "--to", "mscclpp", "-o", "a.json")
+    name = json.loads((tmp_path / "a.json").read_text())["name"]
+    plan = f"mscclpp.ExecutionPlan('{tmp_path}/a.json', rank)"
+    constraint = "constraint=mscclpp.Algorithm.Constraint(3, ranks_per_node)"
+    assert f"  registered by  mscclpp.Algorithm('{name}', {plan}, {constraint})\n" in text
+    assert "  given to AlgorithmCollectionBuilder; --selector FILE.json writes the Python for that\n" in text
+    text = run("K_3", "--to", "mscclpp", "--collective", "all-to-all", "-o", "a.json")
+    assert f"  run by       mscclpp.Executor with {plan}: no NCCL call asks for it\n" in text
+    facts = json.loads(run("K_3", "--to", "mscclpp", "-o", "a.json", "--json"))
+    assert facts["name"] == name and facts["scratch_by_allocation"] is True
+
+
+def selected(capsys, *argv):
+    code = main(["lower", "K_4", "--to", "mscclpp", "--selector", "my sel.json", *argv])
+    return code, *capsys.readouterr()
+
+
+def test_a_selector_gets_the_python_that_registers_its_plans(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = selected(capsys, "-o", "small.json", "--max-bytes", "64KiB")
+    assert (code, err) == (0, "")
+    assert "my sel.json selects it for allreduce of 0 to 65536 bytes\n" in out
+    assert "my_sel_mscclpp.py registers it: call register(rank) before the communicator is made\n" in out
+    assert selected(capsys, "-o", "large.json", "--min-bytes", "65537B")[0] == 0
+    assert selected(capsys, "-o", "inplace.json", "--inplace")[0] == 0
+    modules, builder = fake.fake()
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    module = runpy.run_path("my_sel_mscclpp.py")
+    module["register"](3)
+    files = {plan.name: plan.file for plan in module["PLANS"]}
+    for size, in_place, file in (
+        (2**16, False, "small.json"),
+        (2**20, False, "large.json"),
+        (2**16, True, "inplace.json"),
+        (2**20, True, "inplace.json"),
+    ):
+        assert files[fake.chosen(builder, fake.call("allreduce", size, 4, 3, in_place=in_place)).plan.name] == file
+    assert fake.chosen(builder, fake.call("allreduce", 2**40, 4, 3)) is None
+
+
+def test_rules_of_other_runtimes_are_not_registered(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    argv = ["lower", "K_4", "--to", "cpu", "-o", "a.xml", "--collective", "allgather", "--selector", "my sel.json"]
+    assert main(argv) == 0
+    assert not list(tmp_path.glob("*.py"))
+    assert selected(capsys, "-o", "a.json")[0] == 0
+    assert "a.xml" not in (tmp_path / "my_sel_mscclpp.py").read_text()
+
+
+def test_a_file_of_the_users_is_not_replaced(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_lower, "schedule_of", None)
+    (tmp_path / "my_sel_mscclpp.py").write_text("mine = 1\n")
+    code, _, err = selected(capsys, "-o", "a.json")
+    assert code == 2 and err.startswith("linkstep: my_sel_mscclpp.py: not written by linkstep, and --selector would ")
+    assert [path.name for path in tmp_path.iterdir()] == ["my_sel_mscclpp.py"]
+
+
+def test_a_selector_whose_plan_is_gone_says_so_and_nothing_is_written(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert selected(capsys, "-o", "a.json", "--max-bytes", "1KiB")[0] == 0
+    before = (tmp_path / "my sel.json").read_text(), (tmp_path / "my_sel_mscclpp.py").read_text()
+    (tmp_path / "a.json").unlink()
+    code, _, err = selected(capsys, "-o", "b.json", "--min-bytes", "2KiB")
+    assert code == 2 and err == "linkstep: a.json: no such file, but a rule of the selector names it: lower it again\n"
+    assert not (tmp_path / "b.json").exists()
+    assert before == ((tmp_path / "my sel.json").read_text(), (tmp_path / "my_sel_mscclpp.py").read_text())
 
 
 def test_the_bar_moves(run, monkeypatch):

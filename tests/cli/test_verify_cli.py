@@ -102,6 +102,56 @@ def test_schedules_and_topologies_are_for_another_command(run, name, thing):
     assert err.startswith(f"linkstep: {name}: a linkstep ") and "use `linkstep check`" in err
 
 
+def plan(collective="allreduce", **options):
+    return linkstep.lower(linkstep.parse("K_3").build(collective), "mscclpp", **options).text
+
+
+def renamed(text, name):
+    return json.dumps(json.loads(text) | {"name": name})
+
+
+def test_plans_of_one_name_are_refused(run, tmp_path):
+    """MSCCL++ would take one for the other, whether their programs differ or not."""
+    (tmp_path / "a.json").write_text(renamed(plan(), "K_3"))
+    (tmp_path / "b.json").write_text(renamed(plan("allgather"), "K_3"))
+    (tmp_path / "copy.json").write_text(renamed(plan(), "K_3"))
+    for other in ("b.json", "copy.json"):
+        code, out, err = run("a.json", other)
+        assert code == 1 and out.startswith("a.json: verified ") and other not in out
+        head, finding = err.splitlines()
+        assert head.startswith(f"linkstep: {other} is refuted as mscclpp: ")
+        assert finding == (
+            "  error: name: 'K_3' is the name of a.json too, and MSCCL++ knows plans by their names only: it would run "
+            "one in place of the other; lower them again, or give each a name of its own"
+        )
+    code, out, _ = run("a.json", "b.json", "--json")
+    facts = json.loads(out)
+    assert code == 1 and [f["status"] for f in facts] == ["verified", "refuted"]
+    assert [f["name"] for f in facts] == ["K_3", "K_3"] and facts[1]["dialects"] == []
+
+
+def test_plans_of_different_names_and_one_file_named_twice_pass(run, tmp_path):
+    for k, text in enumerate([plan(), plan(inplace=True), plan("allgather"), plan(max_bytes=2**20), plan(chunks=2)]):
+        (tmp_path / f"{k}.json").write_text(text)
+    assert run(*(f"{k}.json" for k in range(5)))[0] == 0
+    assert run("0.json", "./0.json", tmp_path / "0.json")[0] == 0
+    (tmp_path / "again.json").write_text(plan())
+    code, _, err = run("0.json", "again.json")
+    assert code == 1 and "is the name of 0.json too" in err
+
+
+def test_names_of_other_formats_are_no_matter(run, tmp_path):
+    (tmp_path / "again.xml").write_text(RING.read_text())
+    assert run(RING, "again.xml")[0] == 0
+
+
+def test_a_long_name_stays_one_short_line(run, tmp_path):
+    for file in ("a.json", "b.json"):
+        (tmp_path / file).write_text(renamed(plan(), "x\n" * 5000))
+    _, _, err = run("a.json", "b.json")
+    assert len(err.splitlines()) == 2 and max(map(len, err.splitlines())) < 300
+
+
 def test_help_says_which_releases_rccl_is_for(run):
     code, out, _ = run("--help")
     assert code == 0 and "{mscclpp,msccl,msccl-azure,rccl,cpu}" in out

@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from linkstep.verification import verify_text
 from support.plans import (
     MEMORY,
+    NOP,
+    PORT,
     far,
     found,
     local,
@@ -105,9 +108,7 @@ def test_memory_puts_read_one_buffer_and_ports_any():
 def test_what_the_executor_skips_is_told():
     assert not found(port_allgather(False)) and warned(port_allgather(False)) == {"flush"}
     ports = json.loads((PROGRAMS / "ports-allgather.mscclpp.json").read_text())
-    assert warned(ports) == {"flush"}
-    assert warned(mixed_allreduce() | {"max_message_size": 2**33}) == {"window"}
-    assert warned(mixed_allreduce() | {"max_message_size": 2**32}) == set()
+    assert warned(ports) == {"flush", "window"}
     many = simple_allgather()
     many["gpus"][0]["threadblocks"] += [
         {"id": t, "ops": [], "channels": [], "remote_buffer_refs": []} for t in range(1, 110)
@@ -118,6 +119,55 @@ def test_what_the_executor_skips_is_told():
     assert warned(pair(blocks, (1, 1, 0), "broadcast")) == {"root"}
     assert warned(simple_allgather() | {"reuse_resources": True}) == {"reuse"}
     assert not warned(packet_allgather() | {"reuse_resources": True})
+
+
+@pytest.mark.parametrize(
+    ("make", "largest"),
+    [
+        (mixed_allreduce, 4 * (2**32 // 2)),  # four chunks, of which it takes two from the third on
+        (packet_allreduce, 4 * (2**32 // 8)),  # a packet is twice its data, and one lies after four in scratch
+        (simple_allgather, 2 * 2**32),  # of output, two parts of one chunk
+    ],
+)
+def test_sizes_and_offsets_that_do_not_fit_into_32_bits_refute(make, largest):
+    """The largest size that fits is a multiple of 16 bytes for each chunk; the next one does not fit."""
+    plan = make()
+    chunks = plan["gpus"][0]["output_chunks"]
+    most = (largest - 1) // (16 * chunks) * 16 * chunks
+    for high in (most, most + 16 * chunks - 1):
+        assert not found(plan | {"max_message_size": high}) and not warned(plan | {"max_message_size": high})
+    for high in (most + 16 * chunks, 2**40, 2**63):
+        report = verify_text(json.dumps(plan | {"max_message_size": high}))
+        (error,) = report.errors
+        assert error.rule == "window" and error.rank is not None and error.step is not None
+        assert error.message.endswith(f"is past 32 bits: lower max_message_size to {most}")
+
+
+def broadcast(num_chunks):
+    """All of the data in one put."""
+    move = op("put", [local("i", 0, num_chunks)], [far("o", 0, num_chunks)], **PORT)
+    start, flush = [{"name": "wait"} | PORT, NOP], op("flush", dst=[local("o", 0)], **PORT)
+    own = op("copy", [local("i", 0, num_chunks)], [local("o", 0, num_chunks)])
+    root = [own, *start, move, NOP, {"name": "signal"} | PORT, flush]
+    leaf = [{"name": "signal"} | PORT, {"name": "wait"} | PORT, NOP]
+    return pair([[root], [leaf]], (num_chunks, num_chunks, 0), "broadcast")
+
+
+@pytest.mark.parametrize("num_chunks", [1, 4])
+def test_a_put_of_four_gibibytes_moves_nothing(num_chunks):
+    plan = broadcast(num_chunks)
+    assert found(plan | {"max_message_size": 2**32 - 1}) == set()
+    assert found(plan | {"max_message_size": 2**32}) == {"window"}
+
+
+def test_a_plan_without_a_window_is_right_up_to_some_size():
+    """As other tools write it; no call of that size is likely, so this refutes nothing."""
+    for window in ({}, {"max_message_size": 2**64 - 1}):
+        plan = {key: value for key, value in broadcast(1).items() if key != "max_message_size"} | window
+        (finding,) = [f for f in verify_text(json.dumps(plan)).findings if f.rule == "window"]
+        assert (finding.severity, finding.message) == (
+            "warning", "no max_message_size: right up to 4294967280 bytes, beyond which sizes are past 32 bits",
+        )  # fmt: skip
 
 
 def test_channels_that_only_one_end_lists():

@@ -40,7 +40,8 @@ def pair(blocks, sizes, collective="allreduce", **head):
              "remote_buffers": [{"rank": 1 - r, "type": x, "access_channel_types": list(kinds)} for x in "ios"]}
             | dict(zip(("input_chunks", "output_chunks", "scratch_chunks"), sizes, strict=True))
         )  # fmt: skip
-    return {"name": "pair", "collective": collective, "protocol": "Simple", "inplace": False, "gpus": gpus} | head
+    usual = {"name": "pair", "protocol": "Simple", "inplace": False, "max_message_size": 2**30}
+    return usual | {"collective": collective, "gpus": gpus} | head
 
 
 def simple_allgather(start="rlx", end=""):

@@ -22,6 +22,7 @@ from linkstep.cli._common import (
     schedule_of,
 )
 from linkstep.cli._progress import progress_bar
+from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.units import parse_size
 from linkstep.costs import cost_of
@@ -29,6 +30,15 @@ from linkstep.files import SUFFIXES, write_atomically
 from linkstep.files.disk import to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
 from linkstep.lowering.progress import Progress
+from linkstep.lowering.registration import (
+    MSCCLPP,
+    algorithm_call,
+    check_module_path,
+    module_beside,
+    plan_of,
+    plans_of,
+    registration,
+)
 from linkstep.selector import Rule, Selector, check_selector_path, source_beside, update_selector
 
 _SHOWN = 16
@@ -59,10 +69,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-bytes",
         metavar="BYTES",
-        help="largest data to use it for; default: 1TiB, or less where msccl would allocate more than 1GiB of scratch",
+        help="largest data to use it for; default: 1TiB, or less where msccl or mscclpp could allocate more than 1GiB "
+        "of scratch; mscclpp stays below 4GiB",
     )
     parser.add_argument(
-        "--selector", metavar="FILE", help="add the file to a selector, which says what serves which size; made if new"
+        "--selector",
+        metavar="FILE",
+        help="add the file to a selector, which says what serves which size; made if new; for mscclpp, also write the "
+        "Python that registers its plans, beside it",
     )
     add_json(parser)
 
@@ -110,6 +124,7 @@ def _environment(target: Target, path: Path) -> str | None:
 def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
     placement, blocks, target = lowered.placement, lowered.blocks, lowered.target
     path = Path(args.output).absolute()
+    plan = plan_of(lowered, str(path)) if target.name == MSCCLPP else None
     return {
         "recipe": placement.schedule.topology.name or None,
         "collective": placement.collective,
@@ -130,13 +145,17 @@ def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
         "scratch_chunks": lowered.scratch_chunks,
         "scratch_bytes": lowered.scratch_bytes,
         "scratch_at_start": target.scratch_at_start,
+        "scratch_by_allocation": target.scratch_by_allocation,
+        "scratch_share": str(lowered.scratch_share),
+        "name": lowered.name or None,
+        "registration": None if plan is None else algorithm_call(plan, path),
         "cost": str(cost_of(placement.schedule)),
         "min_bytes": lowered.window.smallest,
         "max_bytes": lowered.window.largest,
         "environment": _environment(target, path),
         "shares_folder": target.reads_folder and _has_others(path),
         "selector": args.selector,
-        "divisible_by": placement.num_chunks * (16 if target.name == "mscclpp" else 1),
+        "divisible_by": placement.num_chunks if plan is None else plan.multiple,
     }
 
 
@@ -152,6 +171,8 @@ def _lower(args: argparse.Namespace) -> Lowered:
     _check_output(args.output, TARGETS[args.to])
     if args.selector is not None:
         check_selector_path(args.selector)
+        if args.to == MSCCLPP:
+            check_module_path(module_beside(args.selector))
     given = read(args.topology, args)
     if given.schedule is None:
         check_fits(
@@ -166,6 +187,21 @@ def _lower(args: argparse.Namespace) -> Lowered:
         )  # fmt: skip
 
 
+def _warn(facts: dict[str, Any], asked: int | None) -> None:
+    """Say on standard error where the window is not what was asked for, and where it costs much scratch."""
+    warnings = []
+    size, largest = _format_bytes(facts["scratch_bytes"]), _format_bytes(facts["max_bytes"])
+    if asked is not None and facts["max_bytes"] < asked:
+        end = f"{facts['max_bytes']} bytes, not at --max-bytes"
+        warnings.append(f"the sizes of {facts['to']} are 32 bits: the window ends at {end}")
+    if (facts["scratch_at_start"] or facts["scratch_by_allocation"]) and facts["scratch_bytes"] > MAX_SCRATCH:
+        start, large = "when it starts", f"where the send buffer lies in an allocation of {largest} or more"
+        why = f"{facts['to']} allocates {size} of scratch on a rank {start if facts['scratch_at_start'] else large}"
+        warnings.append(f"{why}; a smaller --max-bytes needs less")
+    for warning in warnings:
+        print(f"linkstep: warning: {warning}", file=sys.stderr)
+
+
 def _run(args: argparse.Namespace) -> int:
     lowered = _lower(args)
     with progress_bar("verify", " parts") as bar:
@@ -175,10 +211,7 @@ def _run(args: argparse.Namespace) -> int:
     else:
         update_selector(args.selector, lambda selector: _write_selected(lowered, args, selector))
     facts = _facts(lowered, args)
-    if facts["scratch_at_start"] and facts["scratch_bytes"] > MAX_SCRATCH:
-        size = _format_bytes(facts["scratch_bytes"])
-        why = f"{args.to} allocates {size} of scratch on a rank when it starts; a smaller --max-bytes needs less"
-        print(f"linkstep: warning: {why}", file=sys.stderr)
+    _warn(facts, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
     if args.json:
         print_json(facts)
     else:
@@ -200,15 +233,19 @@ def _write_selected(lowered: Lowered, args: argparse.Namespace, selector: Select
             window.largest,
             source,
             dialect=lowered.target.name,
+            inplace=lowered.placement.inplace if args.to == MSCCLPP else None,
         )
     )
+    module = registration(plans_of(changed, plan_of(lowered, source))) if args.to == MSCCLPP else None
     _write(lowered, args)
+    if module is not None:
+        write_atomically(module_beside(args.selector), lambda file: file.writelines([module.encode()]))
     return changed
 
 
 def _format_bytes(size: int) -> str:
     for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= scale:
+        if float(f"{size / scale:.4g}") >= 1:  # as it is printed: 1 GiB, not 1024 MiB, for a little less
             return f"{size / scale:.4g} {unit}"
     return f"{size} bytes"
 
@@ -234,6 +271,9 @@ def _print(name: str, facts: dict[str, Any]) -> None:
     if facts["selector"]:
         size = f"{facts['min_bytes']} to {facts['max_bytes']} bytes"
         print(f"{facts['selector']} selects it for {facts['collective']} of {size}")
+        if facts["to"] == MSCCLPP:
+            module = module_beside(facts["selector"])
+            print(f"{module} registers it: call register(rank) before the communicator is made")
 
 
 def _scratch(facts: dict[str, Any]) -> str:
@@ -241,12 +281,18 @@ def _scratch(facts: dict[str, Any]) -> str:
         return "none"
     if facts["scratch_at_start"]:
         return f"{_format_bytes(facts['scratch_bytes'])} on a rank, allocated when the runtime starts"
-    return f"at most {Fraction(facts['scratch_chunks'], facts['chunks'])} of a call's data on a rank"
+    if facts["scratch_by_allocation"]:
+        share = Fraction(facts["scratch_share"])
+        of = f"{share} of" if share < 1 else "as much as" if share == 1 else f"{share} times"
+        most = f"{_format_bytes(facts['scratch_bytes'])} on a rank"
+        held = f"the allocation that holds the send buffer, counted up to {_format_bytes(facts['max_bytes'])}"
+        return f"at most {most}: {of} {held}"
+    return f"at most {facts['scratch_share']} of a call's data on a rank"
 
 
 def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what must hold at run time; where it does not, runtimes fall back to other algorithms without a word."""
-    unit = "bytes" if facts["to"] == "mscclpp" else "elements"
+    unit = "bytes" if facts["to"] == MSCCLPP else "elements"
     found = [("ranks", str(facts["ranks"]))]
     if facts["hosts"] is not None:
         shown = ", ".join(facts["hosts"][:_SHOWN])
@@ -259,8 +305,12 @@ def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["shares_folder"]:
         found.append(("", "other files are there, and the runtime parses them all: mkdir a directory for this one,"))
         found.append(("", "mv it there, and name that directory"))
-    if facts["to"] == "mscclpp":
-        found.append(("loaded by", f"mscclpp::ExecutionPlan({facts['path']!r}, rank)"))
+    if facts["to"] == MSCCLPP and facts["collective"] is Collective.ALL_TO_ALL:
+        plan = f"mscclpp.ExecutionPlan({facts['path']!r}, rank)"
+        found.append(("run by", f"mscclpp.Executor with {plan}: no NCCL call asks for it"))
+    elif facts["to"] == MSCCLPP:
+        found.append(("registered by", facts["registration"]))
+        found.append(("", "given to AlgorithmCollectionBuilder; --selector FILE.json writes the Python for that"))
     if facts["to"] == "cpu":
         found.append(("loaded by", "an interpreter of docs/cpu-xml.md"))
     found.append(("data in all", f"a multiple of {facts['divisible_by']} {unit}"))

@@ -10,7 +10,7 @@ from typing import Any
 from linkstep.cli._common import Command, add_json, print_json
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
-from linkstep.verification import CAPACITIES, DIALECTS, Report, verify_file
+from linkstep.verification import CAPACITIES, DIALECTS, Names, Report, verify_file
 
 _CODES = {"verified": 0, "refuted": 1, "unknown": 3}
 _UNREADABLE = 2
@@ -55,11 +55,11 @@ def _print(file: str, report: Report) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     """Judge every file; the exit code is the worst: 2 unreadable, 1 refuted, 3 cannot be verified, 0 verified."""
-    codes, facts = set[int](), list[dict[str, Any]]()
+    codes, facts, names = set[int](), list[dict[str, Any]](), Names()
     for file in args.files:
         try:
             with progress_bar(f"verifying {file}", " stages") as update:
-                report = verify_file(file, args.dialect, args.capacity, update)
+                report = names.check(file, verify_file(file, args.dialect, args.capacity, update))
         except LinkstepError as error:
             print(f"linkstep: {error}", file=sys.stderr)
             codes.add(_UNREADABLE)

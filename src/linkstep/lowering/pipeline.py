@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -13,7 +14,15 @@ from linkstep.lowering.placement import Options, num_chunks, place
 from linkstep.lowering.progress import Meter, Progress
 from linkstep.lowering.targets import TARGETS, Target, target_named
 from linkstep.lowering.values import BlockProgram, Placement
-from linkstep.lowering.writers import MAX_BYTES, WRITERS, FileOptions, Window, Written, scratch_bytes
+from linkstep.lowering.writers import (
+    MAX_BYTES,
+    WRITERS,
+    FileOptions,
+    Window,
+    Written,
+    allocated_scratch,
+    scratch_bytes,
+)
 
 _MOST_CHANNELS = 32
 _FEWEST_GATHERED = 4
@@ -39,14 +48,24 @@ class Lowered:
     """Bytes of data for which the runtime selects the file, both ends included."""
     scratch_chunks: int
     """Of the rank that has most of it."""
+    name: str = ""
+    """What MSCCL++ calls the plan; empty for other runtimes."""
 
     def __repr__(self) -> str:
         return f"<Lowered {self.placement.schedule!r} to {self.target.name}: {len(self.text)} characters>"
 
     @property
+    def scratch_share(self) -> Fraction:
+        """Scratch of that rank as a share of what the runtime sizes it by: the data, or its input's allocation."""
+        by_input = self.target.scratch_by_allocation
+        return Fraction(self.scratch_chunks, self.placement.sizes[0].input if by_input else self.placement.num_chunks)
+
+    @property
     def scratch_bytes(self) -> int:
-        """Scratch of that rank for the largest data of the window; ``target`` tells if it is allocated at start-up."""
+        """The most scratch of that rank, for the window's end; ``target`` tells what makes a runtime allocate it."""
         largest = self.window.largest + self.target.excludes_largest
+        if self.target.scratch_by_allocation:
+            return allocated_scratch(self.scratch_chunks, self.placement.sizes[0].input, largest)
         return scratch_bytes(self.scratch_chunks, self.placement.num_chunks, largest)
 
 
@@ -164,9 +183,10 @@ def lower(
     """Lower a valid schedule (``linkstep.correctness``) to a runtime of ``TARGETS``; LinkstepError if it does not fit.
 
     Each link gets ``channels``, by default the fewest that fit. The file is for data of ``min_bytes`` to ``max_bytes``,
-    both included; by default that is everything, except that a runtime which allocates scratch at start-up is not made
-    to allocate more than 1 GiB on a rank. Pieces that are ``gather`` bytes or less when the data is ``max_bytes`` are
-    gathered in scratch; if not given, where that pays. ``progress`` is called with (done, in all).
+    both included; by default that is everything, except that a runtime which allocates scratch for the window's end
+    rather than for the call is not made to allocate more than 1 GiB on a rank. Pieces that are ``gather`` bytes or less
+    when the data is ``max_bytes`` are gathered in scratch; if not given, where that pays. ``progress`` is called with
+    (done, in all).
 
     >>> import linkstep
     >>> lowered = lower(linkstep.parse("K_{2,2}").build("allreduce"), "msccl")
@@ -194,4 +214,7 @@ def lower(
         raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {_remedy(asked, attempt, meter)}")
     meter.finish()
     done = attempt.written
-    return Lowered(done.text, target, done.placement, done.blocks, attempt.channels, done.window, done.scratch_chunks)
+    return Lowered(
+        text=done.text, target=target, placement=done.placement, blocks=done.blocks, channels=attempt.channels,
+        window=done.window, scratch_chunks=done.scratch_chunks, name=done.name,
+    )  # fmt: skip

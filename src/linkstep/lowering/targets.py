@@ -37,6 +37,8 @@ class Target:
     """Pieces up to this many bytes are gathered, where a message costs more than two copies of them."""
     scratch_at_start: bool = False
     """Whether scratch for the largest data of the window is allocated at start-up, not by the call."""
+    scratch_by_allocation: bool = False
+    """Whether scratch is sized by the allocation that holds the send buffer, up to the window, not by the call."""
     excludes_largest: bool = False
     """Whether a file is used only for *less* than its maxBytes."""
     max_ranks: int | None = None
@@ -85,6 +87,7 @@ TARGETS: dict[str, Target] = {
             collectives=_spelled("reducescatter", reduce=False),
             splits=True,
             gathers=False,
+            scratch_by_allocation=True,
             max_steps=64,
             max_channels=2**10,  # bits of their numbers in fifo_device.hpp
         ),

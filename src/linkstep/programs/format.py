@@ -18,6 +18,8 @@ class Summary(NamedTuple):
     num_ranks: int
     chunks: int
     num_instructions: int
+    name: str = ""
+    """What the runtime knows the file by; empty where it knows files by nothing."""
 
 
 class RuntimeFile(Protocol):

@@ -21,11 +21,22 @@ from linkstep.programs import (
     sniff,
 )
 from linkstep.programs.format import RuntimeFile
+from linkstep.verification.names import Names
 from linkstep.verification.proof import prove
 from linkstep.verification.report import Report
 from linkstep.verification.stages import Progress, Stages
 
-__all__ = ["CAPACITIES", "DIALECTS", "Finding", "Report", "verify", "verify_file", "verify_program", "verify_text"]
+__all__ = [
+    "CAPACITIES",
+    "DIALECTS",
+    "Finding",
+    "Names",
+    "Report",
+    "verify",
+    "verify_file",
+    "verify_program",
+    "verify_text",
+]
 
 CAPACITIES = ("1", "runtime")
 """How many messages a connection of MSCCL XML holds in the proof: one, or as many as in the runtime."""
@@ -83,7 +94,7 @@ def verify_text(
     what = file.summary
     return Report(
         dialect=chosen, collective=what.collective, ranks=what.num_ranks, chunks=what.chunks,
-        findings=results[chosen].listed(), dialects=accepted, instructions=what.num_instructions,
+        findings=results[chosen].listed(), dialects=accepted, instructions=what.num_instructions, name=what.name,
     )  # fmt: skip
 
 

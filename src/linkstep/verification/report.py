@@ -19,6 +19,8 @@ class Report:
     dialects: tuple[str, ...] = ()
     """All dialects whose runtimes accept the file."""
     instructions: int = 0
+    name: str = ""
+    """What the runtime knows the file by; empty where it knows files by nothing."""
 
     @property
     def errors(self) -> list[Finding]:

@@ -14,7 +14,9 @@ from linkstep.lowering.values import BlockProgram, BufferSizes, Placement
 MAX_BYTES = 2**40
 """The upper end of a window by default, where memory allows it: some runtimes never select a file that says 0."""
 MAX_SCRATCH = 2**30
-"""Bytes of scratch that a default window may make a runtime allocate on each rank at start-up."""
+"""Bytes of scratch that a default window may make a runtime allocate on each rank, whatever is really sent."""
+ALIGNMENT = 16
+"""Bytes of which MSCCL++ wants every chunk and every buffer to be a multiple."""
 
 
 class Window(NamedTuple):
@@ -44,6 +46,8 @@ class Written:
     """Threadblocks, where the format has them as lowering makes them."""
     window: Window
     exceeded: tuple[Excess, ...] = ()
+    name: str = ""
+    """What MSCCL++ calls the plan."""
 
     @property
     def scratch_chunks(self) -> int:
@@ -66,6 +70,18 @@ def scratch_bytes(scratch_chunks: int, num_chunks: int, max_bytes: int) -> int:
     0.375
     """
     return -(-max_bytes * scratch_chunks // num_chunks)
+
+
+def allocated_scratch(scratch_chunks: int, input_chunks: int, max_bytes: int) -> int:
+    """Return the scratch that MSCCL++ allocates on a rank whose send buffer lies in an allocation of ``max_bytes``.
+
+    It takes the allocation for the input, so in an allgather this is N times what the data itself would need.
+
+    >>> allocated_scratch(16, 4, 2**28) / 2**30
+    1.0
+    """
+    chunk = -(-max_bytes // input_chunks)
+    return -(-chunk * scratch_chunks // ALIGNMENT) * ALIGNMENT
 
 
 def window_of(options: FileOptions, target: Target, scratch_chunks: int, num_chunks: int) -> Window:

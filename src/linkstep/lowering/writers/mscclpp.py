@@ -25,13 +25,21 @@ from linkstep.lowering.limits import Excess
 from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
 from linkstep.lowering.values import BufferSizes, Message, Place, Placement
-from linkstep.lowering.writers.interface import FileOptions, Window, Written, most_scratch, window_of
-from linkstep.lowering.writers.naming import algorithm_name, describe
+from linkstep.lowering.writers.interface import (
+    ALIGNMENT,
+    MAX_BYTES,
+    MAX_SCRATCH,
+    FileOptions,
+    Window,
+    Written,
+    most_scratch,
+)
+from linkstep.lowering.writers.naming import describe, plan_name
 
 _PER_OPERATION = 8  # MAX_CHANNEL_PER_OPERATION of execution_common.hpp
 _SOURCES = 10  # that plus MAX_LOCAL_BUFFER_PER_OPERATION
 _BUFFERS = 2**9 - 3  # bits of their numbers in fifo_device.hpp; three buffers are the rank's own
-_OFFSETS = 2**32  # offsets are 32 bits, in bytes
+_MOST_BYTES = 2**32 - 1  # offsets and sizes are 32 bits, in bytes
 
 _NOP = '{"name": "nop"}'
 
@@ -268,11 +276,30 @@ def _gpu_text(rank: int, gpu: _Gpu, sizes: BufferSizes) -> str:
     )
 
 
+def _whole(size: int, placement: Placement) -> int:
+    """Return the largest size of data up to this one that the executor takes: chunks are multiples of 16 bytes."""
+    unit = ALIGNMENT * placement.num_chunks
+    return size // unit * unit
+
+
 def _largest_message(placement: Placement) -> int:
-    """Return the most bytes for which all offsets fit: of output in an allgather, else of input, as executors ask."""
-    sizes = placement.sizes[0]
-    chunks = sizes.output if placement.collective.starts_with_shard else sizes.input
-    return _OFFSETS * chunks // max(max(sizes) for sizes in placement.sizes)
+    """Return the most bytes of data for which all offsets and sizes fit, those of a whole buffer too."""
+    most_chunks = max(max(sizes) for sizes in placement.sizes)
+    return _whole(_MOST_BYTES * placement.num_chunks // most_chunks, placement)
+
+
+def _window(placement: Placement, options: FileOptions) -> Window:
+    """Return the window asked for, or the default, as far as sizes fit.
+
+    The executor sizes scratch by the allocation that holds the send buffer, cut at the window's end: it may be as much
+    for a small call in a large pool as for the largest call.
+    """
+    largest = options.max_bytes
+    if largest is None:
+        scratch, input_chunks = most_scratch(placement.sizes), placement.sizes[0].input
+        largest = _whole(MAX_SCRATCH // scratch * input_chunks if scratch else MAX_BYTES, placement)
+        largest = max(largest, _whole(options.min_bytes, placement) + ALIGNMENT * placement.num_chunks)
+    return Window(options.min_bytes, min(largest, _largest_message(placement)))
 
 
 def _exceeded(placement: Placement, gpus: list[_Gpu], target: Target, min_bytes: int) -> tuple[Excess, ...]:
@@ -298,24 +325,30 @@ def write_mscclpp(placement: Placement, target: Target, options: FileOptions, me
     if lands and exceeded:
         made, gpus = placement, _gpus(placement, False, meter)
         exceeded = _exceeded(made, gpus, target, options.min_bytes)
-    asked = window_of(options, target, most_scratch(made.sizes), made.num_chunks)
-    window = Window(asked.smallest, min(asked.largest, _largest_message(made)))
-    return Written("" if exceeded else _json(made, gpus, target, window), made, None, window, exceeded)
+    window = _window(made, options)
+    if exceeded:
+        return Written("", made, None, window, exceeded)
+    name, text = _json(made, gpus, target, window)
+    return Written(text, made, None, window, name=name)
 
 
-def _json(placement: Placement, gpus: list[_Gpu], target: Target, window: Window) -> str:
-    head = {
-        "name": algorithm_name(placement),
-        "linkstep": describe(placement),
+def _json(placement: Placement, gpus: list[_Gpu], target: Target, window: Window) -> tuple[str, str]:
+    """Return the plan's name and its text."""
+    head: dict[str, object] = {
         "collective": target.collectives[placement.collective],
         "protocol": "Simple",
         "inplace": placement.inplace,
         "reuse_resources": False,
         "num_threads_per_block": 1024,
         "use_double_scratch_buffer": False,
-        "buffer_alignment": 16,
+        "buffer_alignment": ALIGNMENT,
         "min_message_size": window.smallest,
         "max_message_size": window.largest,
     }
-    gpus_text = (_gpu_text(r, gpu, sizes) for r, (gpu, sizes) in enumerate(zip(gpus, placement.sizes, strict=True)))
-    return json.dumps(head)[:-1] + ', "gpus": [\n' + ",\n".join(gpus_text) + "\n]}\n"
+    if placement.root >= 0:
+        head["root"] = placement.root  # the runtime does not read it, but what selects a plan can
+    ranks = enumerate(zip(gpus, placement.sizes, strict=True))
+    program = ",\n".join(_gpu_text(rank, gpu, sizes) for rank, (gpu, sizes) in ranks)
+    name = plan_name(placement, head, program)
+    named = {"name": name, "linkstep": describe(placement)} | head
+    return name, json.dumps(named)[:-1] + f', "gpus": [\n{program}\n]}}\n'

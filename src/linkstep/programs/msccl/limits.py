@@ -21,7 +21,7 @@ from linkstep.programs.msccl.reader import MAX_RANKS, TYPES, MscclFile, long_int
 
 _WARP = 32
 _MAX_SCRATCH = 2**30
-"""Bytes of scratch, per rank and file, that nobody is surprised by."""
+"""Bytes of scratch on a rank that nobody is surprised by; files share one buffer, as large as the largest asks for."""
 
 
 def check_dialect(file: MscclFile, name: str, findings: Findings) -> None:

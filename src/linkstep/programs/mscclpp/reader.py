@@ -126,7 +126,7 @@ class ExecutionPlan:
         """What a report says of the plan."""
         name = self.collective.value if self.collective else self.head["collective"][:40]
         instructions = sum(len(ops) for gpu in self.gpus for ops in gpu.threadblocks)
-        return Summary(name, len(self.gpus), self.chunks, instructions)
+        return Summary(name, len(self.gpus), self.chunks, instructions, self.head["name"])
 
 
 def get(thing: Any, key: str, kind: type, of: str, default: Any = None) -> Any:

@@ -18,10 +18,13 @@ MAX_CHANNELS, MAX_OP_CHANNELS, MAX_OP_BUFFERS, MAX_OPS, MAX_BARRIERS = 16, 8, 10
 # Bits of a trigger in fifo_device.hpp; three memories are the rank's own. All plans of a process share them.
 MAX_PORTS, MAX_PORT_BUFFERS = 2**10, 2**9 - 3
 MAX_THREADS = 1024
+ALIGNMENT = 16
 MAX_RESIDENT = 108
 """Blocks that run at once on the smallest GPU in use: one on each multiprocessor."""
-MAX_OFFSET = 2**32
-"""Offsets and sizes are 32-bit bytes."""
+MAX_BYTES = 2**32 - 1
+"""Offsets and sizes of an operation's buffers are bytes in 32 bits."""
+UNLIMITED = 2**64 - 1
+"""The end of a window that a plan does not give."""
 
 _CALLED = ("allgather", "allreduce", "reducescatter", "broadcast")
 """What nccl.cc asks for; the executor itself takes any word, and treats allgather apart: its size is the output's."""
@@ -164,19 +167,9 @@ class _Rules:
 
 def check_dialect(file: ExecutionPlan, dialect: str, findings: Findings) -> None:
     """Report what does not fit into the executor, and what would keep the plan from being used."""
-    head, chunks = file.head, file.chunks
-    low, high = head.get("min_message_size", 0), head.get("max_message_size", 2**64 - 1)
-    largest = max(max(gpu.size) for gpu in file.gpus) * (2 if head["protocol"] == "LL" else 1)
-    if not (_is_number(low, 0, 2**64) and _is_number(high, 0, 2**64)):
-        findings.error("window", "min_message_size and max_message_size must be 64-bit numbers")
-    elif low > high or high == 0:
-        findings.warn("window", f"no message is of {low} to {high} bytes: the plan is never used")
-    elif low >= 2**31:
-        findings.error("window", f"min_message_size is read as 32 bits, not as {low}")
-    elif high < 2**64 - 1 and high * largest > MAX_OFFSET * chunks:
-        most = MAX_OFFSET * chunks // largest
-        findings.warn("window", f"messages above {most} bytes overflow the offsets: lower max_message_size")
-    threads, alignment = head.get("num_threads_per_block", MAX_THREADS), head.get("buffer_alignment", 16)
+    head = file.head
+    _check_window(file, findings)
+    threads, alignment = head.get("num_threads_per_block", MAX_THREADS), head.get("buffer_alignment", ALIGNMENT)
     if not _is_number(threads, MAX_OP_CHANNELS, MAX_THREADS + 1):
         findings.error("threads", f"num_threads_per_block must be {MAX_OP_CHANNELS} to {MAX_THREADS}")
     if not _is_number(alignment, 16, 2**31) or alignment % 16:
@@ -188,6 +181,53 @@ def check_dialect(file: ExecutionPlan, dialect: str, findings: Findings) -> None
         for t, ops in enumerate(gpu.threadblocks):
             if len(ops) > MAX_OPS:
                 findings.error("steps", f"{len(ops)} operations, at most {MAX_OPS} fit", rank, t, MAX_OPS)
+
+
+def _check_window(file: ExecutionPlan, findings: Findings) -> None:
+    low, high = file.head.get("min_message_size", 0), file.head.get("max_message_size", UNLIMITED)
+    if not (_is_number(low, 0, 2**64) and _is_number(high, 0, 2**64)):
+        findings.error("window", "min_message_size and max_message_size must be 64-bit numbers")
+    elif low >= 2**31:
+        findings.error("window", f"min_message_size is read as 32 bits, not as {low}")
+    elif low > high or high == 0:
+        findings.warn("window", f"no message is of {low} to {high} bytes: the plan is never used")
+    else:
+        _check_sizes(file, high, findings)
+
+
+def _check_sizes(file: ExecutionPlan, high: int, findings: Findings) -> None:
+    """Beyond 32 bits a size wraps: a put of 2^32 bytes moves nothing, and nobody notices."""
+    align = file.head.get("buffer_alignment", ALIGNMENT)
+    farthest = _farthest(file)
+    if farthest is None or not _is_number(align, 1, 2**31) or file.chunks < 1:
+        return
+    chunks, what, place = farthest
+    unit = align * file.chunks
+    most = MAX_BYTES // chunks // align * unit
+    if high == UNLIMITED:
+        beyond = "beyond which sizes are past 32 bits"
+        findings.warn("window", f"no max_message_size: right up to {most} bytes, {beyond}")
+    elif high // unit * unit > most:
+        size = high // unit * align * chunks
+        findings.error(
+            "window", f"{what} of {size} bytes is past 32 bits: lower max_message_size to {most}", *place
+        )  # fmt: skip
+
+
+def _farthest(file: ExecutionPlan) -> tuple[int, str, tuple[int, int, int]] | None:
+    """Return the chunks of the largest size or offset of any operation, which one it is, and where."""
+    most, found = 0, None
+    is_packed = file.head["protocol"] == "LL"
+    tbs = (((rank, t), ops) for rank, gpu in enumerate(file.gpus) for t, ops in enumerate(gpu.threadblocks))
+    for place, k, op in ((place, k, op) for place, ops in tbs for k, op in enumerate(ops) if op.name in SHAPES):
+        for buffer, start, size in op.src + op.dst:
+            owner, kind = divmod(buffer, KINDS)
+            if buffer < 0 or start + size > file.gpus[owner].size[kind]:
+                continue  # outside of its buffer, which is another rule's
+            chunks = max(start, size) * (2 if is_packed and kind == SCRATCH else 1)
+            if chunks > most:
+                most, found = chunks, (f"{op.name} with {'an offset' if start > size else 'a size'}", (*place, k))
+    return found and (most, *found)
 
 
 def _is_number(x: Any, low: int, high: int) -> bool:
