@@ -8,6 +8,7 @@ and every link is an orbit of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,8 @@ class Orbits:
     tail: Ids
     kind: Ints
     """Tails and classes of ``link_at``; a class is an orbit of links."""
-    weight: Floats
-    """How much slower each class is than the fastest."""
+    rate: Ints
+    """The bandwidth of each class."""
 
     @classmethod
     def of(cls, topology: Topology, seed: int) -> Orbits:
@@ -53,11 +54,17 @@ class Orbits:
         link_at = topology.in_link[carries[topology.in_link]]
         kind = np.unique(images.min(axis=0)[link_at], return_inverse=True)[1].reshape(-1)
         in_ptr = np.searchsorted(topology.head[link_at], np.arange(topology.num_nodes + 1))
-        weight = np.ones(int(kind.max(initial=-1)) + 1)
+        rate = np.ones(int(kind.max(initial=-1)) + 1, np.int64)
         if topology.bandwidth is not None:
-            weight[kind] = topology.bandwidth[link_at].max(initial=1) / topology.bandwidth[link_at]
+            rate[kind] = topology.bandwidth[link_at]
         sources = np.flatnonzero(group.min(axis=0) == np.arange(topology.num_nodes)).astype(np.int32)
-        return cls(topology, group, images, sources, in_ptr, link_at, topology.tail[link_at], kind, weight)
+        return cls(topology, group, images, sources, in_ptr, link_at, topology.tail[link_at], kind, rate)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """How much slower each class is than the fastest, nearly."""
+        found: Floats = self.rate.max(initial=1) / self.rate
+        return found
 
     @property
     def graph(self) -> tuple[Ids, Ints, Ids, Ints]:
