@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, lcm
+from math import ceil, lcm, log
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps, time_of
 from linkstep.families._kautz_costs import kautz_costs
-from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time
+from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time, unequal
 from linkstep.methods.bfb import schedule as bfb_schedule
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Links
@@ -111,6 +111,44 @@ def test_property_links_of_different_bandwidth(topology, chunks):
     best = sum(worst.values(), Fraction(0)) * fastest * plain.degree / plain.num_nodes
     assert bfb_cost(plain).bandwidth == best
     assert (cost_of(schedule).bandwidth == best) if chunks is None else (cost_of(schedule).bandwidth >= best)
+
+
+@settings(max_examples=30)
+@given(topologies(CONNECTED, columns=True), st.integers(1, 3), st.booleans())
+def test_property_a_narrowed_grid_is_the_whole_grid(topology, chunks, with_latency):
+    """The least time on the grid is the same whether all its times are looked at or only a few at once."""
+    columns = {"bandwidth": topology.bandwidth if topology.bandwidth is not None else [1] * topology.num_links}
+    if with_latency:
+        columns["alpha"] = topology.alpha if topology.alpha is not None else [7] * topology.num_links
+    graph = Topology.from_links(topology.num_nodes, topology.tail, topology.head, **columns)
+    size = "1KB" if with_latency else None
+    made = []
+    for instants in (10**9, 2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(unequal, "_INSTANTS", instants)
+            made.append(bfb_allgather(graph, chunks, size=size))
+    assert made[0] == made[1]
+
+
+def test_work_on_a_grid_does_not_grow_with_the_ratio_of_rates(monkeypatch):
+    rows = 0
+
+    def counted(*args):
+        nonlocal rows
+        rows += args[-2].shape[1]
+        return least_table_row(*args)
+
+    least_table_row = unequal._least_table_row
+    monkeypatch.setattr(unequal, "_least_table_row", counted)
+    torus = without_symmetry(build("Torus(3,3)"))
+    for ratio in (10, 10**5, 10**9, 10**15):
+        rows = 0
+        rates = [1 + ratio * (e > 0) for e in range(torus.num_links)]
+        schedule = bfb_allgather(torus.with_bandwidth(rates), 8)
+        check_allgather(schedule)
+        blocks = torus.num_nodes  # at most: how many there are depends on the cores
+        assert rows <= blocks * unequal._INSTANTS * (1 + ceil(log(8 * ratio, unequal._INSTANTS)))
+        assert cost_of(schedule).bandwidth >= bfb_cost(schedule.topology).bandwidth
 
 
 def test_a_self_loop_faster_than_every_link_changes_nothing():

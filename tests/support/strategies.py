@@ -108,7 +108,7 @@ def topologies(draw, source=None, columns=False):
 
 
 def with_rates(rng: Random, ratio: int, max_nodes: int = 8) -> Topology:
-    """Return a random connected topology whose rates lie in 1 to ``ratio``: any, the two ends only, or one slow link."""
+    """Return a random connected topology with rates in 1 to ``ratio``: any, the two ends only, or one slow link."""
     n = rng.randint(2, max_nodes)
     walk = rng.sample(range(n), n)
     links = list(zip(walk, walk[1:] + walk[:1], strict=True))

@@ -309,5 +309,5 @@ def test_rates_far_apart(ratio, with_lp, monkeypatch):
 
 def test_rates_beyond_whole_numbers():
     topology = topology_of(3, [(0, 1), (1, 2), (2, 0)], bandwidth=[9 * 10**18, 9 * 10**18, 1])
-    with pytest.raises(LinkstepError, match="bandwidths that add up to less than 2.62"):
+    with pytest.raises(LinkstepError, match="bandwidths that add up to less than"):
         all_to_all(topology)

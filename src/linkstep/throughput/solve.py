@@ -19,8 +19,9 @@ SECONDS = 60.0
 MAX_CLASSES = 16
 """Up to this many orbits of links the exact method is quick."""
 MOST_CLASSES = 128
-"""Up to this many the exact method is tried where nothing else comes near: rates may differ by more than floats take."""
+"""Up to this many the exact method is tried where floats come near nothing: rates may differ too much for them."""
 FLOATS = Fraction(1, 10**6)
+"""A gap that a linear program in floats is expected to reach, whatever was asked for."""
 MAX_ROUNDS = 100
 """Of the exact method, where its answer is wanted in a moment or not at all."""
 QUICK_WORK, MOST_QUICK, QUICK_ROUNDS = 2 * 10**6, 2**24, 20
