@@ -52,7 +52,7 @@ class Balanced:
 
     paths: Paths
     chunks: int
-    load: float
+    load: Fraction
 
 
 def relax(orbits: Orbits, steps: int) -> Relaxed:
@@ -129,7 +129,7 @@ def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: 
     numbers, rng = orbits.sources.size * chunks, np.random.default_rng(seed)
     paths, load = np.full((numbers, n, steps), WAIT, np.int16), np.zeros(relaxed.load.shape, np.int64)
     top = np.maximum(orbits.busiest(relaxed.load) * chunks, 1.0)
-    best = Balanced(paths, chunks, np.inf)
+    best, lightest = (paths, load), np.inf
     plan = _passes(n, numbers * steps * orbits.tail.size, float(top.max()))
     for k, (groups, sharpness) in enumerate(plan):
         if progress is not None:
@@ -138,11 +138,11 @@ def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: 
         _route(order, group, groups, k == 0, *orbits.graph, orbits.weight, sharpness, top, paths, load)
         busiest = orbits.busiest(load)
         top = np.maximum(busiest, 1.0)
-        if busiest.sum() / chunks < best.load:
-            best = Balanced(paths.copy(), chunks, float(busiest.sum() / chunks))
-        if best.load <= _EXACT * float(relaxed.bound):
+        if busiest.sum() < lightest:
+            best, lightest = (paths.copy(), load.copy()), float(busiest.sum())
+        if lightest <= _EXACT * float(relaxed.bound) * chunks:
             break
-    return best
+    return Balanced(best[0], chunks, orbits.exactly(best[1]) / chunks)
 
 
 def _passes(num_nodes: int, each: int, top: float) -> list[tuple[int, float]]:

@@ -8,6 +8,7 @@ and every link is an orbit of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +76,12 @@ class Orbits:
         """Return the load of the busiest link of each step, counted as if it were a fastest one."""
         found: Floats = (load * self.weight).max(axis=1)
         return found
+
+    def exactly(self, load: Ints) -> Fraction:
+        """Return the sum over steps of the busiest link's load, as ``busiest`` counts it, exactly."""
+        rates = self.rate.tolist()
+        busiest = (max(Fraction(x, r) for x, r in zip(row, rates, strict=True)) for row in load.tolist())
+        return sum(busiest, Fraction(0)) * max(rates)
 
     def schedule(self, paths: Paths) -> Schedule:
         """Return the rows of all paths and their images, joined where neighbouring chunks go together."""
