@@ -45,6 +45,20 @@ def test_files_read_back(tmp_path):
     }  # fmt: skip
 
 
+def test_numbers_of_a_search_read_back(tmp_path):
+    """They make the file a version 2, which a linkstep that would ignore them refuses; others stay version 1."""
+    path = tmp_path / "sel.json"
+    searched = Rule("allreduce", None, 9, "Pi_{2,9}", "arrival", steps=(4, 5), rounds=0, chunks=6, seed=3)
+    for rules, version in (((SMALL,), 1), ((searched, LARGE), 2)):
+        Selector(rules).save(path)
+        assert Selector.load(path) == Selector(rules)
+        assert json.loads(path.read_text())["version"] == version
+    assert json.loads(path.read_text())["rules"][0] == {
+        "collective": "allreduce", "smallest": None, "largest": 9, "source": "Pi_{2,9}", "method": "arrival",
+        "dialect": None, "steps": [4, 5], "rounds": 0, "chunks": 6, "seed": 3,
+    }  # fmt: skip
+
+
 def test_a_file_by_hand_needs_little(tmp_path):
     (tmp_path / "s.json").write_text(
         '{"format": "linkstep-selector", "version": 1, "rules": [{"collective": "allreduce", "source": "K_5"}]}'
@@ -84,6 +98,12 @@ def rule(**members):
         (rule(smallest=2, largest=1), "rule 1: a window must go from the smaller size to the larger, not 2 to 1 bytes"),
         (rule(source=""), "rule 1: the source of a rule must be one line of text, not ''"),
         (rule(method=1), "rule 1: the method of a rule must be one line of text, not 1"),
+        (rule(steps=0), "rule 1: the steps of a rule must be a whole number from 1, or two of them, not 0"),
+        (rule(steps=[1, 2, 3]), "rule 1: the steps of a rule must be a whole number from 1, or two of them, not "),
+        (rule(rounds=-1), "rule 1: the rounds of a rule must be a whole number from 0, not -1"),
+        (rule(chunks=True), "rule 1: the chunks of a rule must be a whole number from 1, not True"),
+        (rule(seed=None), "rule 1: the seed of a rule must be a whole number from 0, not None"),
+        ('{"format": "linkstep-selector", "version": 3}', "written by a newer linkstep (version 3)"),
         (rule(dialect=["x"]), "rule 1: the dialect of a rule must be one line of text, not ['x']"),
         ('{"format": "linkstep-fabric", "version": 1}', "is not a selector file of linkstep"),
     ],

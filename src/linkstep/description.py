@@ -17,7 +17,8 @@ from linkstep.core import symmetry
 from linkstep.core.distances import check_connected, distance_profiles
 from linkstep.core.topology import Ints, Topology
 from linkstep.costs import Cost, distance_flow_bound
-from linkstep.methods.bfb import MAX_DEGREE, Certificate, Progress, bfb_certificate
+from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, Progress, bfb_certificate, equal_split
+from linkstep.methods.bfb.balanced import is_quick
 from linkstep.recipe import Recipe
 
 LARGE = 20_000
@@ -51,6 +52,8 @@ class Description:
     """Of the best BFB allgather."""
     reduce_scatter: Cost | None
     """Of the best BFB reduce-scatter."""
+    equal_split: EqualSplit | None
+    """Proof that BFB is bandwidth-optimal where shards split equally; None if they do not, or it was not looked at."""
     all_to_all_bound: Fraction | None
     """The most flow a pair can get by the distances alone; None for a single node."""
 
@@ -128,5 +131,6 @@ def describe(topology: Topology | Recipe, watch: Watch = _unwatched) -> Descript
         mean_profile=tuple(Fraction(int(count), graph.num_nodes) for count in summed),
         certificate=certificate,
         reduce_scatter=scatter,
+        equal_split=equal_split(graph) if graph.num_nodes > 1 and is_quick(graph) else None,
         all_to_all_bound=distance_flow_bound(graph, total) if graph.num_nodes > 1 else None,
     )

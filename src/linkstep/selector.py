@@ -26,6 +26,11 @@ _KIND = "selector"
 _FILES = (*SUFFIXES, ".xml")
 """How the name of a file ends that a rule may name; every other source is a recipe."""
 _MOST = 2**62
+_NEWEST = 2
+"""Files of version 1 have none of ``_OPTIONAL``; what needs none of them is still written as version 1."""
+_SEARCH = {"steps": 1, "rounds": 0, "chunks": 1, "seed": 0}
+"""The members of a rule that say how a schedule is searched for, and the least each may be."""
+_OPTIONAL = (*_SEARCH, "inplace")
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,10 @@ class Rule:
     """What serves a collective of ``smallest`` to ``largest`` bytes in all, both included; None is no limit.
 
     ``source`` is a recipe, or the path of a file from the selector's folder; ``method`` is how a schedule is made of a
-    recipe or a topology, ``dialect`` the runtime that a runtime's file is for, ``inplace`` the only kind of call that a
-    file serves where the runtime tells them apart.
+    recipe or a topology, in how many ``steps`` (of each half of an allreduce, or of its reduce-scatter and of its
+    allgather), by so many ``rounds`` of a search with a ``seed``, in how many ``chunks`` a shard: all that
+    ``linkstep.schedule`` takes, so that what is made is what the rule was written for. ``dialect`` is the runtime that
+    a runtime's file is for, ``inplace`` the only kind of call that it serves where the runtime tells them apart.
     """
 
     collective: Collective
@@ -44,6 +51,10 @@ class Rule:
     method: str = "best"
     dialect: str | None = None
     inplace: bool | None = None
+    steps: int | tuple[int, int] | None = None
+    rounds: int | None = None
+    chunks: int | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "collective", Collective(self.collective))
@@ -57,6 +68,33 @@ class Rule:
         for name, value in (("source", self.source), ("method", self.method), ("dialect", self.dialect or "-")):
             if not isinstance(value, str) or not value or not value.isprintable():
                 raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
+        if isinstance(self.steps, list):
+            object.__setattr__(self, "steps", tuple(self.steps))
+        for name, least in _SEARCH.items():
+            value = getattr(self, name)
+            numbers = value if name == "steps" and isinstance(value, tuple) and len(value) == 2 else (value,)
+            if value is None and name != "seed":
+                continue
+            if not all(type(n) is int and least <= n <= _MOST for n in numbers):
+                two = ", or two of them" if name == "steps" else ""
+                raise LinkstepError(
+                    f"the {name} of a rule must be a whole number from {least}{two}, not {shown(value)}"
+                )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What ``linkstep.schedule`` takes besides the source and the collective.
+
+        >>> Rule("allreduce", None, None, "Pi_{2,9}", "arrival", steps=(4, 5), rounds=0).arguments
+        {'method': 'arrival', 'steps': (4, 5), 'rounds': 0, 'chunks': None, 'seed': 0}
+        """
+        return {"method": self.method} | {name: getattr(self, name) for name in _SEARCH}
+
+    @property
+    def _members(self) -> dict[str, Any]:
+        """As files have it: numbers of a search, and ``inplace``, only where there are any."""
+        fields = type(self).__dataclass_fields__
+        return {k: v for k, v in asdict(self).items() if k not in _OPTIONAL or v != fields[k].default}
 
     @property
     def least(self) -> int:
@@ -110,7 +148,7 @@ class Selector:
     @classmethod
     def load(cls, path: AnyPath) -> Selector:
         """Return the selector in a file; FileError of one line if it holds none."""
-        document = read_document(path, _KIND)
+        document = read_document(path, _KIND, _NEWEST)
         with naming(path):
             rules = document.get("rules")
             if not isinstance(rules, list):
@@ -120,7 +158,9 @@ class Selector:
     def save(self, path: AnyPath) -> None:
         """Write the selector to a .json file, whole or not at all."""
         check_selector_path(path)
-        write_document(path, _KIND, {"rules": [_members(rule) for rule in self.rules]})
+        rules = [rule._members for rule in self.rules]
+        is_new = any(name in rule for rule in rules for name in _OPTIONAL)
+        write_document(path, _KIND, {"rules": rules}, _NEWEST if is_new else 1)
 
     def rule_for(self, collective: Collective | str, size: int) -> Rule:
         """Return the rule for a collective of ``size`` bytes in all; LinkstepError says which windows there are."""
@@ -183,11 +223,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _members(rule: Rule) -> dict[str, Any]:
-    """Return a rule as it is written: ``inplace`` where it matters only."""
-    return {name: value for name, value in asdict(rule).items() if name != "inplace" or value is not None}
 
 
 def _rule(number: int, members: object) -> Rule:

@@ -155,3 +155,17 @@ def test_long_work_says_what_it_is(monkeypatch, is_terminal, said):
     with busy("nothing much"):
         pass
     assert terminal.getvalue() == quick
+
+
+def test_the_proof_by_an_equal_split(capsys):
+    """thm:shortestbwoptsuff in one line, and in --json."""
+    _, out, _ = run(capsys, "show", "K_{4,4}")
+    line = next(line for line in out.splitlines() if "proven by" in line)
+    assert (
+        line.split("by", 1)[1].strip() == "each link serves 1 3 shards at distance 1, 2, ..., each shard has 1 4 links"
+    )
+    _, out, _ = run(capsys, "show", "K_{4,4}", "--json")
+    assert json.loads(out)["equal_split"] == {"loads": ["1", "3/4"], "constants": [[4, 1, 1], [3, 3, 4]]}
+    for recipe in ("Diamond", "Torus(3,4)"):
+        _, out, _ = run(capsys, "show", recipe)
+        assert "proven by" not in out

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, lcm
+from math import ceil, lcm, log
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps, time_of
 from linkstep.families._kautz_costs import kautz_costs
-from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time
+from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time, equal_split, unequal
 from linkstep.methods.bfb import schedule as bfb_schedule
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Links
@@ -111,6 +111,44 @@ def test_property_links_of_different_bandwidth(topology, chunks):
     best = sum(worst.values(), Fraction(0)) * fastest * plain.degree / plain.num_nodes
     assert bfb_cost(plain).bandwidth == best
     assert (cost_of(schedule).bandwidth == best) if chunks is None else (cost_of(schedule).bandwidth >= best)
+
+
+@settings(max_examples=30)
+@given(topologies(CONNECTED, columns=True), st.integers(1, 3), st.booleans())
+def test_property_a_narrowed_grid_is_the_whole_grid(topology, chunks, with_latency):
+    """The least time on the grid is the same whether all its times are looked at or only a few at once."""
+    columns = {"bandwidth": topology.bandwidth if topology.bandwidth is not None else [1] * topology.num_links}
+    if with_latency:
+        columns["alpha"] = topology.alpha if topology.alpha is not None else [7] * topology.num_links
+    graph = Topology.from_links(topology.num_nodes, topology.tail, topology.head, **columns)
+    size = "1KB" if with_latency else None
+    made = []
+    for instants in (10**9, 2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(unequal, "_INSTANTS", instants)
+            made.append(bfb_allgather(graph, chunks, size=size))
+    assert made[0] == made[1]
+
+
+def test_work_on_a_grid_does_not_grow_with_the_ratio_of_rates(monkeypatch):
+    rows = 0
+
+    def counted(*args):
+        nonlocal rows
+        rows += args[-2].shape[1]
+        return least_table_row(*args)
+
+    least_table_row = unequal._least_table_row
+    monkeypatch.setattr(unequal, "_least_table_row", counted)
+    torus = without_symmetry(build("Torus(3,3)"))
+    for ratio in (10, 10**5, 10**9, 10**15):
+        rows = 0
+        rates = [1 + ratio * (e > 0) for e in range(torus.num_links)]
+        schedule = bfb_allgather(torus.with_bandwidth(rates), 8)
+        check_allgather(schedule)
+        blocks = torus.num_nodes  # at most: how many there are depends on the cores
+        assert rows <= blocks * unequal._INSTANTS * (1 + ceil(log(8 * ratio, unequal._INSTANTS)))
+        assert cost_of(schedule).bandwidth >= bfb_cost(schedule.topology).bandwidth
 
 
 def test_a_self_loop_faster_than_every_link_changes_nothing():
@@ -357,3 +395,76 @@ def test_translated_rows_where_links_differ(monkeypatch):
     monkeypatch.setattr(bfb_schedule, "_WORTH_TRANSLATING", 2)
     check_allgather(bfb_allgather(ring))
     assert cost_of(bfb_allgather(ring)) == bfb_cost(ring)
+
+
+# thm:shortestbwoptsuff
+
+
+@pytest.mark.parametrize(
+    ("recipe", "constants"),
+    [
+        ("K_5", [(4, 1, 1)]),
+        ("K_{4,4}", [(4, 1, 1), (3, 3, 4)]),
+        ("Q(4)", [(4, 1, 1), (6, 3, 2), (4, 3, 3), (1, 1, 4)]),
+        ("GQ(2,2)", [(3, 1, 1), (6, 2, 1), (12, 4, 1), (8, 8, 3)]),
+        ("BiRing(2,9)", [(2, 1, 1)] * 4),
+        ("Paley(7)", [(3, 1, 1), (3, 2, 2)]),  # one way
+    ],
+)
+def test_thm_shortestbwoptsuff(recipe, constants):
+    """N_x = d a_x / b_x in distance-regular graphs, and BFB is bandwidth-optimal."""
+    topology = build(recipe)
+    found = equal_split(topology)
+    assert list(found.constants) == constants
+    assert all(n * b == topology.degree * a for n, a, b in constants)
+    assert equal_split(without_symmetry(topology)) == found
+    assert bfb_cost(topology).bandwidth == bandwidth_bound(topology.num_nodes)
+
+
+def test_an_equal_split_without_constants():
+    assert equal_split(build("Torus(5,5)")).constants is None
+    assert equal_split(build("Torus(5,5)")).loads == (1, 2, 2, 1)
+
+
+@pytest.mark.parametrize("recipe", ["Torus(4,6)", "Pi_{4,16}", "Diamond", "L(K_5)", "DBJ(2,3)"])
+def test_no_equal_split(recipe):
+    """Self-loops, nodes that see different distances, or links that do: of the first BFB is optimal all the same."""
+    assert equal_split(build(recipe)) is None
+
+
+def test_two_constants_are_not_enough():
+    """thm:shortestbwoptsuff as printed: N_2 = 2 and b_2 = 4 exist in C(8,{1,3,4}), and BFB is not bandwidth-optimal."""
+    links = [(u, (u + k) % 8) for u in range(8) for k in (1, 3, 4, 5, 7)]
+    topology = topology_of(8, links)
+    dist = reference.all_distances(8, links)
+    by_two = {(u, v) for u in range(8) for v in range(8) if dist[u][v] == 2}
+    assert {sum(u == 0 for u, _ in by_two)} == {2}
+    assert {sum(dist[w][v] == 1 for t, w in links if t == u) for u, v in by_two} == {4}
+    assert equal_split(topology) is None
+    assert bfb_cost(topology).bandwidth > bandwidth_bound(8)
+
+
+@given(CONNECTED)
+def test_property_an_equal_split_proves_the_best_bandwidth(graph):
+    topology = topology_of(*graph)
+    found = equal_split(topology)
+    if found is not None:
+        cost = bfb_cost(topology)
+        assert cost.bandwidth == bandwidth_bound(topology.num_nodes)
+        assert cost.bandwidth == sum(found.loads) * topology.degree / topology.num_nodes
+        assert cost.steps == len(found.loads)
+
+
+@pytest.mark.parametrize("size", range(4, 15))
+def test_equal_splits_of_circulants(size):
+    """Wherever it holds BFB is bandwidth-optimal; it holds for some and not for others."""
+    verdicts = set()
+    for chords in ((1,), (1, 2), (1, 3), (2, 3), (1, size // 2)):
+        jumps = {k % size for c in chords for k in (c, -c)} - {0}
+        topology = topology_of(size, [(u, (u + k) % size) for u in range(size) for k in jumps])
+        if chords == (2, 3) and size == 6:
+            continue
+        holds = equal_split(topology) is not None
+        verdicts.add(holds)
+        assert not holds or bfb_cost(topology).bandwidth == bandwidth_bound(size)
+    assert True in verdicts

@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from linkstep.simulation import simulate_schedule
 from linkstep.throughput import all_to_all
 from linkstep.verification import verify_text
 from support import interpreters, lp
-from support.strategies import connected_link_lists, pairs, topologies, topology_of
+from support.strategies import connected_link_lists, pairs, topologies, topology_of, with_rates
 
 pytestmark = pytest.mark.slow  # kernels that nothing else in the default tests needs take long to compile
 
@@ -73,6 +74,23 @@ def test_property_the_bound_is_below_the_optimum_and_near_it(topology, more):
     assert float(made.bound) <= optimum * (1 + 1e-7)
     assert float(made.bound) >= optimum * 0.85
     assert optimum * (1 - 1e-7) <= float(cost_of(made.schedule).bandwidth) <= optimum * 1.15
+
+
+@pytest.mark.parametrize("ratio", [100, 10**6, 10**9, 9 * 10**18])
+def test_rates_far_apart(ratio):
+    """No exponential of a load is left, or no whole price fits a float: still right, bounded, and near the bound."""
+    for seed in range(40):
+        rng = Random(seed)
+        topology = with_rates(rng, ratio)
+        steps = diameter(topology) + rng.randint(0, 2)
+        made = all_to_all_schedule(topology, steps=steps, chunks=rng.choice([None, 1, 2, 8]))
+        check_all_to_all(made.schedule)
+        assert made.bound <= cost_of(made.schedule).bandwidth <= 5 * made.bound, seed
+
+
+def test_one_slow_link_on_the_command_line(capsys):
+    out = run(capsys, "schedule", "Torus(4,4)", "--collective", "all-to-all", "--slow", "0,1=100Mbps")
+    assert "T_B" in out and "slow 0,1=100Mbps" in out
 
 
 def by_dimensions(dimensions: int) -> Fraction:

@@ -2,17 +2,21 @@
 
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import linkstep
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import parse_sizes
-from linkstep.costs import Cost, Fabric
+from linkstep.costs import Cost, Fabric, cost_of
+from linkstep.engines.source import _selected
 from linkstep.recipe import parse
 from linkstep.search import Answer, Choice, find
 from linkstep.search.windows import selector_of, windows
+from linkstep.selector import Selector
 
 FABRIC = Fabric.of("10us", "100Gbps", 4, overhead="5us")
 
@@ -57,3 +61,32 @@ def test_at_every_size_the_choice_is_the_fastest(rows, first, more):
 def test_nothing_to_select():
     with pytest.raises(LinkstepError, match="there is no topology of 16 servers and 4 ports to select"):
         windows(answer(), FABRIC, (1, 2))
+
+
+# What a rule builds is what the table says
+
+
+def check_rules(nodes: int, degree: int, path: Path, **options: bool) -> int:
+    """Build every rule of a selector as its file has it, and compare costs; return how many there are."""
+    found = windows(find(nodes, degree, **options), Fabric.of("10us", "100Gbps", degree), parse_sizes("1KB:1GB"))
+    selector_of(found).save(path)
+    for window, rule in zip(found, Selector.load(path).rules, strict=True):
+        made = linkstep.schedule(rule.source, rule.collective, **rule.arguments)
+        assert made.cost == window.choice.allreduce_cost, (nodes, degree, rule)
+        source = _selected(Selector((rule,)))[0]
+        assert cost_of(source.schedule(rule.collective, 0)) == made.cost
+    return len(found)
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(30, 3), (20, 4)])
+def test_rules_build_what_the_table_says(nodes, degree, tmp_path):
+    assert check_rules(nodes, degree, tmp_path / "s.json") > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("degree", [2, 3, 4, 6])
+def test_rules_of_many_selectors_build_what_the_tables_say(degree, bidirectional, tmp_path):
+    for nodes in (6, 9, 12, 17, 20, 24, 27, 33, 40, 46, 52, 60):
+        if degree < nodes and nodes * degree % 2 == 0:
+            assert check_rules(nodes, degree, tmp_path / "s.json", bidirectional=bidirectional)

@@ -107,6 +107,22 @@ def topologies(draw, source=None, columns=False):
     return topology_of(n, links, draw(st.sampled_from(["", "G"])), **given_columns)
 
 
+def with_rates(rng: Random, ratio: int, max_nodes: int = 8) -> Topology:
+    """Return a random connected topology with rates in 1 to ``ratio``: any, the two ends only, or one slow link."""
+    n = rng.randint(2, max_nodes)
+    walk = rng.sample(range(n), n)
+    links = list(zip(walk, walk[1:] + walk[:1], strict=True))
+    for _ in range(rng.randint(0, 2 * n)):
+        u, w = rng.sample(range(n), 2)
+        links += [(u, w), (w, u)] if rng.random() < 0.5 else [(u, w)]
+    rates = [ratio] * len(links)
+    rates[rng.randrange(len(links))] = 1
+    kind = rng.randrange(3)
+    if kind:
+        rates = [rng.randint(1, ratio) if kind == 1 else rng.choice((1, ratio)) for _ in links]
+    return topology_of(n, links, bandwidth=rates)
+
+
 # Schedules. A seeded generator grows them a step at a time; hypothesis draws the seed.
 
 

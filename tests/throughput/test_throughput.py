@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from linkstep.throughput.problem import Problem
 from linkstep.throughput.watch import Watch
 from support import reference
 from support.lp import concurrent_flow
-from support.strategies import pairs, topology_of
+from support.strategies import pairs, topology_of, with_rates
 
 pytestmark = pytest.mark.slow  # kernels that nothing else in the default tests needs take long to compile
 
@@ -292,3 +293,21 @@ def test_symmetries_are_checked():
 def test_hundred_thousand_nodes():
     found = all_to_all(linkstep.parse("Cayley(Z1000:Z100[7],{(1,3),(46,5),(36,11),(41,9)})").topology())
     assert found.is_exact and f"{float(found.value):.6e}" == "3.200549e-06"
+
+
+@pytest.mark.parametrize("ratio", [100, 10**6, 10**9])
+@pytest.mark.parametrize("with_lp", [True, False])
+def test_rates_far_apart(ratio, with_lp, monkeypatch):
+    """A linear program in floats loses its way there: what it says is kept only if it is as near as was asked for."""
+    if not with_lp:
+        monkeypatch.setattr(lp, "is_available", lambda: False)
+    for seed in range(90):
+        found = all_to_all(with_rates(Random(seed), ratio, 10))
+        check_throughput(found)
+        assert found.gap <= solve.GAP, seed
+
+
+def test_rates_beyond_whole_numbers():
+    topology = topology_of(3, [(0, 1), (1, 2), (2, 0)], bandwidth=[9 * 10**18, 9 * 10**18, 1])
+    with pytest.raises(LinkstepError, match="bandwidths that add up to less than"):
+        all_to_all(topology)

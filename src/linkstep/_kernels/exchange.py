@@ -31,6 +31,31 @@ def _grow(source, in_ptr, tail, kind, price, hop, cost, tree):
 
 
 @njit(cache=True)
+def _soften(load, weight, steepness, out):
+    """Fill ``out`` with exponentials of loads, the highest being 1, and return their sum."""
+    highest = (load * weight).max()
+    for c in range(load.size):
+        out[c] = np.exp(steepness * (load[c] * weight[c] - highest))
+    return out.sum()
+
+
+@njit(cache=True)
+def _marginal(share, weight, steepness):
+    """Return what one chunk more on a link adds to the softened busiest load, of whose slope it has a share.
+
+    On a link that is w times slower it adds w units, one after the other: the slope for the first, and from there the
+    growth of log(sum of exponentials) / steepness. The slope alone, times w, takes an idle slow link for a cheap one.
+    """
+    if weight == 1:
+        return share
+    ahead = steepness * (weight - 1)
+    if ahead < 30:
+        return share + np.log1p(share * np.expm1(ahead)) / steepness
+    ahead += np.log(max(share, 1e-300))
+    return share + (ahead if ahead > 30 else np.log1p(np.exp(ahead))) / steepness
+
+
+@njit(cache=True)
 def _route(order, group, num_groups, first, sources, in_ptr, tail, kind, weight, sharpness, top, paths, load):
     """Reroute the paths of ``order`` (numbers i * P + p), some destinations at a time, at the prices others leave.
 
@@ -52,8 +77,13 @@ def _route(order, group, num_groups, first, sources, in_ptr, tail, kind, weight,
                 if back:
                     for t in range(steps):
                         total = raw[t].sum()
-                        for c in range(classes):
-                            price[t, c] = raw[t, c] * weight[c] / total
+                        if total < 1e-280:  # all loads are so far below the top that no exponential is left of them
+                            total = _soften(load[t], weight, sharpness / top[t], price[t])
+                            for c in range(classes):
+                                price[t, c] = _marginal(price[t, c] / total, weight[c], sharpness / top[t])
+                        else:
+                            for c in range(classes):
+                                price[t, c] = _marginal(raw[t, c] / total, weight[c], sharpness / top[t])
                     _grow(source, in_ptr, tail, kind, price, 1e-7, cost, tree)
                 for w in range(num_nodes):
                     if group[(w + number) % num_nodes] != g or w == source:
@@ -75,16 +105,19 @@ def _tree_loads(sources, in_ptr, tail, kind, price, load):
     """Return the sum over sources and nodes of the cheapest way, and add what these ways carry to ``load``.
 
     No routing is below it (LP duality). It is exact if prices are whole numbers whose sums along paths are, as floats.
+    What is returned is (high, low), the sum being high * 2^31 + low: it may be more than 64 bits hold.
     """
     steps, num_nodes = price.shape[0], in_ptr.size - 1
     cost, tree = np.empty((steps + 1, num_nodes)), np.empty((steps, num_nodes), np.int16)
     size = np.empty((steps + 1, num_nodes))
-    total = np.int64(0)
+    high, low = np.int64(0), np.int64(0)
     for source in sources:
         _grow(source, in_ptr, tail, kind, price, 0.0, cost, tree)
         size[:] = 0
         for u in range(num_nodes):
-            total += np.int64(cost[steps, u])
+            way = np.int64(cost[steps, u])
+            high += way >> 31
+            low += way & (2**31 - 1)
             size[steps, u] = 1
         for t in range(steps - 1, -1, -1):
             for u in range(num_nodes):
@@ -94,7 +127,7 @@ def _tree_loads(sources, in_ptr, tail, kind, price, load):
                     k = in_ptr[u] + tree[t, u]
                     load[t, kind[k]] += size[t + 1, u]
                     size[t, tail[k]] += size[t + 1, u]
-    return total
+    return high, low
 
 
 @njit(cache=True)

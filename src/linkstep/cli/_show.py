@@ -77,6 +77,7 @@ def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
         "moore_steps_bidirectional": _bidirectional_moore(n, d),
         "bandwidth_bound": bandwidth_bound(n),
         "bfb": _bfb(found, args),
+        "equal_split": _split(found),
         **_wiring(found),
         "baselines": [] if given.recipe is None else _today(given.recipe, args),
     }
@@ -104,6 +105,22 @@ def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
         "allgather_seconds": float(fabric.time(cost, Collective.ALLGATHER, args.size)),
         "allreduce_seconds": float(fabric.time(both, Collective.ALLREDUCE, args.size)),
     }
+
+
+def _split(found: Description) -> dict[str, Any] | None:
+    """Return the proof by an equal split that BFB is bandwidth-optimal; None where there is none."""
+    if found.equal_split is None:
+        return None
+    constants = found.equal_split.constants
+    rows = None if constants is None else [list(row) for row in constants]
+    return {"loads": list(found.equal_split.loads), "constants": rows}
+
+
+def _proof(split: dict[str, Any]) -> str:
+    if split["constants"] is None:
+        return "every link carries the same at each step when shards split equally"
+    shards, ways = (" ".join(str(row[k]) for row in split["constants"]) for k in (1, 2))
+    return f"each link serves {shards} shards at distance 1, 2, ..., each shard has {ways} links"
 
 
 def _today(recipe: Recipe, args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -166,6 +183,8 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
         reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({facts['bandwidth_bound']})"
         cost = f"{facts['diameter']} steps, {moore}; {bandwidth} = {float(bandwidth):.4f} M/B, {reached}"
         fields.append(("BFB allgather", cost))
+        if facts["equal_split"] is not None:
+            fields.append(("  proven by", _proof(facts["equal_split"])))
         is_optimal_here = facts["wiring_bound"] is not None and facts["wiring_bound"]["optimal"]
         if why is not None and not is_optimal_here:
             fields.append(("  limited by", why))

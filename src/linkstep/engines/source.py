@@ -7,9 +7,10 @@ first; those that are lowered here are what the verifier proves in tests.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from linkstep.core.collective import Collective
@@ -117,7 +118,8 @@ class TopologySource:
     """A topology, or a recipe, on which schedules are made when they are asked for."""
 
     given: Topology | Recipe
-    method: str = "best"
+    how: Mapping[str, Any] = field(default_factory=dict)
+    """What ``linkstep.schedule`` takes besides: a method, and all that a rule says of its search."""
     _made: dict[tuple[Collective, int], ScheduleSource] = field(default_factory=dict)
 
     @property
@@ -128,9 +130,10 @@ class TopologySource:
     @property
     def fingerprint(self) -> str:
         """Of its recipe, or of its links."""
+        how = "".join(f" {name}={value}" for name, value in self.how.items() if value is not None)
         if isinstance(self.given, Recipe):
-            return f"{self.given} by {self.method}"
-        return hashlib.sha256(self.given.tail.tobytes() + self.given.head.tobytes()).hexdigest() + self.method
+            return f"{self.given}{how}"
+        return hashlib.sha256(self.given.tail.tobytes() + self.given.head.tobytes()).hexdigest() + how
 
     def serves(self, collective: Collective, size: int, root: int) -> bool:
         """Whether there are schedules of this collective."""
@@ -139,7 +142,7 @@ class TopologySource:
     def _source(self, collective: Collective, root: int) -> ScheduleSource:
         key = collective, root if collective.has_root else 0
         if key not in self._made:
-            made = schedule(self.given, collective, method=self.method, root=key[1])
+            made = schedule(self.given, collective, root=key[1], **self.how)
             self._made[key] = ScheduleSource(made.schedule)
         return self._made[key]
 
@@ -188,7 +191,7 @@ def _selected(selector: Selector) -> list[Source]:
     found: list[Source] = []
     for rule in selector.rules:
         path = selector.path_of(rule)
-        source = _from_name(rule.source if path is None else str(path), rule.method, rule.dialect)
+        source = _from_name(rule.source if path is None else str(path), rule.arguments, rule.dialect)
         found.append(RuleSource(rule, source))
     return found
 
@@ -222,7 +225,7 @@ def is_runtime_file(name: str) -> bool:
         return False
 
 
-def _from_name(name: str, method: str = "best", dialect: str | None = None) -> Source:
+def _from_name(name: str, how: Mapping[str, Any] = MappingProxyType({}), dialect: str | None = None) -> Source:
     if "\n" in name:
         return ProgramSource(_from_text(name, "the text"))
     if is_runtime_file(name):
@@ -233,9 +236,9 @@ def _from_name(name: str, method: str = "best", dialect: str | None = None) -> S
     except OSError:
         is_file = False
     if not is_file:
-        return TopologySource(parse(name), method)
+        return TopologySource(parse(name), how)
     thing = load(name)
-    return ScheduleSource(thing) if isinstance(thing, Schedule) else TopologySource(thing, method)
+    return ScheduleSource(thing) if isinstance(thing, Schedule) else TopologySource(thing, how)
 
 
 def is_selector(name: str) -> bool:

@@ -27,15 +27,15 @@ def read_documents(path: AnyPath, kind: str) -> list[dict[str, Any]]:
         return [_checked(document, kind) for document in (found if isinstance(found, list) else [found])]
 
 
-def read_document(path: AnyPath, kind: str) -> dict[str, Any]:
-    """Return the document of a kind ("fabric") in a file; FileError if it holds no such thing."""
+def read_document(path: AnyPath, kind: str, newest: int = VERSION) -> dict[str, Any]:
+    """Return the document of a kind ("fabric") in a file; FileError if it holds no such thing, or a newer version."""
     with naming(path):
-        return _checked(_read(path), kind)
+        return _checked(_read(path), kind, newest)
 
 
-def write_document(path: AnyPath, kind: str, members: Mapping[str, Any]) -> None:
+def write_document(path: AnyPath, kind: str, members: Mapping[str, Any], version: int = VERSION) -> None:
     """Put a document of a kind in a file's place, whole or not at all."""
-    text = json.dumps({"format": f"linkstep-{kind}", "version": VERSION, **members}, indent=2) + "\n"
+    text = json.dumps({"format": f"linkstep-{kind}", "version": version, **members}, indent=2) + "\n"
     write_atomically(path, lambda file: file.writelines([text.encode()]))
 
 
@@ -64,7 +64,7 @@ def _read(path: AnyPath) -> object:
     return loads(data)
 
 
-def _checked(document: object, kind: str) -> dict[str, Any]:
+def _checked(document: object, kind: str, newest: int = VERSION) -> dict[str, Any]:
     """Return a document if it is of this kind and this version can read it."""
     name = document.get("format") if isinstance(document, dict) else None
     if not isinstance(document, dict) or name != f"linkstep-{kind}":
@@ -73,6 +73,6 @@ def _checked(document: object, kind: str) -> dict[str, Any]:
     number = document.get("version")
     if type(number) is not int or number < 1:
         raise FileError(f"version must be a positive integer, not {shown(number)}")
-    if number > VERSION:
+    if number > newest:
         raise FileError(f"written by a newer linkstep (version {shown(number)}); upgrade linkstep to read it")
     return document

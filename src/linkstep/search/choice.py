@@ -108,9 +108,15 @@ class Choice:
         """
         if Collective(collective).exchanges:
             return schedule(self.recipe, collective, method=BEST, root=root).schedule
-        steps = (self.reduce_scatter.steps, self.cost.steps) if self.method == "arrival" else None
-        made = schedule(self.recipe, collective, method=self.method, root=root, steps=steps, rounds=ROUNDS)
-        return made.schedule
+        return schedule(self.recipe, collective, root=root, **self.how).schedule
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What ``linkstep.schedule`` takes to make its schedules: the method, and the search that its costs are of."""
+        if self.method != "arrival":
+            return {"method": self.method}
+        first, second = self.reduce_scatter.steps, self.cost.steps
+        return {"method": self.method, "steps": first if first == second else (first, second), "rounds": ROUNDS}
 
     def expanded(self, recipe: Recipe, **changes: Any) -> Choice:
         """Return the choice that an expansion makes of this one; what was measured or told of the base is not its."""

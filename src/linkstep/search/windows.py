@@ -31,7 +31,7 @@ class Window:
 
     def rule(self) -> Rule:
         """Return what a selector says of it."""
-        return Rule(_SERVED, self.smallest, self.largest, str(self.choice.recipe), self.choice.method)
+        return Rule(_SERVED, self.smallest, self.largest, str(self.choice.recipe), **self.choice.how)
 
 
 def windows(answer: Answer, fabric: Fabric, sizes: Sequence[int]) -> tuple[Window, ...]:

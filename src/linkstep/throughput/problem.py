@@ -59,6 +59,11 @@ class Problem:
         rates = np.ones(topology.num_links, np.int64) if topology.bandwidth is None else topology.bandwidth
         common = int(np.gcd.reduce(rates[carries]))
         rates = rates // common
+        if sum(rates[carries].tolist()) >= MAX_DISTANCE:
+            raise LinkstepError(
+                f"all-to-all throughput needs bandwidths that add up to less than 2^62 times their common divisor, "
+                f"{common} bit/s: round them"
+            )
         keys = topology.tail.astype(np.int64) * n + topology.head
         merged, place = np.unique(keys[carries], return_inverse=True)
         capacity = np.zeros(merged.size, np.int64)

@@ -18,6 +18,10 @@ GAP = Fraction(1, 1000)
 SECONDS = 60.0
 MAX_CLASSES = 16
 """Up to this many orbits of links the exact method is quick."""
+MOST_CLASSES = 128
+"""Up to this many the exact method is tried where floats come near nothing: rates may differ too much for them."""
+FLOATS = Fraction(1, 10**6)
+"""A gap that a linear program in floats is expected to reach, whatever was asked for."""
 MAX_ROUNDS = 100
 """Of the exact method, where its answer is wanted in a moment or not at all."""
 QUICK_WORK, MOST_QUICK, QUICK_ROUNDS = 2 * 10**6, 2**24, 20
@@ -108,8 +112,19 @@ def _solve(problem: Problem, watch: Watch) -> tuple[str, Solution]:
             f"all-to-all throughput of {problem.wires.num_nodes} nodes with {problem.wires.num_links} links and hardly "
             f"any symmetry: the flows have {columns} amounts, more than the {MAX_AMOUNTS} we hold"
         )
-    if columns <= lp.MAX_COLUMNS and lp.is_available():
-        found = lp.solve_by_lp(problem, watch)
-        if found is not None:
-            return "lp", found
-    return "prices", solve_by_prices(problem, watch)
+    by_lp = lp.solve_by_lp(problem, watch) if columns <= lp.MAX_COLUMNS and lp.is_available() else None
+    if by_lp is not None and _is_near(problem, by_lp, watch):
+        return "lp", by_lp
+    found = {"prices": solve_by_prices(problem, watch)} | ({} if by_lp is None else {"lp": by_lp})
+    if problem.num_classes <= MOST_CLASSES and not any(_is_near(problem, one, watch) for one in found.values()):
+        found["columns"] = solve_by_columns(problem, watch)
+    return min(found.items(), key=lambda item: _ratio(problem, item[1]))
+
+
+def _ratio(problem: Problem, found: Solution) -> Fraction:
+    return found.bound / problem.value(found.flow.loads(), found.flow.unit)
+
+
+def _is_near(problem: Problem, found: Solution, watch: Watch) -> bool:
+    """Whether it is as near as was asked for, or as near as a linear program in floats comes to anything."""
+    return _ratio(problem, found) <= 1 + max(watch.gap, FLOATS)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import Number
-from linkstep.costs import Cost, cost_of
+from linkstep.core.units import Number, check_count
+from linkstep.costs import Cost, bandwidth_bound, cost_of
 from linkstep.methods.arrival.network import all_distances
-from linkstep.methods.arrival.solve import Watch, Wish, find_arrivals
-from linkstep.methods.bfb import Certificate, bfb_step_times
+from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, Watch, Wish, find_arrivals
+from linkstep.methods.bfb import Certificate, bfb_certificate, bfb_step_times
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Arrivals, Links, Progress
 from linkstep.methods.bfb.schedule import build
+from linkstep.methods.ladder import ladder
 
 _PLAIN = Wish()
 
@@ -26,26 +28,68 @@ def arrival_certificate(
     """Return, for the arrivals that a search finds, what decides each step's load: no split of them takes less.
 
     Where links differ, distances take their place if a schedule of ``size`` bytes, or of so many chunks, is as fast
-    with these.
+    with these. Fewer steps than the wish's are searched as well, and taken if more bring nothing; with ``rounds``, the
+    search is the one that these and the steps name and no other.
 
     >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
     >>> arrival_certificate(ring).cost
     Cost(steps=1, bandwidth=Fraction(2, 3))
     """
+    if wish.steps is None or wish.rounds is not None or topology.num_nodes > MAX_NODES:
+        return _of_arrivals(topology, wish, size, watch)
+    least = bfb_certificate(topology).cost.steps
+    if check_count("steps", wish.steps, 1, MAX_STEPS) <= least:
+        return _of_arrivals(topology, wish, size, watch)
+    key = "arrival certificate", wish, size
+    if key not in topology.derived:
+        topology.derived[key] = _of_fewer_steps(topology, wish, least, size, watch)
+    found: Certificate = topology.derived[key]
+    return found
+
+
+def _of_fewer_steps(
+    topology: Topology, wish: Wish, least: int, size: Number | None, watch: Watch | None
+) -> Certificate:
+    """Search in fewer steps than the wish's as well, so that more are taken only where they save bandwidth.
+
+    Where time is limited the others have a quarter of it, and no more than the beginning of a search.
+    """
+    assert wish.steps is not None
+    *fewer, most = ladder(least, wish.steps)
+    short, last = wish, replace(wish, steps=most)
+    if wish.seconds is not None:
+        short = replace(wish, rounds=0, seconds=wish.seconds / (4 * max(1, len(fewer))))
+        last = replace(last, seconds=wish.seconds * 3 / 4)
+    best, cheapest = None, Fraction(0)
+    for asked in (*(replace(short, steps=steps) for steps in fewer), last):
+        found = _of_arrivals(topology, asked, size, watch)
+        price = _price(topology, found, wish, size)
+        if best is None or price < cheapest:
+            best, cheapest = found, price
+        if size is None and cheapest <= bandwidth_bound(topology.num_nodes):
+            break
+    assert best is not None
+    return best
+
+
+def _of_arrivals(topology: Topology, wish: Wish, size: Number | None, watch: Watch | None) -> Certificate:
+    """Return the certificate of one search, or of distances where these are as good for the schedule that is made."""
     links = Links.of(topology)
     found = solve(topology, links, arrivals=find_arrivals(topology, wish, watch=watch))
     by_time = size is not None and topology.alpha is not None
     if topology.num_nodes == 1 or not (by_time or (wish.chunks is not None and np.ptp(links.weight) > 0)):
         return found
     breadth_first = solve(topology, links, arrivals=Arrivals(all_distances(topology)))
+    return min([breadth_first, found], key=lambda certificate: _price(topology, certificate, wish, size))
 
-    def price(certificate: Certificate) -> Fraction:
-        if by_time:
-            assert size is not None
-            return sum(bfb_step_times(topology, size, certificate.arrivals), Fraction(0))
+
+def _price(topology: Topology, certificate: Certificate, wish: Wish, size: Number | None) -> Fraction:
+    """Return what the schedule of a certificate takes: seconds where links have latencies and a size, or bandwidth."""
+    if size is not None and topology.alpha is not None:
+        return sum(bfb_step_times(topology, size, certificate.arrivals), Fraction(0))
+    if wish.chunks is not None:
         return cost_of(build(topology, certificate, wish.chunks)).bandwidth
-
-    return min([breadth_first, found], key=price)
+    return certificate.cost.bandwidth
 
 
 def arrival_cost(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Cost:

@@ -4,6 +4,7 @@ Each step every node receives the shards of the nodes that many hops away, over 
 to share them out over its in-links. That is a small flow problem per node and step, solved in integers.
 """
 
+from linkstep.methods.bfb.balanced import EqualSplit, equal_split
 from linkstep.methods.bfb.cost import Certificate, StepCertificate, bfb_certificate, bfb_cost
 from linkstep.methods.bfb.problems import MAX_DEGREE, Progress
 from linkstep.methods.bfb.schedule import bfb_allgather
@@ -12,6 +13,7 @@ from linkstep.methods.bfb.unequal import bfb_step_times, bfb_time
 __all__ = [
     "MAX_DEGREE",
     "Certificate",
+    "EqualSplit",
     "Progress",
     "StepCertificate",
     "bfb_allgather",
@@ -19,4 +21,5 @@ __all__ = [
     "bfb_cost",
     "bfb_step_times",
     "bfb_time",
+    "equal_split",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor
 
 import numpy as np
@@ -21,6 +22,8 @@ from linkstep.core.units import Number, parse_size
 from linkstep.methods.bfb.problems import Arrivals, Block, Links, for_each_block, max_steps, pieces_of, representatives
 
 MAX_SUBSET_LINKS = 16
+_INSTANTS = 256
+"""Times that are tried at once, for each step."""
 _NS = Fraction(1, 10**9)
 
 
@@ -120,29 +123,54 @@ def _on_grid(
     What arrives (a shard, or a piece of one) is ``chunks`` chunks.
     Class c has carried k chunks at alpha[c] + k tick[c] and not before, so the least feasible time is one of these. It
     is at least ``least[t]``, the time with shards cut at will, and at most one tick of the slowest class more: by then
-    every link has carried what it carries in the best split, rounded up.
+    every link has carried what it carries in the best split, rounded up. Whatever fits at a time fits at every later
+    one, so the span is narrowed until few of these times are left.
     """
     kinds = list(zip(alpha, tick, strict=True))
-    tables = []
-    for time in least:
-        times = {time + max(tick)}
-        for a, b in kinds:
-            k = max(0, ceil((time - a) / b))
-            times |= {a + i * b for i in range(k, floor((time + max(tick) - a) / b) + 1)}
-        tables.append([[max(0, floor((at - a) / b)) for a, b in kinds] for at in sorted(times)])
-    rows = max(map(len, tables))
-    table = np.array([t + t[-1:] * (rows - len(t)) for t in tables], np.int64)
-
-    def work(block: Block) -> Ints:
-        best = np.zeros(len(least), np.int64)
-        stuck = _least_table_row(*block.groups, links.ptr, link_class, chunks, table, best)
-        assert stuck < 0, f"problem {block.problems[stuck]} does not fit a tick after its least time"
-        return best
-
+    most = chunks * topology.num_nodes * pieces_of(arrivals)
     nodes, steps = representatives(topology, arrivals), max_steps(topology, arrivals)
-    found = list(for_each_block(topology, nodes, steps, work, arrivals=arrivals))
-    capacities: NDArray[np.int64] = table[np.arange(len(least)), np.max(found, axis=0)]
-    return capacities
+    spans = [(time, time + max(tick)) for time in least]
+    while True:
+        tried = [_instants(kinds, *span) for span in spans]
+        tables = [[[_carried(at, a, b, most) for a, b in kinds] for at in times] for times, _ in tried]
+        rows = max(map(len, tables))
+        table = np.array([t + t[-1:] * (rows - len(t)) for t in tables], np.int64)
+        work = partial(_first_rows, links=links, link_class=link_class, chunks=chunks, table=table)
+        found = np.max(list(for_each_block(topology, nodes, steps, work, arrivals=arrivals)), axis=0)
+        if all(is_all for _, is_all in tried):
+            capacities: NDArray[np.int64] = table[np.arange(len(least)), found]
+            return capacities
+        spans = [
+            (times[row - 1] if row else low, times[min(row, len(times) - 1)])
+            for (times, _), row, (low, _) in zip(tried, found.tolist(), spans, strict=True)
+        ]
+
+
+def _first_rows(block: Block, *, links: Links, link_class: Ints, chunks: int, table: NDArray[np.int64]) -> Ints:
+    """Return for each step the first row of its table that serves all problems of a block."""
+    best = np.zeros(len(table), np.int64)
+    stuck = _least_table_row(*block.groups, links.ptr, link_class, chunks, table, best)
+    assert stuck < 0, f"problem {block.problems[stuck]} does not fit a tick after its least time"
+    return best
+
+
+def _carried(at: Fraction, alpha: Fraction, tick: Fraction, most: int) -> int:
+    """Return how many chunks a link has carried by then, of at most so many."""
+    return min(max(0, (at - alpha if alpha else at) // tick), most)
+
+
+def _instants(kinds: list[tuple[Fraction, Fraction]], low: Fraction, high: Fraction) -> tuple[list[Fraction], bool]:
+    """Return the times from ``low`` to ``high`` at which a link has carried one chunk more, and True.
+
+    If there are many, instead some that divide the span evenly, and False: their number does not grow with the ratio of
+    the links' rates, and each round of them leaves a small part of the span.
+    """
+    first = [max(0, ceil((low - a) / b)) for a, b in kinds]
+    last = [floor((high - a) / b) for a, b in kinds]
+    if sum(max(0, k - i + 1) for i, k in zip(first, last, strict=True)) <= max(_INSTANTS, len(kinds)):
+        found = (a + i * b for (a, b), f, e in zip(kinds, first, last, strict=True) for i in range(f, e + 1))
+        return sorted({high, *found}), True
+    return [low + (high - low) * i / _INSTANTS for i in range(1, _INSTANTS + 1)], False
 
 
 def grid_capacities(

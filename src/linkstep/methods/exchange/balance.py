@@ -29,8 +29,10 @@ _ROUNDS = 40, 400
 """Least and most rounds of the relaxed problem."""
 _SOFT, _STEEP = 16.0, 48.0
 """How steeply prices of the relaxed problem rise, at first and in the end."""
-_PRICE, _SLOWER = 2**32, 2**8
-"""What 1 is in whole prices, and the part of it that is there for slower links."""
+_PRICE, _MOST_PRICE = 2**32, 2**53
+"""What 1 is in whole prices at most, and what those of all steps add up to at most."""
+_WORSE, _SMALLER = 1.25, 8
+"""New loads may make the busiest ones this much worse, or they count a quarter as much; quarters at most."""
 _EXACT = 1.0001
 
 
@@ -50,7 +52,7 @@ class Balanced:
 
     paths: Paths
     chunks: int
-    load: float
+    load: Fraction
 
 
 def relax(orbits: Orbits, steps: int) -> Relaxed:
@@ -60,15 +62,15 @@ def relax(orbits: Orbits, steps: int) -> Relaxed:
     """
     mean = np.zeros((steps, orbits.weight.size))
     price = np.full(mean.shape, 1 / orbits.weight.size) * orbits.weight
-    average, bound = price.copy(), 0
+    average, best = price.copy(), _Priced(0, price)
     each = 4 * orbits.sources.size * steps * orbits.tail.size
     rounds = min(max(_ROUNDS[0], _WORK // each), _ROUNDS[1])
     for k in range(rounds):
         load = np.zeros(mean.shape)
-        bound = max(bound, int(_tree_loads(*orbits.graph, _whole(price, orbits.weight), load)))
-        mean += (load - mean) * 2 / (k + 2)
+        best = max(best, _route_at(orbits, price, load), key=lambda priced: priced.nearly(orbits))
+        mean += (load - mean) * _part(orbits, mean, load, k)
         top = orbits.busiest(mean)
-        if top.sum() * _PRICE <= _EXACT * bound:
+        if top.sum() <= _EXACT * best.nearly(orbits):
             break
         soft = k < rounds * 3 // 4
         steepness = (_SOFT if soft else _STEEP) / np.maximum(top, top.mean() / 1000)[:, np.newaxis]
@@ -77,19 +79,48 @@ def relax(orbits: Orbits, steps: int) -> Relaxed:
         if soft:
             average += (price - average) * 2 / (k + 2)
             if k % 4 == 3:
-                bound = max(bound, int(_tree_loads(*orbits.graph, _whole(average, orbits.weight), load)))
-    return Relaxed(Fraction(bound, _PRICE), mean)
+                best = max(best, _route_at(orbits, average, load), key=lambda priced: priced.nearly(orbits))
+    return Relaxed(best.exactly(orbits), mean)
 
 
-def _whole(price: Floats, weight: Floats) -> Floats:
-    """Return prices as whole numbers; over weights those of a step add up to _PRICE.
+def _part(orbits: Orbits, mean: Floats, load: Floats, k: int) -> float:
+    """Return how much of the mean new loads replace; where rates differ, less if a slow link makes them bad."""
+    usual = 2 / (k + 2)
+    if k == 0 or orbits.rate.min() == orbits.rate.max():
+        return usual
+    most = _WORSE * float(orbits.busiest(mean).sum())
+    parts = (usual / 4**power for power in range(_SMALLER))
+    return next((part for part in parts if orbits.busiest(mean + (load - mean) * part).sum() <= most), 0.0)
 
-    A link that is w times slower than the fastest counts w times; w is rounded down.
+
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """Whole prices, and what sending everything by the cheapest ways costs at them.
+
+    A step whose busiest link carries a load of b, in units of the fastest, carries at most b r / (the fastest's rate)
+    over a link of rate r. So it costs at most b times the sum of all prices there times r / (the fastest's rate).
     """
-    share = np.floor(price / weight * (_PRICE // _SLOWER))
-    share[np.arange(len(share)), share.argmax(axis=1)] += _PRICE // _SLOWER - share.sum(axis=1)
-    whole: Floats = share * np.floor(weight * _SLOWER)
-    return whole
+
+    total: int
+    price: Floats
+
+    def nearly(self, orbits: Orbits) -> float:
+        """The bound, to compare."""
+        return self.total / float((self.price / orbits.weight).sum(axis=1).max())
+
+    def exactly(self, orbits: Orbits) -> Fraction:
+        """The bound, rounded down where its denominator is large."""
+        rates = orbits.rate.tolist()
+        worth = max(sum(int(p) * r for p, r in zip(row, rates, strict=True)) for row in self.price.tolist())
+        found = Fraction(self.total * max(rates), max(worth, 1))
+        return found if found.denominator <= _PRICE else Fraction(found * _PRICE // 1, _PRICE)
+
+
+def _route_at(orbits: Orbits, price: Floats, load: Floats) -> _Priced:
+    """Send everything by the cheapest ways at whole prices: as fine as sums along paths are exact in floats."""
+    whole = np.floor(price * min(float(_PRICE), _MOST_PRICE / (len(price) * float(price.max()))))
+    high, low = _tree_loads(*orbits.graph, whole, load)
+    return _Priced((int(high) << 31) + int(low), whole)
 
 
 def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: Progress | None) -> Balanced:
@@ -98,7 +129,7 @@ def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: 
     numbers, rng = orbits.sources.size * chunks, np.random.default_rng(seed)
     paths, load = np.full((numbers, n, steps), WAIT, np.int16), np.zeros(relaxed.load.shape, np.int64)
     top = np.maximum(orbits.busiest(relaxed.load) * chunks, 1.0)
-    best = Balanced(paths, chunks, np.inf)
+    best, lightest = (paths, load), np.inf
     plan = _passes(n, numbers * steps * orbits.tail.size, float(top.max()))
     for k, (groups, sharpness) in enumerate(plan):
         if progress is not None:
@@ -107,11 +138,11 @@ def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: 
         _route(order, group, groups, k == 0, *orbits.graph, orbits.weight, sharpness, top, paths, load)
         busiest = orbits.busiest(load)
         top = np.maximum(busiest, 1.0)
-        if busiest.sum() / chunks < best.load:
-            best = Balanced(paths.copy(), chunks, float(busiest.sum() / chunks))
-        if best.load <= _EXACT * float(relaxed.bound):
+        if busiest.sum() < lightest:
+            best, lightest = (paths.copy(), load.copy()), float(busiest.sum())
+        if lightest <= _EXACT * float(relaxed.bound) * chunks:
             break
-    return best
+    return Balanced(best[0], chunks, orbits.exactly(best[1]) / chunks)
 
 
 def _passes(num_nodes: int, each: int, top: float) -> list[tuple[int, float]]:

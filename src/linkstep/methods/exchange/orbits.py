@@ -8,6 +8,8 @@ and every link is an orbit of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +43,8 @@ class Orbits:
     tail: Ids
     kind: Ints
     """Tails and classes of ``link_at``; a class is an orbit of links."""
-    weight: Floats
-    """How much slower each class is than the fastest."""
+    rate: Ints
+    """The bandwidth of each class."""
 
     @classmethod
     def of(cls, topology: Topology, seed: int) -> Orbits:
@@ -53,11 +55,17 @@ class Orbits:
         link_at = topology.in_link[carries[topology.in_link]]
         kind = np.unique(images.min(axis=0)[link_at], return_inverse=True)[1].reshape(-1)
         in_ptr = np.searchsorted(topology.head[link_at], np.arange(topology.num_nodes + 1))
-        weight = np.ones(int(kind.max(initial=-1)) + 1)
+        rate = np.ones(int(kind.max(initial=-1)) + 1, np.int64)
         if topology.bandwidth is not None:
-            weight[kind] = topology.bandwidth[link_at].max(initial=1) / topology.bandwidth[link_at]
+            rate[kind] = topology.bandwidth[link_at]
         sources = np.flatnonzero(group.min(axis=0) == np.arange(topology.num_nodes)).astype(np.int32)
-        return cls(topology, group, images, sources, in_ptr, link_at, topology.tail[link_at], kind, weight)
+        return cls(topology, group, images, sources, in_ptr, link_at, topology.tail[link_at], kind, rate)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """How much slower each class is than the fastest, nearly."""
+        found: Floats = self.rate.max(initial=1) / self.rate
+        return found
 
     @property
     def graph(self) -> tuple[Ids, Ints, Ids, Ints]:
@@ -68,6 +76,12 @@ class Orbits:
         """Return the load of the busiest link of each step, counted as if it were a fastest one."""
         found: Floats = (load * self.weight).max(axis=1)
         return found
+
+    def exactly(self, load: Ints) -> Fraction:
+        """Return the sum over steps of the busiest link's load, as ``busiest`` counts it, exactly."""
+        rates = self.rate.tolist()
+        busiest = (max(Fraction(x, r) for x, r in zip(row, rates, strict=True)) for row in load.tolist())
+        return sum(busiest, Fraction(0)) * max(rates)
 
     def schedule(self, paths: Paths) -> Schedule:
         """Return the rows of all paths and their images, joined where neighbouring chunks go together."""

@@ -19,6 +19,7 @@ from linkstep.core.units import check_count
 from linkstep.costs import distance_flow_bound
 from linkstep.methods.exchange.balance import Balanced, Progress, Relaxed, balance, relax
 from linkstep.methods.exchange.orbits import Orbits
+from linkstep.methods.ladder import ladder
 
 MAX_CHUNKS = 16
 """Chunks of a piece that are tried, unless their number is given."""
@@ -51,7 +52,7 @@ def all_to_all_schedule(
     """Make an all-to-all in ``steps`` steps, the diameter by default, of pieces in ``chunks`` chunks.
 
     Without ``chunks`` their number grows until the bandwidth is within 1% of the bound, or hardly falls any more.
-    Where more steps than the diameter bring nothing, the schedule has as few as that.
+    Fewer steps are tried as well: where more of them bring nothing, the schedule has as few as reach its bandwidth.
 
     >>> from linkstep.families.complete import complete_bipartite
     >>> from linkstep.costs import cost_of
@@ -71,20 +72,26 @@ def all_to_all_schedule(
     if topology.num_nodes == 1:
         return Exchange(orbits.schedule(np.zeros((1, 1, 0), np.int16)), 1, Fraction(0))
     unit = Fraction(topology.degree, topology.num_nodes)
-    relaxed = relax(orbits, wanted)
-    bound = max(relaxed.bound * unit, unit / distance_flow_bound(topology))
-    enough = float(bound / unit) * _CLOSE
-    best = _finer(orbits, relaxed, enough, chunks, seed, progress)
-    if wanted > least and best.load > enough:
-        best = min(best, _finer(orbits, relax(orbits, least), enough, chunks, seed, progress), key=lambda b: b.load)
-    return Exchange(orbits.schedule(best.paths), best.chunks, bound)
+    by_distance = 1 / distance_flow_bound(topology)
+    longest = relax(orbits, wanted)
+    bound = max(longest.bound, by_distance)
+    best: Balanced | None = None
+    for number in ladder(least, wanted):
+        relaxed = longest if number == wanted else relax(orbits, number)
+        enough = float(max(relaxed.bound, by_distance)) * _CLOSE
+        found = _finer(orbits, relaxed, enough, chunks, seed, progress)
+        best = found if best is None or found.load < best.load else best
+        if best.load <= bound:
+            break
+    assert best is not None
+    return Exchange(orbits.schedule(best.paths), best.chunks, bound * unit)
 
 
 def _finer(
     orbits: Orbits, relaxed: Relaxed, enough: float, chunks: int | None, seed: int, progress: Progress | None
 ) -> Balanced:
     """Return balanced paths of so many chunks; of more and more, while that pays, if their number is not given."""
-    best = balance(orbits, relaxed, 1 if chunks is None else chunks, seed, progress)
+    best = balance(orbits, relaxed, chunks or 1, seed, progress)
     in_vain = 0
     for number in sorted({2, 4, 8, MAX_CHUNKS, orbits.topology.degree}) if chunks is None else ():
         rows = number * orbits.topology.num_nodes**2 * len(relaxed.load)

@@ -18,6 +18,7 @@ from linkstep.costs import Cost
 from linkstep.methods.arrival.best import Clock, OutOfTime
 from linkstep.methods.arrival.network import MAX_LINKS
 from linkstep.methods.arrival.solve import MAX_STEPS, Watch, Wish
+from linkstep.methods.ladder import ladder
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import Joint, Scored, score, staggered
 from linkstep.methods.overlap.split import Plan, Wiring, build, cost_of_loads
@@ -98,9 +99,40 @@ def _find(wiring: Wiring, wish: Wish, watch: Watch | None) -> Scored:
     wish = replace(wish, steps=steps)
     key = "overlapped", wish
     if key not in topology.derived:
-        topology.derived[key] = _search(wiring, middle, wish, watch)
+        topology.derived[key] = _best(wiring, middle, wish, watch)
     found: Scored = topology.derived[key]
     return found
+
+
+def _best(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Scored:
+    """Search in fewer steps than the wish's as well: more are taken only where they save bandwidth.
+
+    Where time is limited the others have a quarter of it, and no more than a short search; where the wish has a number
+    of rounds, its own steps alone are searched.
+    """
+    assert wish.steps is not None
+    if wish.rounds is not None or wish.steps == middle.least_steps:
+        return _search(wiring, middle, wish, watch)
+    *fewer, most = ladder(middle.least_steps, wish.steps)
+    short, last = wish, replace(wish, steps=most)
+    if wish.seconds is not None:
+        short = replace(wish, rounds=0, seconds=wish.seconds / (4 * max(1, len(fewer))))
+        last = replace(last, seconds=wish.seconds * 3 / 4)
+    best: Scored | None = None
+    kept = wiring.topology.derived
+    for asked in (*(replace(short, steps=steps) for steps in fewer), last):
+        if wish.seconds is None and ("overlapped", asked) in kept:
+            best = kept["overlapped", asked]
+        else:
+            found = _search(wiring, middle, asked, watch)
+            best = found if best is None else min(best, found, key=lambda scored: _rank(scored)[:2])
+            if wish.seconds is None:
+                kept["overlapped", asked] = best
+        assert best is not None
+        if best.total <= least_total(wiring):
+            break
+    assert best is not None
+    return best
 
 
 def _search(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Scored:
