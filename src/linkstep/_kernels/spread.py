@@ -150,10 +150,11 @@ def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots,
     """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
 
     ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. At first [lo, hi) of a shard is held by
-    its root alone: rows of ``roots``, sorted, are (shard, root, lo, hi), those of one root apart. Backward runs the steps from last to
-    first; ``once`` refuses what arrives a second time; ``only`` follows one source alone. The witness is the earliest
-    row that fails for any source (the latest if backward); a shard that never arrives is reported only if no row fails.
-    If a shard is ``pieces``, as many as there are nodes, each node must end with its own piece alone.
+    its root alone: rows of ``roots``, sorted, are (shard, root, lo, hi), and those of one root do not touch. Backward
+    runs the steps from last to first; ``once`` refuses what arrives a second time; ``only`` follows one source alone.
+    The witness is the earliest row that fails for any source (the latest if backward); a shard that never arrives is
+    reported only if no row fails. If a shard is ``pieces``, as many as there are nodes, each node must end with its own
+    piece alone.
     """
     best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     start = np.zeros(num_nodes + 1, np.int64)

@@ -60,8 +60,12 @@ def bfb_ring_half(num_nodes: int) -> Cost:
     return Cost(num_nodes // 2, bandwidth_bound(num_nodes))
 
 
-def _tree_half(num_nodes: int, size: int) -> Cost:
-    return baseline(TREE, f"DoubleBinaryTree({num_nodes})").cost_at(TESTBED, size)
+def _tree_cost(collective: Collective, num_nodes: int, size: int) -> Cost:
+    trees = baseline(TREE, f"DoubleBinaryTree({num_nodes})")
+    if collective is not Collective.ALLREDUCE:
+        return trees.cost_at(TESTBED, size)
+    first, second = trees.halves_at(TESTBED, size)
+    return first + second
 
 
 def times(collective: Collective, num_nodes: int, size: int) -> dict[str, Fraction]:
@@ -70,11 +74,12 @@ def times(collective: Collective, num_nodes: int, size: int) -> dict[str, Fracti
         OURS: paper_half(num_nodes),
         RING: ring_half(num_nodes),
         BFB_RING: bfb_ring_half(num_nodes),
-        TREE: _tree_half(num_nodes, size),
         "linkstep": _best_half(num_nodes),
     }
     cost = {name: half + half if collective is Collective.ALLREDUCE else half for name, half in halves.items()}
-    return {name: TESTBED.time(c, collective, size) for name, c in cost.items()}
+    cost[TREE] = _tree_cost(collective, num_nodes, size)
+    names = (OURS, RING, BFB_RING, TREE, "linkstep")
+    return {name: TESTBED.time(cost[name], collective, size) for name in names}
 
 
 # Size, who is compared with whom, at which N, and by how many percent the paper measured it to be faster.
