@@ -121,8 +121,8 @@ def tree_allreduce(topology: Topology, num_nodes: int, pieces: int) -> Schedule:
         for link, step in zip(links, np.concatenate([up, down]), strict=True):
             same = np.full(source.size, link)
             columns.append((source, tree * cut + lo, tree * cut + hi, same, piece + step))
-    rows = [np.concatenate(column) for column in zip(*columns, strict=True)]
-    return Schedule.from_columns(topology, 2 * cut, *rows, Collective.ALLREDUCE)
+    shard, start, stop, over, at = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Schedule.from_columns(topology, 2 * cut, shard, start, stop, over, at, Collective.ALLREDUCE)
 
 
 def depths(num_nodes: int) -> tuple[int, ...]:

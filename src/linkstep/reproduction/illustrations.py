@@ -152,7 +152,7 @@ def compute_balance() -> Result:
     links = [(v, w) for w, sources in _SOURCES.items() for v in sources]
     links += [(w, u) for u, senders in _INTO.items() for w in senders]
     ends = sorted((_NAMES.index(a), _NAMES.index(b)) for a, b in links)
-    topology = replace(Topology.from_links(7, *zip(*ends, strict=True)), labels=_NAMES)
+    topology = replace(Topology.from_links(7, [a for a, _ in ends], [b for _, b in ends]), labels=_NAMES)
     text: dict[int, str] = {}
     for e, (a, b) in enumerate(ends):
         parts = solved[_NAMES[b]][1] if _NAMES[b] in solved else {}
