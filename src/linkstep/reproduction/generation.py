@@ -114,7 +114,7 @@ def compute_times() -> Result:
 
 
 _NOTES = (
-    "SCCL and TACCL are quoted from the paper: neither was measured here. SCCL runs at 4, 8 and 9 nodes from a checkout "
+    "SCCL and TACCL are quoted from the paper: neither was measured here. At small sizes SCCL runs from a checkout "
     "of its public source (python -m benchmarks.sccl FOLDER). Exact synthesis is linkstep's own, by OR-tools and with "
     "the topology's symmetry, in the fewest steps and with the least bandwidth, proven.",
 )
