@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkstep._kernels.spread import _insert, _missing_piece, _phases, _rows_by_source, _spread
+from linkstep._kernels.spread import _insert, _missing_piece, _phases, _reduced, _rows_by_source, _spread
 from linkstep.core import schedule as schedules
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
@@ -458,7 +458,11 @@ def test_phases(case):
     columns = [getattr(schedule, what) for what in reference.ROW]
     found = _phases(schedule.topology.tail, *columns, ptr, by_source)
     links = list(zip(schedule.topology.tail.tolist(), schedule.topology.head.tolist(), strict=True))
-    assert found.tolist() == reference.phases(links, list(zip(*(c.tolist() for c in columns), strict=True)))
+    rows = list(zip(*(c.tolist() for c in columns), strict=True))
+    assert found.tolist() == reference.phases(links, rows)
+    sent = [(v, hi - lo) for (v, lo, hi, _, _), phase in zip(rows, found, strict=True) if phase == 0]
+    total = _reduced(case.num_nodes, schedule.source, schedule.lo, schedule.hi, found)
+    assert total.tolist() == [sum(size for w, size in sent if w == v) for v in range(case.num_nodes)]
 
 
 @given(st.sets(st.integers(0, 15)), st.integers(0, 15), st.integers(1, 16), st.integers(0, 3))

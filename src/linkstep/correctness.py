@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.spread import _phases, _rows_by_source, _spread
+from linkstep._kernels.spread import _phases, _reduced, _rows_by_source, _spread
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
@@ -133,8 +133,7 @@ def split_phases(schedule: Schedule) -> tuple[Rows, Ints]:
     ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, _every(schedule))
     columns = (schedule.source, schedule.lo, schedule.hi, schedule.link, schedule.step)
     phase: NDArray[np.int8] = _phases(topology.tail, *columns, ptr, rows)
-    reduced = np.zeros(topology.num_nodes, np.int64)
-    np.add.at(reduced, schedule.source, np.where(phase == 0, schedule.hi - schedule.lo, 0))
+    reduced = _reduced(topology.num_nodes, schedule.source, schedule.lo, schedule.hi, phase)
     elsewhere = []
     for shard in np.flatnonzero(reduced != (topology.num_nodes - 1) * schedule.unit).tolist():
         found = _phases_by_roots(schedule, shard, rows[ptr[shard] : ptr[shard + 1]])

@@ -99,6 +99,16 @@ def _phases(tail, source, lo, hi, link, step, ptr, rows):
 
 
 @njit(cache=True)
+def _reduced(num_nodes, source, lo, hi, phase):
+    """Return how many chunks of each shard the rows of phase 0 carry, counted as often as they are sent."""
+    total = np.zeros(num_nodes, np.int64)
+    for r in range(source.size):
+        if phase[r] == 0:
+            total[source[r]] += hi[r] - lo[r]
+    return total
+
+
+@njit(cache=True)
 def _missing_piece(pool_lo, pool_hi, at, size, lo, hi):
     """Return the first piece [a, b) of [lo, hi) outside the intervals at:at+size, or (hi, hi)."""
     a = lo
