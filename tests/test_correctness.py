@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkstep._kernels.spread import _insert, _missing_piece, _phases, _rows_by_source, _spread
+from linkstep._kernels.spread import _insert, _missing_piece, _phases, _reduced, _rows_by_source, _spread
 from linkstep.core import schedule as schedules
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.correctness import CHECKS, check, check_allgather, check_allreduce, check_reduce_scatter
+from linkstep.correctness import CHECKS, check, check_allgather, check_allreduce, check_reduce_scatter, split_phases
 from linkstep.costs import Cost, cost_of
 from support import reference, strategies
 from support.strategies import (
@@ -216,6 +216,55 @@ def test_figure_of_the_paper():
     assert cost_of(case.schedule()) == Cost(2, Fraction(3, 4))
 
 
+def through_roots(rng: Random, num_nodes: int, links: list[tuple[int, int]], unit: int) -> Case:
+    """Return an allreduce through roots: unit x of shard v is reduced to a node of choice, and gathered from it."""
+    number = {link: e for e, link in reversed(list(enumerate(links)))}
+    near = {u: sorted({w for t, w in links if t == u != w and (w, u) in number}) for u in range(num_nodes)}
+    rows = []
+    for v in range(num_nodes):
+        for x in range(unit):
+            root = rng.randrange(num_nodes)
+            order, parent = [root], {root: root}
+            for u in order:
+                for w in near[u]:
+                    if w not in parent:
+                        parent[w] = u
+                        order.append(w)
+            up = [(v, x, x + 1, number[w, parent[w]], step) for step, w in enumerate(order[:0:-1], 1)]
+            down = [(v, x, x + 1, number[parent[w], w], num_nodes - 1 + step) for step, w in enumerate(order[1:], 1)]
+            rows += up + down
+    return Case(num_nodes, links, unit, rows, "allreduce")
+
+
+@given(st.integers(2, 4), st.integers(1, 2), seeds, st.lists(st.sampled_from(MUTATIONS), max_size=2))
+def test_an_allreduce_may_go_through_any_roots(n, unit, seed, kinds):
+    """sec:allreduceopt: chunks of one shard through several nodes, changed or not, get the reference's verdict."""
+    rng = Random(seed)
+    links = [(u, w) for u in range(n) for w in range(n) if u != w and abs(u - w) != 2]
+    case = through_roots(rng, n, links, unit)
+    if not kinds:
+        assert case.is_right
+    for kind in kinds:
+        case = kind(rng, case)
+    assert_same_verdict(case)
+
+
+def test_roots_are_found():
+    """Of a path of 3 nodes, shard 0 through node 2 and the halves of shard 1 through nodes 0 and 1."""
+    links = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    shards = [
+        [(0, 0, 2, 0, 1), (0, 0, 2, 2, 2), (0, 0, 2, 3, 3), (0, 0, 2, 1, 4)],
+        [(1, 0, 1, 3, 1), (1, 0, 1, 1, 2), (1, 0, 1, 0, 3), (1, 0, 1, 2, 4)],
+        [(1, 1, 2, 0, 1), (1, 1, 2, 3, 1), (1, 1, 2, 1, 2), (1, 1, 2, 2, 2)],
+        [(2, 0, 2, 0, 1), (2, 0, 2, 2, 2), (2, 0, 2, 3, 3), (2, 0, 2, 1, 4)],
+    ]
+    case = Case(3, links, 2, [row for rows in shards for row in rows], "allreduce")
+    assert assert_same_verdict(case)
+    reduces, roots = split_phases(case.schedule())
+    assert roots.tolist() == [[0, 2, 0, 2], [1, 0, 0, 1], [1, 1, 1, 2], [2, 2, 0, 2]]
+    assert int(reduces.sum()) == 8
+
+
 def test_phases_of_different_shards_may_overlap():
     """Shard 0 is reduced at step 1 and gathered at 2, shard 1 at 2 and 3: an allreduce nonetheless."""
     links = [(0, 1), (1, 0)]
@@ -409,7 +458,11 @@ def test_phases(case):
     columns = [getattr(schedule, what) for what in reference.ROW]
     found = _phases(schedule.topology.tail, *columns, ptr, by_source)
     links = list(zip(schedule.topology.tail.tolist(), schedule.topology.head.tolist(), strict=True))
-    assert found.tolist() == reference.phases(links, list(zip(*(c.tolist() for c in columns), strict=True)))
+    rows = list(zip(*(c.tolist() for c in columns), strict=True))
+    assert found.tolist() == reference.phases(links, rows)
+    sent = [(v, hi - lo) for (v, lo, hi, _, _), phase in zip(rows, found, strict=True) if phase == 0]
+    total = _reduced(case.num_nodes, schedule.source, schedule.lo, schedule.hi, found)
+    assert total.tolist() == [sum(size for w, size in sent if w == v) for v in range(case.num_nodes)]
 
 
 @given(st.sets(st.integers(0, 15)), st.integers(0, 15), st.integers(1, 16), st.integers(0, 3))
@@ -443,7 +496,8 @@ def test_spread(case, mutate, backward, once, seed):
     ptr, wanted = _rows_by_source(n, schedule.source, keep)
     columns = (schedule.lo, schedule.hi, schedule.link, schedule.step)
     every_source, whole = -1, 1  # said, so that the kernel is the one that ``check`` has compiled
-    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, backward, once, every_source, whole)
+    roots = np.array([(v, v, 0, case.unit) for v in range(n)])
+    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, roots, backward, once, every_source, whole)
     rows = list(zip(*(getattr(schedule, what).tolist() for what in reference.ROW), strict=True))
     assert tuple(int(x) for x in found) == reference.spread(
         n, case.unit, giver.tolist(), taker.tolist(), rows, wanted.tolist(), backward, once

@@ -16,25 +16,37 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.spread import _phases, _rows_by_source, _spread
+from linkstep._kernels.spread import _phases, _reduced, _rows_by_source, _spread
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Ints, Topology
 
 Rows = NDArray[np.bool_]
+_MAX_CELLS = 10**8
+"""The most cells (a chunk of a shard at a node, or in a row) over which roots other than the shard's node are found."""
 
 
-def _run(schedule: Schedule, keep: Rows, *, gather: bool, only: int = -1, pieces: int = 1) -> tuple[int, ...]:
+def _run(
+    schedule: Schedule, keep: Rows, *, gather: bool, roots: Ints | None = None, only: int = -1, pieces: int = 1
+) -> tuple[int, ...]:
     """Follow the rows to keep, of one source if ``only``; return the kernel's witness."""
     topology = schedule.topology
+    roots = _own_roots(schedule) if roots is None else roots
     ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, keep)
     giver, taker = (topology.tail, topology.head) if gather else (topology.head, topology.tail)
     witness = _spread(
         topology.num_nodes, schedule.unit, giver, taker,
-        schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, not gather, not gather, only, pieces,
+        schedule.lo, schedule.hi, schedule.link, schedule.step, ptr, rows, roots, not gather, not gather,
+        only, pieces,
     )  # fmt: skip
     return tuple(int(x) for x in witness)
+
+
+def _own_roots(schedule: Schedule) -> Ints:
+    """Return (shard, root, lo, hi) where every shard is its own node's."""
+    node = np.arange(schedule.topology.num_nodes)
+    return np.stack([node, node, np.zeros_like(node), np.full_like(node, schedule.unit)], axis=1)
 
 
 def _every(schedule: Schedule) -> Rows:
@@ -66,9 +78,12 @@ def _refuse_gather(schedule: Schedule, witness: tuple[int, ...]) -> None:
         raise ScheduleError(f"{piece} of {_shard(topology, source)} never arrives at {topology.called(node)}")
 
 
-def _refuse_reduce(schedule: Schedule, witness: tuple[int, ...]) -> None:
+def _refuse_reduce(schedule: Schedule, witness: tuple[int, ...], roots: Ints | None = None) -> None:
     kind, row, source, node, a, b = witness
     topology, piece = schedule.topology, f"[{a}, {b})/{schedule.unit}"
+    root = source
+    if roots is not None:
+        root = next((r for v, r, lo, hi in roots[roots[:, 0] == source].tolist() if lo <= a < hi), source)
     if kind == 1:
         raise ScheduleError(f"{_describe_row(schedule, row)}, but the link is a self-loop", row)
     if kind == 2:
@@ -80,12 +95,12 @@ def _refuse_reduce(schedule: Schedule, witness: tuple[int, ...]) -> None:
     if kind == 3:
         raise ScheduleError(
             f"{_describe_row(schedule, row)}, but {topology.called(node)}'s part of {piece} is counted "
-            f"{'already' if node == source else 'by a later row too'}: it is reduced twice",
+            f"{'already' if node == root else 'by a later row too'}: it is reduced twice",
             row,
         )
     if kind == 4:
         part = f"{topology.called(node)}'s part of {piece} of {_shard(topology, source)}"
-        raise ScheduleError(f"{part} never reaches {topology.called(source)}")
+        raise ScheduleError(f"{part} never reaches {topology.called(root)}")
 
 
 def check_allgather(schedule: Schedule) -> None:
@@ -106,14 +121,29 @@ def check_reduce_scatter(schedule: Schedule) -> None:
     _refuse_reduce(schedule, _run(schedule, _every(schedule), gather=False))
 
 
-def reducing_rows(schedule: Schedule) -> Rows:
-    """Return which rows reduce: all, none or, of an allreduce, those of chunks that their node has not sent yet."""
+def split_phases(schedule: Schedule) -> tuple[Rows, Ints]:
+    """Return which rows reduce, all, none or some, and the root of every chunk as sorted rows (shard, root, lo, hi).
+
+    A chunk's root is where its sum is complete: its own node or, of an allreduce, another (``_phases_by_roots``).
+    """
     collective, topology = schedule.collective, schedule.topology
+    roots = _own_roots(schedule)
     if not (collective.reduces and collective.gathers):
-        return np.full(schedule.num_rows, collective.reduces)
+        return np.full(schedule.num_rows, collective.reduces), roots
     ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, _every(schedule))
     columns = (schedule.source, schedule.lo, schedule.hi, schedule.link, schedule.step)
     phase: NDArray[np.int8] = _phases(topology.tail, *columns, ptr, rows)
+    reduced = _reduced(topology.num_nodes, schedule.source, schedule.lo, schedule.hi, phase)
+    elsewhere = []
+    for shard in np.flatnonzero(reduced != (topology.num_nodes - 1) * schedule.unit).tolist():
+        found = _phases_by_roots(schedule, shard, rows[ptr[shard] : ptr[shard + 1]])
+        if found is not None:
+            phase[rows[ptr[shard] : ptr[shard + 1]]] = found[0]
+            elsewhere.append(found[1])
+    if elsewhere:
+        kept = roots[~np.isin(roots[:, 0], [found[0, 0] for found in elsewhere])]
+        roots = np.concatenate([kept, *elsewhere])
+        roots = roots[np.lexsort((roots[:, 2], roots[:, 0]))]
     mixed = np.flatnonzero(phase == 2)
     if mixed.size:
         row, node = int(mixed[0]), topology.called(int(schedule.source[mixed[0]]))
@@ -122,20 +152,60 @@ def reducing_rows(schedule: Schedule) -> Rows:
             f"a row either reduces or gathers",
             row,
         )
-    reduces: Rows = phase == 0
-    return reduces
+    return phase == 0, roots
+
+
+def _phases_by_roots(schedule: Schedule, shard: int, rows: Ints) -> tuple[NDArray[np.int8], Ints] | None:
+    """Return the phase of each of a shard's rows and the shard's roots, if other nodes than its own may be these.
+
+    In a reduction every node but the root sends a chunk once, and the root sends it only when all have: so the root is
+    the node that is the last to send it for the first time. None where a chunk has no such node, where a row is one too
+    many, or where no row brings a sum to some node: then the shard's own node is the better witness.
+    """
+    n = schedule.topology.num_nodes
+    lo, hi, step = schedule.lo[rows], schedule.hi[rows], schedule.step[rows].astype(np.int64)
+    ends = np.unique(np.concatenate([lo, hi]))
+    cells, at, count = ends.size - 1, np.searchsorted(ends, lo), np.searchsorted(ends, hi) - np.searchsorted(ends, lo)
+    if not rows.size or ends[0] != 0 or ends[-1] != schedule.unit or max(cells * n, int(count.sum())) > _MAX_CELLS:
+        return None
+    row = np.repeat(np.arange(rows.size), count)
+    cell = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count) + at[row]
+    never = np.iinfo(np.int64).max
+    first = np.full((cells, n), never)
+    np.minimum.at(first, (cell, schedule.topology.tail[schedule.link[rows]][row]), step[row])
+    root = first.argmax(axis=1)
+    start = first[np.arange(cells), root]
+    gathers = step[row] >= start[cell]
+    reduced = np.bincount(cell[~gathers], minlength=cells)
+    reached = np.zeros((cells, n), np.bool_)
+    reached[cell[gathers], schedule.topology.head[schedule.link[rows]][row[gathers]]] = True
+    reached[np.arange(cells), root] = True
+    sent_before = (first < start[:, None]).sum(axis=1)
+    if not reached.all() or (start == never).any() or (sent_before != n - 1).any() or (reduced != n - 1).any():
+        return None
+    begin = np.cumsum(count) - count
+    some, every = np.logical_or.reduceat(gathers, begin), np.logical_and.reduceat(gathers, begin)
+    phase = np.where(some, np.where(every, 1, 2), 0).astype(np.int8)
+    return phase, _joined(np.stack([np.full(cells, shard), root, ends[:-1], ends[1:]], axis=1))
+
+
+def _joined(roots: Ints) -> Ints:
+    """Return the rows (shard, root, lo, hi) of one shard with neighbours of one root as one."""
+    new = np.flatnonzero(np.diff(roots[:, 1], prepend=-1))
+    last = np.append(new[1:], len(roots)) - 1
+    return np.stack([roots[new, 0], roots[new, 1], roots[new, 2], roots[last, 3]], axis=1)
 
 
 def check_allreduce(schedule: Schedule) -> None:
-    """Raise ScheduleError with a witness unless each chunk is reduced to its node and then gathered from it.
+    """Raise ScheduleError with a witness unless each chunk is reduced to one node, its root, and gathered from it.
 
-    Rows that carry a chunk before its node first sends it are the chunk's reduction, the rest its gathering: no valid
-    reduction has a node send its own shard, and every gathering starts with that. The split is found for each chunk by
-    itself, so the two phases of different chunks may overlap in time; a row has chunks of one phase only.
+    Rows that carry a chunk before its root first sends it are the chunk's reduction, the rest its gathering: no valid
+    reduction has the root send, and every gathering starts with that. The split is found for each chunk by itself, so
+    the two phases of different chunks may overlap in time; a row has chunks of one phase only.
     """
-    reduces = reducing_rows(schedule)
-    _refuse_reduce(schedule, _run(schedule, reduces, gather=False))
-    _refuse_gather(schedule, _run(schedule, ~reduces, gather=True))
+    reduces, roots = split_phases(schedule)
+    _refuse_reduce(schedule, _run(schedule, reduces, gather=False, roots=roots), roots)
+    _refuse_gather(schedule, _run(schedule, ~reduces, gather=True, roots=roots))
 
 
 def _root(schedule: Schedule) -> int:

@@ -75,10 +75,24 @@ def test_depth_follows_the_size(capsys, tmp_path):
     file = str(tmp_path / "s.npz")
     args = ["12", "4", "--schedule", "double-binary-tree", "--size", "1KB", "-o", file]
     _, out, _ = run(capsys, *args)
-    assert "  pipeline        depth 1, the best for 1KB\n" in out
-    assert cost_of(linkstep.load(file)).steps == 10
+    assert "  pipeline        1 piece through roots, the best for 1KB\n" in out
+    assert cost_of(linkstep.load(file)).steps == 8
+    _, out, _ = run(capsys, *args, "--size", "1MB")
+    assert "  pipeline        depth 6, the best for 1MB\n" in out
     _, out, _ = run(capsys, *args, "--size", "1GB", "--json")
-    assert (json.loads(out)["depth"], json.loads(out)["steps"]) == (6, 12)
+    facts = json.loads(out)
+    assert (facts["depth"], facts["through_roots"], facts["steps"]) == (335, True, 342)
+    _, out, _ = run(capsys, *args, "--size", "1GB", "--collective", "allgather", "--json")
+    facts = json.loads(out)
+    assert (facts["depth"], facts["through_roots"], facts["steps"]) == (6, False, 6)
+
+
+def test_halves_that_differ(capsys):
+    """Through roots, the first half lasts until the last piece is at its root."""
+    _, out, _ = run(capsys, "12", "4", "--on", "DoubleBinaryTree(12)", "--size", "1GB")
+    assert "of each half of an allreduce (first + second if they differ)\n" in out
+    row = next(line for line in out.splitlines() if "double-binary-tree" in line)
+    assert row.split()[2:4] == ["338+4", "2.0179+0.0239"] and row.endswith("335 pieces through roots")
 
 
 def test_reductions_leave_repeats_out_and_say_so(capsys):

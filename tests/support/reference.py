@@ -282,21 +282,22 @@ def phases(links: Links, rows: list[Row]) -> list[int]:
 
 
 def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
-    """Whether each unit's rows split at some step into a reduction and a gathering (every split is tried), and no row
-    reduces one unit and gathers another."""
+    """Whether each unit's rows split at some step into a reduction to some node and a gathering from it (every step and
+    every node is tried), and no row reduces one unit and gathers another."""
     last = max((row[4] for row in rows), default=0)
 
-    def is_split_at(v: int, x: int, t: int) -> bool:
-        here = [(w, 0, 1, e, s) for w, lo, hi, e, s in rows if w == v and lo <= x < hi]
+    def is_split_at(v: int, x: int, root: int, t: int) -> bool:
+        here = [(root, 0, 1, e, s) for w, lo, hi, e, s in rows if w == v and lo <= x < hi]
         reduction, gathering = [row for row in here if row[4] < t], [row for row in here if row[4] >= t]
-        return is_allgather(num_nodes, links, 1, gathering, [v]) and is_reduce_scatter(
-            num_nodes, links, 1, reduction, [v]
+        return is_allgather(num_nodes, links, 1, gathering, [root]) and is_reduce_scatter(
+            num_nodes, links, 1, reduction, [root]
         )
 
     splits = {}
     for v in range(num_nodes):
         for x in range(unit):
-            splits[v, x] = next((t for t in range(1, last + 2) if is_split_at(v, x, t)), None)
+            tried = ((root, t) for root in range(num_nodes) for t in range(1, last + 2))
+            splits[v, x] = next((t for root, t in tried if is_split_at(v, x, root, t)), None)
     return None not in splits.values() and all(
         len({step < splits[v, x] for x in range(lo, hi)}) == 1 for v, lo, hi, _, step in rows
     )

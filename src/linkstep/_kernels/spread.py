@@ -99,6 +99,16 @@ def _phases(tail, source, lo, hi, link, step, ptr, rows):
 
 
 @njit(cache=True)
+def _reduced(num_nodes, source, lo, hi, phase):
+    """Return how many chunks of each shard the rows of phase 0 carry, counted as often as they are sent."""
+    total = np.zeros(num_nodes, np.int64)
+    for r in range(source.size):
+        if phase[r] == 0:
+            total[source[r]] += hi[r] - lo[r]
+    return total
+
+
+@njit(cache=True)
 def _missing_piece(pool_lo, pool_hi, at, size, lo, hi):
     """Return the first piece [a, b) of [lo, hi) outside the intervals at:at+size, or (hi, hi)."""
     a = lo
@@ -146,36 +156,45 @@ def _insert(pool_lo, pool_hi, at, size, lo, hi):
 
 
 @njit(cache=True)
-def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, backward, once, only=-1, pieces=1):
+def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots, backward, once, only=-1, pieces=1):
     """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
 
-    ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. Backward runs the steps from last to
-    first; ``once`` refuses what arrives a second time; ``only`` follows one source alone. The witness is the earliest
-    row that fails for any source (the latest if backward); a shard that never arrives is reported only if no row fails.
-    If a shard is ``pieces``, as many as there are nodes, each node must end with its own piece alone.
+    ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. At first [lo, hi) of a shard is held by
+    its root alone: rows of ``roots``, sorted, are (shard, root, lo, hi), and those of one root do not touch. Backward
+    runs the steps from last to first; ``once`` refuses what arrives a second time; ``only`` follows one source alone.
+    The witness is the earliest row that fails for any source (the latest if backward); a shard that never arrives is
+    reported only if no row fails. If a shard is ``pieces``, as many as there are nodes, each node must end with its own
+    piece alone.
     """
     best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     start = np.zeros(num_nodes + 1, np.int64)
     size = np.zeros(num_nodes, np.int64)
     pool_lo = np.empty(0, np.int64)
     pool_hi = np.empty(0, np.int64)
+    first_root, last_root = 0, 0
     for v in range(num_nodes):
+        first_root = last_root
+        while last_root < roots.shape[0] and roots[last_root, 0] == v:
+            last_root += 1
         if only >= 0 and v != only:
             continue
         begin, end = ptr[v], ptr[v + 1]
         start[:] = 0
         for i in range(begin, end):
             start[taker[link[rows[i]]] + 1] += 1
-        start[v + 1] += 1
+        for k in range(first_root, last_root):
+            start[roots[k, 1] + 1] += 1
         for u in range(num_nodes):
             start[u + 1] += start[u]
             size[u] = 0
         if start[num_nodes] > pool_lo.size:
             pool_lo = np.empty(2 * start[num_nodes], np.int64)
             pool_hi = np.empty(2 * start[num_nodes], np.int64)
-        pool_lo[start[v]] = 0
-        pool_hi[start[v]] = unit
-        size[v] = 1
+        for k in range(first_root, last_root):
+            u = roots[k, 1]
+            pool_lo[start[u] + size[u]] = roots[k, 2]
+            pool_hi[start[u] + size[u]] = roots[k, 3]
+            size[u] += 1
 
         failed = False
         i = begin

@@ -5,13 +5,14 @@ checked, costed, lowered, simulated and run as ours are. ``baselines`` lists its
 ``usual_baselines`` the schedule in common use on each wiring, ``baselines_on`` the rows of one wiring.
 """
 
-from linkstep.baselines.row import Baseline, Row
+from linkstep.baselines.row import Baseline, Pipeline, Row
 from linkstep.baselines.table import BASELINES, baseline, baselines, baselines_on, usual_baselines
 from linkstep.baselines.trees import double_tree_time
 
 __all__ = [
     "BASELINES",
     "Baseline",
+    "Pipeline",
     "Row",
     "baseline",
     "baselines",

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkstep.baselines.routes import without_repeats
 from linkstep.core.collective import Collective
@@ -15,7 +15,7 @@ from linkstep.core.distances import measure_distances
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import Number
+from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, Fabric, bandwidth_bound
 from linkstep.families import Family, family_written
 from linkstep.make import MAX_ROWS
@@ -43,6 +43,32 @@ def _no_pipeline(args: Args) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
+class RootedAllreduce:
+    """A row's allreduce through roots: reduced to them and broadcast from them at once, in a pipeline of pieces.
+
+    Functions take the arguments of the family's member.
+    """
+
+    allreduce: Callable[[Topology, Args, int], Schedule]
+    halves: Callable[[Args, int], tuple[Cost, Cost]]
+    """Until the last piece is complete at its root, and from there on."""
+    best_pieces: Callable[[Args, Fabric, Number], int]
+    most_pieces: int
+
+
+class Pipeline(NamedTuple):
+    """How deep an allreduce's pipeline is: in pieces through roots or, else, the depth of each half."""
+
+    depth: int
+    is_rooted: bool = False
+
+    def __str__(self) -> str:
+        if not self.is_rooted:
+            return f"depth {self.depth}"
+        return f"{self.depth} piece{'s' * (self.depth > 1)} through roots"
+
+
+@dataclass(frozen=True)
 class Row:
     """A row of ``BASELINES``: an algorithm, the wirings it runs on, what it costs there and how it is built.
 
@@ -67,6 +93,8 @@ class Row:
     """Those to choose from for each size."""
     least_steps: Callable[[Args, int], int] | None = None
     """What no pipeline of some depth goes below, so that not all depths need be costed."""
+    rooted: RootedAllreduce | None = None
+    """An allreduce through roots, which is taken where it is faster than a reduce-scatter and an allgather."""
     flow: Callable[[Args], Fraction] | None = None
     """The all-to-all throughput of the wiring, where a formula gives it."""
     is_ours: bool = False
@@ -151,13 +179,32 @@ class Baseline:
         )
 
     def depth_for(self, fabric: Fabric, size: Number) -> int:
-        """Return the depth of the pipeline that makes an allreduce of ``size`` bytes fastest; 1 where there is none."""
+        """Return the depth of the pipeline that makes an allgather of ``size`` bytes fastest; 1 where there is none.
+
+        The same depth is the best of a reduce-scatter, and of both in a row.
+        """
+        found = self._best_depth(fabric, size, None)
+        assert found is not None
+        return found
+
+    def pipeline_for(self, fabric: Fabric, size: Number) -> Pipeline:
+        """Return the pipeline that makes an allreduce of ``size`` bytes fastest."""
+        rooted = self.row.rooted
+        if rooted is None:
+            return Pipeline(self.depth_for(fabric, size))
+        pieces = rooted.best_pieces(self.recipe.args, fabric, size)
+        up, down = rooted.halves(self.recipe.args, pieces)
+        depth = self._best_depth(fabric, size, fabric.time(up + down, Collective.ALLREDUCE, size))
+        return Pipeline(pieces, is_rooted=True) if depth is None else Pipeline(depth)
+
+    def _best_depth(self, fabric: Fabric, size: Number, best: Fraction | None) -> int | None:
+        """Return the best depth of both halves in a row; None if none is faster than ``best``."""
         row, args = self.row, self.recipe.args
         if self.cost is not None:
             return ONE_DEPTH
         tried = row.depths(args)
         least = {depth: self._least_time(fabric, size, depth) for depth in tried}
-        best, found = None, tried[0]
+        found = None if best is not None else tried[0]
         for depth in sorted(tried, key=lambda depth: least[depth]):
             if best is not None and least[depth] >= best:
                 break
@@ -172,22 +219,42 @@ class Baseline:
         return self._time(fabric, size, Cost(steps, bandwidth_bound(self.num_nodes)))
 
     def cost_at(self, fabric: Fabric, size: Number) -> Cost:
-        """Return the cost of the allgather for allreduces of ``size`` bytes: at the best depth, of a pipeline."""
+        """Return the cost of the allgather, and of the reduce-scatter, of ``size`` bytes: of a pipeline, the best."""
         return self.cost or self.row.cost(self.recipe.args, self.depth_for(fabric, size))
 
+    def halves_at(self, fabric: Fabric, size: Number) -> tuple[Cost, Cost]:
+        """Return the cost of both halves of the fastest allreduce of ``size`` bytes.
+
+        Those of a reduce-scatter and an allgather or, through roots, until the last piece is at its root and after.
+        """
+        if self.cost is not None:
+            return self.cost, self.cost
+        depth, is_rooted = self.pipeline_for(fabric, size)
+        if is_rooted and self.row.rooted is not None:
+            return self.row.rooted.halves(self.recipe.args, depth)
+        half = self.row.cost(self.recipe.args, depth)
+        return half, half
+
     def allreduce_time(self, fabric: Fabric, size: Number) -> Fraction:
-        """Return seconds for an allreduce of ``size`` bytes."""
-        return self._time(fabric, size, self.cost_at(fabric, size))
+        """Return seconds for the fastest allreduce of ``size`` bytes."""
+        first, second = self.halves_at(fabric, size)
+        return fabric.time(first + second, Collective.ALLREDUCE, size)
 
     def _time(self, fabric: Fabric, size: Number, half: Cost) -> Fraction:
         return fabric.time(half + half, Collective.ALLREDUCE, size)
 
     def schedule(
-        self, collective: Collective | str = Collective.ALLREDUCE, *, root: int = 0, depth: int | None = None
+        self,
+        collective: Collective | str = Collective.ALLREDUCE,
+        *,
+        root: int = 0,
+        depth: int | None = None,
+        is_rooted: bool = False,
     ) -> Schedule:
         """Build the schedule of a collective, messages over several hops stored and forwarded.
 
-        Of a pipeline, with the most depth unless another is given. Where messages take several hops, reductions leave
+        Of a pipeline, with the most depth unless another is given; ``is_rooted`` is for an allreduce through roots in
+        ``depth`` pieces, N unless given. Where messages take several hops, reductions leave
         out what nodes have already, and cost no more than the row says; all others cost just that.
 
         >>> from linkstep.baselines import baselines
@@ -199,6 +266,8 @@ class Baseline:
         if collective.exchanges:
             raise LinkstepError(f"{self.name} makes no {collective}: it gathers and reduces")
         self._check_rows(collective)
+        if is_rooted:
+            return self._rooted_allreduce(collective, self.num_nodes if depth is None else depth)
         chosen = depths[-1] if depth is None else depth
         if chosen not in depths:
             few = ", ".join(map(str, depths[:12])) + (", ..." if len(depths) > 12 else "")
@@ -209,6 +278,13 @@ class Baseline:
             return without_repeats(made) if collective.reduces and self.takes_several_hops else made
 
         return derive(self.recipe.topology(), collective, allgather, root)
+
+    def _rooted_allreduce(self, collective: Collective, pieces: int) -> Schedule:
+        rooted = self.row.rooted
+        if rooted is None or collective is not Collective.ALLREDUCE:
+            raise LinkstepError(f"{self.name} makes no {collective} through roots")
+        check_count("depth", pieces, 1, rooted.most_pieces)
+        return rooted.allreduce(self.recipe.topology(), self.recipe.args, pieces)
 
     def _check_rows(self, collective: Collective) -> None:
         """Raise if a schedule could have more rows than a file holds: better at once than after the work."""

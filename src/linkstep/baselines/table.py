@@ -25,10 +25,19 @@ from linkstep.baselines.doubling import (
 )
 from linkstep.baselines.rings import along_cycles, cube_cycle, one_way_cycles, shifted_cycles, two_way_cycles
 from linkstep.baselines.routes import Part, cut_through_cost, routed_allgather, store_and_forward_cost
-from linkstep.baselines.row import FEW_NODES, QUICK_LINKS, Args, Baseline, Row
+from linkstep.baselines.row import FEW_NODES, QUICK_LINKS, Args, Baseline, RootedAllreduce, Row
 from linkstep.baselines.swing import has_swing, swing_cost, swing_cut_through_cost, swing_parts
 from linkstep.baselines.tori import torus_flow, torus_rings_allgather, torus_rings_cost
-from linkstep.baselines.trees import depths, least_steps, tree_allgather, tree_cost
+from linkstep.baselines.trees import (
+    MOST_PIECES,
+    best_pieces,
+    depths,
+    least_steps,
+    tree_allgather,
+    tree_allreduce,
+    tree_cost,
+    tree_halves,
+)
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
@@ -185,13 +194,19 @@ BASELINES: tuple[Row, ...] = (
     ),
     Row(
         name="double binary tree",
-        title="half of the data over each of NCCL's two trees, in a pipeline as deep as the size wants",
+        title="half of the data over each of NCCL's two trees at once, up and down in a pipeline as the size wants",
         notation="DoubleBinaryTree(n)",
         allgather=lambda topology, args, depth: tree_allgather(topology, args[0], depth),
         cost=lambda args, depth: tree_cost(args[0], depth),
         exists=lambda args: args[0] <= TREE_NODES,
         depths=lambda args: depths(args[0]),
         least_steps=lambda args, depth: least_steps(args[0], depth),
+        rooted=RootedAllreduce(
+            allreduce=lambda topology, args, pieces: tree_allreduce(topology, args[0], pieces),
+            halves=lambda args, pieces: tree_halves(args[0], pieces),
+            best_pieces=lambda args, fabric, size: best_pieces(args[0], fabric, size),
+            most_pieces=MOST_PIECES,
+        ),
     ),
 )
 

@@ -1,11 +1,9 @@
 """Schedules over double binary trees: half of the data goes over each of the two trees, in a pipeline.
 
-NCCL reduces to a root and broadcasts from it. In a schedule of linkstep each shard is reduced at its own node and sent
-out from there, so here the half of a shard that a tree carries is reduced along the tree towards its node, and goes out
-from it the same way backwards; the two together load every link as NCCL's do. A link sends what it has, first come
-first served, at most ceil(N / k) half shards a step, where k is the depth of the pipeline: many small steps for large
-data, few large ones for small data. A link is never idle while it has something to send, so the order does not change
-the cost. ``double_tree_time`` is the time of the algorithm as published, with roots.
+An allreduce is NCCL's: reduced to the root of its tree, broadcast from there, both trees at once and in as many pieces
+as the size wants; while later pieces go up, earlier ones come down. The other collectives bring each shard to or from
+its own node over the same trees: a link sends what it has, first come first served, at most ceil(N / k) half shards a
+step, where k is the depth of the pipeline. ``double_tree_time`` is the time of the allreduce as the paper counts it.
 """
 
 from __future__ import annotations
@@ -13,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from math import gcd, isqrt
 
 import numpy as np
 
 from linkstep.baselines.routes import find_links
+from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, parse_size
@@ -32,7 +32,8 @@ def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
     Each tree carries half of the data in k chunks, one after the other, over links of bandwidth B/d: a pass takes
     2h - 1 + k steps for trees of height h = log2 N, each alpha and a chunk long; k is the best whole number. The paper
     prints no formula; for N = 1024, 1MiB, it gives 1434us, this 1430us. Nodes send to one tree and then to the other in
-    this count; with all ports at once, as elsewhere in linkstep, the same trees take fewer steps (``tree_cost``).
+    this count, and the second pass waits for the first; with both trees and both passes at once the same trees take
+    less (``tree_halves``).
     """
     height = max(1, (num_nodes - 1).bit_length())
     whole = 8 * parse_size(size) / 2 / fabric.link_bandwidth
@@ -42,6 +43,86 @@ def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
 
     best = max(1, round(float((2 * height - 1) * whole / fabric.alpha) ** 0.5)) if fabric.alpha else 10**6
     return fabric.overhead + 2 * min(one_pass(k) for k in range(max(1, best - 1), best + 2))
+
+
+MOST_PIECES = 2**14
+"""Of a tree's data; more steps than a schedule has beyond that."""
+
+
+@lru_cache(maxsize=1024)
+def tree_height(num_nodes: int) -> int:
+    """Return the most links from a node to the root of its tree.
+
+    >>> [tree_height(size) for size in (8, 10, 12, 64, 1024)]
+    [3, 4, 4, 6, 10]
+    """
+    return int(_depths_and_heights(tree_parents(num_nodes)[0])[0].max())
+
+
+def _depths_and_heights(parents: Ints) -> tuple[Ints, Ints]:
+    """Return of every node the links to the root, and the links to the farthest node below it."""
+    num_nodes = parents.size
+    depth, height, at = np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.int64), np.arange(num_nodes)
+    while (at >= 0).any():
+        inside = at >= 0
+        np.maximum.at(height, at[inside], depth[inside])  # all start one link further down each time round
+        at = np.where(inside, parents[at], -1)
+        depth += at >= 0
+    return depth, height
+
+
+def tree_halves(num_nodes: int, pieces: int) -> tuple[Cost, Cost]:
+    """Return what ``tree_allreduce`` costs: until the last piece is complete at its root, and from there on.
+
+    A piece goes up h links and down h, the next one a step behind it, and a step lasts as long as a piece takes over a
+    link: 1 / 2k of the data. So there are 2h + k - 1 steps in all, and T_B tends to 2 M/B.
+
+    >>> [str(cost) for cost in tree_halves(8, 1)], [str(cost) for cost in tree_halves(8, 100)]
+    (['3 alpha + 6 M/B', '3 alpha + 6 M/B'], ['102 alpha + 51/25 M/B', '3 alpha + 3/50 M/B'])
+    """
+    height = tree_height(num_nodes)
+    step = Fraction(DEGREE, 2 * pieces)
+    up = height + pieces - 1
+    return Cost(up, up * step), Cost(height, height * step)
+
+
+def best_pieces(num_nodes: int, fabric: Fabric, size: Number) -> int:
+    """Return the number of pieces that makes ``tree_allreduce`` of ``size`` bytes the fastest.
+
+    (2h - 1 + k)(alpha + DEGREE M / 2kB) is convex in k and least at the root of (2h - 1) DEGREE M / (2 B alpha).
+    """
+    if not fabric.alpha:
+        return MOST_PIECES
+
+    def time(pieces: int) -> Fraction:
+        up, down = tree_halves(num_nodes, pieces)
+        return fabric.time(up + down, Collective.ALLREDUCE, size)
+
+    whole = fabric.time(Cost(0, Fraction(DEGREE, 2)), Collective.ALLREDUCE, size) - fabric.overhead
+    best = isqrt(int((2 * tree_height(num_nodes) - 1) * whole / fabric.alpha))
+    return min((min(max(1, k), MOST_PIECES) for k in (best, best + 1)), key=time)
+
+
+def tree_allreduce(topology: Topology, num_nodes: int, pieces: int) -> Schedule:
+    """Return the allreduce on DoubleBinaryTree(n) as NCCL's: half of every shard through each tree's root."""
+    used: set[int] = set()
+    cut = pieces // gcd(pieces, num_nodes)  # units of half a shard, so that all halves together are whole pieces
+    width = num_nodes * cut // pieces
+    ends = np.unique(np.concatenate([np.arange(num_nodes) * cut, np.arange(pieces) * width, [num_nodes * cut]]))
+    source, piece = ends[:-1] // cut, ends[:-1] // width
+    lo = ends[:-1] - source * cut
+    hi = lo + np.diff(ends)
+    columns: list[tuple[Ints, ...]] = []
+    for tree, parents in enumerate(tree_parents(num_nodes)):
+        links = np.array(_tree_links(topology, parents, used))
+        child = np.flatnonzero(parents >= 0)
+        depth, height = _depths_and_heights(parents)
+        up, down = height[child] + 1, depth.max() + depth[child]
+        for link, step in zip(links, np.concatenate([up, down]), strict=True):
+            same = np.full(source.size, link)
+            columns.append((source, tree * cut + lo, tree * cut + hi, same, piece + step))
+    shard, start, stop, over, at = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Schedule.from_columns(topology, 2 * cut, shard, start, stop, over, at, Collective.ALLREDUCE)
 
 
 def depths(num_nodes: int) -> tuple[int, ...]:

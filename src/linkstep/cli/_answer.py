@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from linkstep.baselines import Baseline
-from linkstep.cli._common import fabric_values, print_table
+from linkstep.cli._common import both_halves, fabric_values, print_table
 from linkstep.core.collective import Collective
 from linkstep.core.text import shortened
 from linkstep.core.units import format_time
@@ -27,14 +27,6 @@ _WIRING_LINKS = 10_000
 def name_of(choice: Choice) -> str:
     """Return what a table calls a topology; what has no short name yet, since it was just found, without its middle."""
     return shortened(choice.recipe.short, LONG)
-
-
-def _both(halves: tuple[Cost, Cost]) -> tuple[str, str]:
-    """Return steps and bandwidth of the two halves of an allreduce, once where they are the same."""
-    first, second = halves
-    steps = str(second.steps) if first.steps == second.steps else f"{first.steps}+{second.steps}"
-    bandwidth = f"{float(second.bandwidth):.4f}"
-    return steps, bandwidth if first.bandwidth == second.bandwidth else f"{float(first.bandwidth):.4f}+{bandwidth}"
 
 
 def _bound_time(answer: Answer, fabric: Fabric, size: str) -> Fraction:
@@ -93,7 +85,7 @@ def print_answer(answer: Answer, fabric: Fabric, size: str) -> None:
         name: str, halves: tuple[Cost, Cost], time: Fraction, hops: int | None, flow: Fraction | None,
         reached: bool, notes: str = "",
     ) -> tuple[str, ...]:  # fmt: skip
-        steps, bandwidth = _both(halves)
+        steps, bandwidth = both_halves(halves)
         flows = ("-", "-")
         if flow is not None:
             most, least = ("", "") if reached else ("<=", ">=")
@@ -111,9 +103,9 @@ def print_answer(answer: Answer, fabric: Fabric, size: str) -> None:
         rows.append(line(name_of(choice), halves, time, choice.diameter, *flow, _notes(choice, answer)))
     rows.append(line("no graph beats", (answer.bound,) * 2, best, answer.bound.steps, answer.flow_bound, True))
     for b in answer.baselines:
-        half, time = b.cost_at(fabric, size), b.allreduce_time(fabric, size)
+        halves, time = b.halves_at(fabric, size), b.allreduce_time(fabric, size)
         notes = _schedules(b, time, fabric, size)
-        rows.append(line(f"today: {b.recipe.short}", (half, half), time, None, b.flow, b.is_flow_reached, notes))
+        rows.append(line(f"today: {b.recipe.short}", halves, time, None, b.flow, b.is_flow_reached, notes))
     print_table(head, rows, right=range(1, 8))
 
 
@@ -190,12 +182,14 @@ def _row(choice: Choice, answer: Answer, fabric: Fabric, size: str) -> dict[str,
 
 
 def _baseline_json(b: Baseline, fabric: Fabric, size: str) -> dict[str, Any]:
-    half, ours = b.cost_at(fabric, size), b.ours
+    (first, half), ours = b.halves_at(fabric, size), b.ours
     return {
         "name": b.name,
         "recipe": str(b.recipe),
         "steps": half.steps,
         "bandwidth": half.bandwidth,
+        "reduce_scatter_steps": first.steps,
+        "reduce_scatter_bandwidth": first.bandwidth,
         "allreduce_seconds": float(b.allreduce_time(fabric, size)),
         "all_to_all": b.flow if b.is_flow_reached else None,
         "all_to_all_bound": None if b.is_flow_reached else b.flow,

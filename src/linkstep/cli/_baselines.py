@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from linkstep.baselines import BASELINES, Baseline, baseline, baselines, baselines_on
+from linkstep.baselines import BASELINES, Baseline, Pipeline, baseline, baselines, baselines_on
 from linkstep.cli._common import (
     DEFAULT,
     SIZE,
@@ -14,6 +14,7 @@ from linkstep.cli._common import (
     add_collective,
     add_fabric,
     add_json,
+    both_halves,
     busy,
     fabric_of,
     fabric_values,
@@ -26,7 +27,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import check
-from linkstep.costs import Fabric, cost_of, lower_bound
+from linkstep.costs import Cost, Fabric, cost_of, lower_bound
 from linkstep.files import check_savable, save
 from linkstep.methods.bfb import MAX_DEGREE
 from linkstep.recipe import parse
@@ -105,8 +106,14 @@ def _one(args: argparse.Namespace, found: Sequence[Baseline]) -> Baseline:
     )
 
 
+def _pipeline_json(pipeline: Pipeline | None) -> dict[str, Any]:
+    if pipeline is None:
+        return {"depth": None, "through_roots": False}
+    return {"depth": pipeline.depth, "through_roots": pipeline.is_rooted}
+
+
 def _row(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
-    half, ours = one.cost_at(fabric, args.size), one.ours
+    (first, half), ours = one.halves_at(fabric, args.size), one.ours
     return {
         "recipe": str(one.recipe),
         "schedule": one.row.key,
@@ -114,7 +121,9 @@ def _row(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> dict[str, A
         "title": one.row.title,
         "steps": half.steps,
         "bandwidth": half.bandwidth,
-        "depth": None if one.cost is not None else one.depth_for(fabric, args.size),
+        "reduce_scatter_steps": first.steps,
+        "reduce_scatter_bandwidth": first.bandwidth,
+        **_pipeline_json(None if one.cost is not None else one.pipeline_for(fabric, args.size)),
         "several_hops": one.takes_several_hops,
         "allreduce_seconds": float(one.allreduce_time(fabric, args.size)),
         "our_steps": ours and ours.steps,
@@ -140,14 +149,16 @@ def _list(found: Sequence[Baseline], fabric: Fabric, args: argparse.Namespace) -
     hops = "a message" if args.cut_through else "a hop"
     fabric_line = f"alpha {values['alpha']} {hops}, {values['bandwidth']} a server"
     print(f"{args.nodes} servers, {args.degree} ports each; {fabric_line}")
-    print("T_L in steps (times alpha), T_B in M/B, of each half of an allreduce\n")
+    differ = any(row["steps"] != row["reduce_scatter_steps"] for row in rows)
+    each = "each half of an allreduce" + " (first + second if they differ)" * differ
+    print(f"T_L in steps (times alpha), T_B in M/B, of {each}\n")
     table = []
     for recipe in dict.fromkeys(row["recipe"] for row in rows):
         table += _lines(recipe, [row for row in rows if row["recipe"] == recipe], found)
-    table.append(("no graph beats", "", half.steps, half.bandwidth, bound, ""))
+    table.append(("no graph beats", "", (half, half), bound, ""))
     lines = [
-        (wiring, name, str(steps), f"{float(bandwidth):.4f}", format_time(time), f"{time / bound:.2f}x", notes)
-        for wiring, name, steps, bandwidth, time, notes in table
+        (wiring, name, *both_halves(halves), format_time(time), f"{time / bound:.2f}x", notes)
+        for wiring, name, halves, time, notes in table
     ]
     head = ("wiring", "schedule", "T_L", "T_B", f"allreduce {args.size}", "bound", "")
     print_table(head, lines, right=range(2, 6))
@@ -163,28 +174,34 @@ def _lines(recipe: str, rows: Sequence[dict[str, Any]], found: Sequence[Baseline
     """Return the lines of one wiring: what runs on it today and, unless that is among them, our schedule."""
     lines: list[tuple[Any, ...]] = []
     for row in rows:
-        depth = () if row["depth"] is None else (f"depth {row['depth']}",)
+        depth = () if row["depth"] is None else (str(Pipeline(row["depth"], row["through_roots"])),)
         notes = ", ".join([*depth, *(["several hops"] if row["several_hops"] else [])])
-        figures = row["steps"], row["bandwidth"], row["allreduce_seconds"]
-        lines.append(("" if lines else recipe, row["schedule"], *figures, notes))
+        halves = (
+            Cost(row["reduce_scatter_steps"], row["reduce_scatter_bandwidth"]),
+            Cost(row["steps"], row["bandwidth"]),
+        )
+        lines.append(("" if lines else recipe, row["schedule"], halves, row["allreduce_seconds"], notes))
     first = rows[0]
     has_ours = any(one.row.is_ours for one in found if str(one.recipe) == recipe)
     if first["our_steps"] is not None and not has_ours:
-        figures = first["our_steps"], first["our_bandwidth"], first["our_allreduce_seconds"]
-        lines.append(("", "our schedule (bfb)", *figures, ""))
+        ours = Cost(first["our_steps"], first["our_bandwidth"])
+        lines.append(("", "our schedule (bfb)", (ours, ours), first["our_allreduce_seconds"], ""))
     return lines
 
 
 def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
-    collective, depth = Collective(args.collective or DEFAULT), one.depth_for(fabric, args.size)
+    collective = Collective(args.collective or DEFAULT)
+    is_whole = collective is Collective.ALLREDUCE
+    pipeline = one.pipeline_for(fabric, args.size) if is_whole else Pipeline(one.depth_for(fabric, args.size))
     root = one.recipe.topology().node_named(str(args.root))
     with busy("making the schedule"):
-        made = one.schedule(collective, root=root, depth=depth)
+        made = one.schedule(collective, root=root, depth=pipeline.depth, is_rooted=pipeline.is_rooted)
         check(made)
     if args.output is not None:
         with busy(f"writing {args.output}"):
             save(made, args.output)
-    cost, half = cost_of(made), one.cost_at(fabric, args.size)
+    halves = one.halves_at(fabric, args.size) if is_whole else (one.cost_at(fabric, args.size),)
+    cost, charged = cost_of(made), sum(halves, Cost.zero())
     seconds = float(fabric.time_of(made, args.size))
     facts = {
         "recipe": str(one.recipe),
@@ -193,9 +210,9 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
         "collective": collective,
         "steps": cost.steps,
         "bandwidth": cost.bandwidth,
-        "charged_steps": half.steps * len(collective.phases),
-        "charged_bandwidth": half.bandwidth * len(collective.phases),
-        "depth": None if one.cost is not None else depth,
+        "charged_steps": charged.steps,
+        "charged_bandwidth": charged.bandwidth,
+        **_pipeline_json(None if one.cost is not None else pipeline),
         "seconds": seconds,
         "size": args.size,
         **fabric_values(args, args.degree),
@@ -208,11 +225,11 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
     print(f"{one.recipe}: {collective} by {one.name}, checked")
     fields = [("what", one.row.title), ("T_L", f"{cost.steps} steps")]
     fields.append(("T_B", f"{cost.bandwidth} = {float(cost.bandwidth):.4f} M/B"))
-    if not collective.has_root and facts["charged_bandwidth"] != cost.bandwidth:
-        charged = facts["charged_bandwidth"]
-        fields.append(("as listed", f"{charged} = {float(charged):.4f} M/B: nodes are sent what they passed on before"))
+    if not collective.has_root and charged.bandwidth != cost.bandwidth:
+        listed = f"{charged.bandwidth} = {float(charged.bandwidth):.4f} M/B"
+        fields.append(("as listed", f"{listed}: nodes are sent what they passed on before"))
     if one.cost is None:
-        fields.append(("pipeline", f"depth {depth}, the best for {args.size}"))
+        fields.append(("pipeline", f"{pipeline}, the best for {args.size}"))
     fields.append((f"time for {args.size}", format_time(seconds)))
     fields += [("chunks a shard", str(made.unit)), ("rows", str(made.num_rows))]
     print_fields(fields)

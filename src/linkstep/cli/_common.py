@@ -162,6 +162,14 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Itera
         print("  ".join(cells).rstrip())
 
 
+def both_halves(halves: tuple[Cost, Cost]) -> tuple[str, str]:
+    """Return steps and bandwidth of the two halves of an allreduce, once where they are the same."""
+    first, second = halves
+    steps = str(second.steps) if first.steps == second.steps else f"{first.steps}+{second.steps}"
+    bandwidth = f"{float(second.bandwidth):.4f}"
+    return steps, bandwidth if first.bandwidth == second.bandwidth else f"{float(first.bandwidth):.4f}+{bandwidth}"
+
+
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:
     """Print ``name  value`` lines, values aligned."""
     pairs = list(fields)

@@ -14,6 +14,7 @@ from linkstep.cli._common import (
     add_fabric,
     add_faults,
     add_json,
+    both_halves,
     fabric_of,
     fabric_text,
     print_fields,
@@ -27,7 +28,7 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
-from linkstep.costs import all_to_all_bound, bandwidth_bound, moore_steps
+from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, moore_steps
 from linkstep.description import Description, describe
 from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
@@ -128,9 +129,10 @@ def _today(recipe: Recipe, args: argparse.Namespace) -> list[dict[str, Any]]:
     fabric = fabric_of(args, recipe.degree)
     found = []
     for one in baselines_on(recipe):
-        half = one.cost_at(fabric, args.size)
-        seconds = float(one.allreduce_time(fabric, args.size))
-        found.append({"name": one.name, "steps": half.steps, "bandwidth": half.bandwidth, "allreduce_seconds": seconds})
+        first, second = one.halves_at(fabric, args.size)
+        facts = {"name": one.name, "steps": second.steps, "bandwidth": second.bandwidth}
+        facts |= {"reduce_scatter_steps": first.steps, "reduce_scatter_bandwidth": first.bandwidth}
+        found.append(facts | {"allreduce_seconds": float(one.allreduce_time(fabric, args.size))})
     return found
 
 
@@ -208,7 +210,9 @@ def _times(bfb: dict[str, Any]) -> str:
 
 def _costs(today: dict[str, Any]) -> str:
     time = format_time(today["allreduce_seconds"])
-    return f"{today['steps']} steps, {float(today['bandwidth']):.4f} M/B each half; allreduce {time}"
+    first = Cost(today["reduce_scatter_steps"], today["reduce_scatter_bandwidth"])
+    steps, bandwidth = both_halves((first, Cost(today["steps"], today["bandwidth"])))
+    return f"{steps} steps, {bandwidth} M/B each half; allreduce {time}"
 
 
 def _fault_fields(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -201,15 +201,15 @@ def _by_distance(topology: Topology, first: int) -> Ints:
 def _both(topology: Topology) -> WiringBound:
     """Return the bound of an allreduce, whether or not its halves overlap.
 
-    Each shard is added up at its node and sent out from there. So T_L is at least the way from the farthest node to it
-    and then on to the farthest from it; N - 1 transfers bring a shard's parts together and N - 1 spread it; and for
-    every set S of nodes a part of each of the N shards leaves S: to be added, or to be spread.
+    Each chunk is added up at some node, its root, and sent out from there. So T_L is at least the way from the farthest
+    node to the best root and then on to the farthest from it; N - 1 transfers bring a shard's parts together and N - 1
+    spread it; and for every set S of nodes a part of each of the N shards leaves S: to be added, or to be spread.
     """
     collective = Collective.ALLREDUCE
     halves = tuple(wiring_bound(topology, half) for half in (Collective.REDUCE_SCATTER, Collective.ALLGATHER))
     if topology.num_nodes == 1:
         return WiringBound(topology, collective, Cost.zero(), (), halves)
-    steps = int((_eccentricities(topology) + _eccentricities(topology.transpose())).max())
+    steps = int((_eccentricities(topology) + _eccentricities(topology.transpose())).min())
     least = Cost(steps, Fraction(0))
     known = [WiringBound(topology, collective, least, nodes, halves) for nodes in ((), _least_cut(topology))]
     best = max(known, key=_bandwidth)

@@ -16,7 +16,7 @@ import numpy as np
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints
-from linkstep.correctness import reducing_rows
+from linkstep.correctness import split_phases
 from linkstep.lowering.gathering import gathered
 from linkstep.lowering.limits import MAX_MOVES, Excess
 from linkstep.lowering.progress import SILENT, Meter
@@ -147,7 +147,8 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
     """Yield a message for each chunk that its receiver still needs, in the order of the schedule."""
     topology, width = schedule.topology, layout.width
     rows, sources, chunks = _cells(schedule, width)
-    reduces = reducing_rows(schedule).tolist()
+    reducing, roots = split_phases(schedule)
+    reduces = reducing.tolist()
     tail, head = topology.tail[schedule.link].tolist(), topology.head[schedule.link].tolist()
     step, link = schedule.step.tolist(), schedule.link.tolist()
     has = np.zeros((topology.num_nodes, topology.num_nodes * width), np.bool_)  # a sum, then the gathered chunk
@@ -156,6 +157,8 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
         if reduces[r] and (tail[r], v * width + c) in received_sum:
             layout.reserve_sum(tail[r], v, c)
     gathered = np.zeros_like(has)
+    for v, root, lo, hi in roots.tolist():  # who has a chunk before anyone gathers it
+        gathered[root, v * width + lo * width // schedule.unit : v * width + hi * width // schedule.unit] = True
     for r, v, c in meter.through(zip(rows, sources, chunks, strict=True), len(rows)):
         u, w, at = tail[r], head[r], v * width + c
         if reduces[r]:
@@ -164,7 +167,7 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
             base = dst if has[w, at] else layout.given(v, c)
             has[w, at] = True
             yield Message(step[r], link[r], 0, 1, src, dst, base)
-        elif w != v and not gathered[w, at]:
+        elif not gathered[w, at]:
             gathered[w, at] = True
             own = layout.summed(v, v, c) if layout.reduces else layout.given(v, c)
             src = own if u == v else layout.gathered(u, v, c)

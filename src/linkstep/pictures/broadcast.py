@@ -27,6 +27,7 @@ from linkstep.pictures.style import (
     INK,
     PALE,
     SOFT,
+    Fill,
     check_drawable,
     node_names,
     save_picture,
@@ -212,6 +213,12 @@ def draw_broadcast(schedule: Schedule, path: AnyPath, root: int) -> None:
     not at all where there are many.
     """
     check_drawable(path)
+    fill, size = broadcast_picture(schedule, root)
+    save_picture(fill, path, size)
+
+
+def broadcast_picture(schedule: Schedule, root: int) -> tuple[Fill, tuple[float, float]]:
+    """Return what draws a broadcast, as ``draw_broadcast`` does, and the picture's width and height in inches."""
     check_size(schedule.topology)
     sheet = _sheet(schedule, root)
 
@@ -229,7 +236,7 @@ def draw_broadcast(schedule: Schedule, path: AnyPath, root: int) -> None:
             inks = ["white"] * topology.num_nodes if sheet.named_inside else None
             draw_names(axes, sheet.place, sheet.names, sheet.node_size, inks, ring=False)
         name = shortened(node_names(topology)[root], LONGEST)
-        draw_title(figure, topology, f": how the shard of {name} spreads")
+        draw_title(figure, topology, sheet.size, f": how the shard of {name} spreads")
         _draw_legend(figure, sheet)
 
-    save_picture(fill, path, sheet.size)
+    return fill, sheet.size

@@ -82,9 +82,11 @@ def node_points(num_nodes: int) -> float:
     return 24.0 if num_nodes <= 16 else 20.0 if num_nodes <= 32 else 17.0
 
 
-def _sheet(topology: Topology, root: int | None) -> _Sheet:
+def _sheet(topology: Topology, root: int | None, given: Points | None = None) -> _Sheet:
     n, size = topology.num_nodes, node_points(topology.num_nodes)
-    layout = lay_out(topology) if root is None else Layout(_columns(topology, root))
+    layout = Layout(given) if given is not None else None
+    if layout is None:
+        layout = lay_out(topology) if root is None else Layout(_columns(topology, root))
     place = layout.place
     names = [shortened(name, LONGEST) for name in node_names(topology)] if n <= NUMBERED else []
     outside = max(map(len, names), default=0) > INSIDE
@@ -273,9 +275,9 @@ def _draw_legend(figure: Any, sheet: _Sheet, lit: bool) -> None:
         figure.legend(handles=marks, loc="lower center", ncols=len(marks), frameon=False, fontsize=8)
 
 
-def draw_title(figure: Any, topology: Topology, what: str = "") -> None:
-    """Write a topology's name and sizes at the top; without a name, the sizes alone."""
-    width, height = figure.get_size_inches()
+def draw_title(figure: Any, topology: Topology, inches: tuple[float, float], what: str = "") -> None:
+    """Write a topology's name and sizes at the top of a picture of this width and height; without a name, the sizes."""
+    width, height = inches
     sizes = f"N = {topology.num_nodes}, d = {topology.degree}{what}"
     name = shortened(topology.name, max(16, int(width * 5.2)))
     if name:
@@ -298,7 +300,7 @@ def _fill(sheet: _Sheet, labels: Mapping[int, str]) -> Fill:
             _draw_legend(figure, sheet, bool(labels))
         else:
             _draw_large(axes, sheet, labels)
-        draw_title(figure, sheet.topology)
+        draw_title(figure, sheet.topology, sheet.size)
 
     return fill
 
@@ -325,13 +327,27 @@ def draw_topology(
     True
     """
     check_drawable(path)
+    fill, size = topology_picture(topology, labels, root)
+    save_picture(fill, path, size)
+
+
+def topology_picture(
+    topology: Topology,
+    labels: Mapping[int, str] | None = None,
+    root: int | None = None,
+    place: Points | None = None,
+) -> tuple[Fill, tuple[float, float]]:
+    """Return what draws a topology, as ``draw_topology`` does, and the picture's width and height in inches.
+
+    ``place`` says where nodes stand, a row of x and y for each.
+    """
     check_size(topology)
     labels = labels or {}
     for e in labels:
         if not 0 <= e < topology.num_links:
             raise LinkstepError(f"labels: link must lie in [0, {topology.num_links}), not {e}")
-    sheet = _sheet(topology, root)
-    save_picture(_fill(sheet, labels), path, sheet.size)
+    sheet = _sheet(topology, root, place)
+    return _fill(sheet, labels), sheet.size
 
 
 def topology_svg(topology: Topology) -> str:

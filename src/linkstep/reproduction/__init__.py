@@ -10,7 +10,18 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 
 from linkstep.core.errors import LinkstepError
-from linkstep.reproduction import fits, frontiers, generation, servers, sizes, today, topologies, tori, training
+from linkstep.reproduction import (
+    fits,
+    frontiers,
+    generation,
+    illustrations,
+    servers,
+    sizes,
+    today,
+    topologies,
+    tori,
+    training,
+)
 from linkstep.reproduction.exhibit import Exhibit, Result
 
 __all__ = ["EXHIBITS", "Exhibit", "Result", "check_needs", "exhibit_labelled"]
@@ -25,6 +36,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
     *servers.EXHIBITS,
     *fits.EXHIBITS,
     *training.EXHIBITS,
+    *illustrations.EXHIBITS,
 )
 """In the order of the page of results."""
 

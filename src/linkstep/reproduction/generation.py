@@ -114,8 +114,9 @@ def compute_times() -> Result:
 
 
 _NOTES = (
-    "SCCL and TACCL are quoted from the paper: neither is run here. Exact synthesis is linkstep's own, by OR-tools and "
-    "with the topology's symmetry, in the fewest steps and with the least bandwidth, proven.",
+    "SCCL and TACCL are quoted from the paper: neither was measured here. At small sizes SCCL runs from a checkout "
+    "of its public source (python -m benchmarks.sccl FOLDER). Exact synthesis is linkstep's own, by OR-tools and with "
+    "the topology's symmetry, in the fewest steps and with the least bandwidth, proven.",
 )
 
 

@@ -29,8 +29,8 @@ between what is reached and what is proven, or over several sizes, as the row sa
 Figures that are not the same on every run, such as times measured on this machine, are left out here and are in the
 files that the command writes; those on emulated wires were measured once and are stored ([measured.md](measured.md)).
 The paper's own measurements (12 servers with A100 GPUs behind an optical patch panel, and Frontera) cannot be repeated
-here: such figures are beside what the paper's own fabric (alpha, bandwidth) predicts. SCCL and TACCL are not run here;
-their figures are quoted.
+here: such figures are beside what the paper's own fabric (alpha, bandwidth) predicts. SCCL and TACCL were not
+measured here: their figures are the paper's. SCCL can be, from a checkout of it (`python -m benchmarks.sccl FOLDER`).
 """
 
 
