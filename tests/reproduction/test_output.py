@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from linkstep.core.errors import FileError
-from linkstep.reproduction import figures, output, training
+from linkstep.reproduction import figures, output
 from linkstep.reproduction.charts import Bars, Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Between, Kind, cell
@@ -79,11 +78,6 @@ def test_made_again_when_inputs_change(folder, monkeypatch):
     assert stored(changed, folder) is None
     monkeypatch.setattr(output, "__version__", "99.0")
     assert stored(EXHIBIT, folder) is None
-
-
-def test_inputs_are_all_modules_that_an_exhibit_uses():
-    files = output._own_files(Path(training.__file__), set())
-    assert {"training", "servers", "today", "frontiers", "charts", "figures"} <= {file.stem for file in files}
 
 
 def test_a_failure_leaves_what_is_whole(folder, monkeypatch):

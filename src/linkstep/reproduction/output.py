@@ -10,10 +10,8 @@ import csv
 import hashlib
 import io
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,17 +19,16 @@ from linkstep._version import __version__
 from linkstep.core.errors import FileError
 from linkstep.files import AnyPath, to_path, write_atomically
 from linkstep.pictures.style import check_matplotlib
-from linkstep.recipe.names import DATA
 from linkstep.reproduction.charts import Chart, draw_chart
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Cell, Kind, Verdict, read_value, show, write_value
+from linkstep.reproduction.inputs import digest
 
 COLUMNS = (
     "item", "quantity", "unit", "paper", "paper_bases", "paper_bases_verdict", "linkstep", "linkstep_verdict", "kind",
     "why",
 )  # fmt: skip
 _INPUTS = re.compile(r"^<!-- made by linkstep \S+, inputs ([0-9a-f]{64}) -->$", re.M)
-_IMPORTED = re.compile(r"^from linkstep\.reproduction\.(\w+) import", re.M)
 _SAID = {Verdict.NONE: "", Verdict.SAME: " (same)", Verdict.BETTER: " (**better**)", Verdict.DIFFERS: " (differs)"}
 
 
@@ -60,38 +57,10 @@ def prepare(folder: AnyPath) -> Path:
     return path
 
 
-@cache
-def _digest_of_data() -> str:
-    """Return the SHA-256 of everything that ships as data: the catalog, stored schedules and tables."""
-    digest = hashlib.sha256()
-    for file in sorted(DATA.rglob("*")):
-        if file.is_file():
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
-
-
 def fingerprint(exhibit: Exhibit) -> str:
-    """Return the SHA-256 of what an exhibit is made from: linkstep's version, its own code, and the data shipped.
-
-    Its code is its module and what that imports from this package; the rest of linkstep counts by its version.
-    """
-    digest = hashlib.sha256(f"{__version__}\n{exhibit.label}\n{exhibit.title}\n{_digest_of_data()}\n".encode())
-    source = sys.modules[exhibit.compute.__module__].__file__
-    assert source is not None
-    for file in sorted(_own_files(Path(source), set())):
-        digest.update(file.read_bytes())
-    digest.update((Path(__file__).parent / "measured.csv").read_bytes())
-    return digest.hexdigest()
-
-
-def _own_files(source: Path, found: set[Path]) -> set[Path]:
-    """Return a module's file and, directly or not, those of this package that it imports from."""
-    found.add(source)
-    for name in _IMPORTED.findall(source.read_text(encoding="utf-8")):
-        file = Path(__file__).parent / f"{name}.py"
-        if file not in found:
-            _own_files(file, found)
-    return found
+    """Return the SHA-256 of what an exhibit is made from: its row, and the package's files and data."""
+    words = (exhibit.label, exhibit.title, exhibit.method, exhibit.missing)
+    return hashlib.sha256("\n".join((__version__, *words, digest())).encode()).hexdigest()
 
 
 def write(exhibit: Exhibit, result: Result, folder: Path) -> None:
