@@ -67,7 +67,7 @@ class Mark(StrEnum):
 
     NONE = ""
     CIRCULAR = "circular"
-    """The paper's own value, or its fit of the same measurements, was put in and comes out again."""
+    """The paper's own value, its theorem, or its fit of the same measurements was put in and comes out again."""
     CHOSEN = "chosen after"
     """A setting was chosen after this figure, which therefore cannot confirm it."""
     WORDS = "words"

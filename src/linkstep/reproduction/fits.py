@@ -43,6 +43,14 @@ def _schedules() -> dict[str, Callable[[int], Cost]]:
     return {RING: ring_half, BFB_RING: bfb_ring_half, OURS: paper_half}
 
 
+def _built_halves(num_nodes: int) -> dict[str, Cost]:
+    """Return what halves cost as they are built: rings by their usual schedule, by BFB on each, and our topologies."""
+    rings = baseline("shifted rings", f"ShiftedRing(4,{num_nodes})").cost
+    assert rings is not None
+    by_bfb = schedule(f"BiRing(2,{num_nodes})", Collective.ALLGATHER, method="bfb").cost
+    return {RING: rings, BFB_RING: by_bfb, OURS: paper_half(num_nodes)}
+
+
 def _run_of(name: str, num_nodes: int, half: Cost, seconds: Callable[[Cost, int], float], sizes: Iterable[int]) -> Run:
     both = half + half
     rows = tuple(Timing(size, seconds(both, size)) for size in sizes)
@@ -93,13 +101,10 @@ def compute_latency() -> Result:
     """Count the steps of fig:latencyfit, and fit alpha to simulated and to emulated times."""
     cells: list[Cell] = []
     for n in _ROUND:
-        built = {
-            RING: (2 * (n - 1), baseline("shifted rings", f"ShiftedRing(4,{n})").cost),
-            BFB_RING: (2 * (n // 2), schedule(f"BiRing(2,{n})", Collective.ALLGATHER, method="bfb").cost),
-        }
-        for name, (paper, cost) in built.items():
-            assert cost is not None
-            cells.append(cell(f"{name}, N = {n}", "steps of an allreduce", paper=str(paper), bases=2 * cost.steps))
+        built = _built_halves(n)
+        for name, paper in ((RING, 2 * (n - 1)), (BFB_RING, 2 * (n // 2))):
+            steps = 2 * built[name].steps
+            cells.append(cell(f"{name}, N = {n}", "steps of an allreduce", paper=str(paper), bases=steps))
     found, emulated = _fit_of_simulation(), _fit_of_emulation()
     micro = 10**6
     cells += [
@@ -159,9 +164,8 @@ def compute_bandwidth() -> Result:
         cell("emulated wires of 80 Mbps", "B by the fit", unit="Mbps", ours=emulated.fabric.node_bandwidth / 10**6),
     ]
     for n in _ROUND:
-        for name, half in _schedules().items():
-            cost = half(n)
-            optimal = cost.bandwidth == bandwidth_bound(n)
+        for name, half in _built_halves(n).items():
+            optimal = half.bandwidth == bandwidth_bound(n)
             cells.append(cell(f"{name}, N = {n}", "T_B is 2(N-1)/N", paper="yes", bases=yes(optimal)))
     times_of = [1000 * TESTBED.time(ring_half(n) + ring_half(n), Collective.ALLREDUCE, SIZES["1GB"]) for n in _ROUND]
     lines = (Line("2 T_B* at 79 Gbps", list(_ROUND), times_of, is_marked=True),)

@@ -29,7 +29,7 @@ the row says.
 
 Some figures agree without confirming much. They carry a mark and are not counted as the same:
 
-- *circular*: the paper's own value, or its fit of the same measurements, was put in and comes out again;
+- *circular*: the paper's own value, its theorem, or its fit of the same measurements was put in and comes out again;
 - *chosen after*: a setting was chosen after this figure, such as a capacity factor that the paper does not state;
 - *words*: the paper prints no number, and a sentence is what is compared ("matches" as 0%, say).
 
