@@ -61,8 +61,7 @@ def test_differences_are_explained(exhibit):
 
 # How many figures are the same as the paper's and differ from it, from its bases; are the same, better and differ, of
 # what linkstep has; and agree but carry a mark, which keeps them from counting.
-COUNTS = {
-}
+COUNTS = {}
 
 
 @pytest.mark.parametrize("exhibit", ALL)
@@ -130,7 +129,7 @@ def test_the_row_of_1024_nodes_by_name_and_by_figures():
 
 
 def test_experts_at_all_six_sizes():
-    """fig:simmoetraining: the sizes of tab:allourtopos; at 1024 nodes with the likely topology, and with the printed."""
+    """fig:simmoetraining: the sizes of tab:allourtopos; at 1024 nodes with the likely topology and with the printed."""
     cells = [one for one in table(exhibit_labelled("fig:simmoetraining")) if one.kind is Kind.COMPARED]
     near = [one.item for one in cells if one.quantity == "iteration within 5% of the bound"]
     assert [int(item.rpartition(" ")[2]) for item in near] == [32, 64, 128, 256, 512, 1024]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import linkstep
+from linkstep.core.errors import FileError
 from linkstep.reproduction import inputs
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import cell
@@ -88,6 +89,16 @@ def test_the_users_catalog_counts(package, tmp_path):
     (tmp_path / "own" / "d4.csv").write_text("8,4\n")
     assert is_made_again(folder)
     assert not is_made_again(folder)
+
+
+def test_a_file_that_cannot_be_read_is_named(package, tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(FileError, match=r"d4\.csv: cannot be read: Permission denied"):
+        list(make([EXHIBIT], prepare(tmp_path / "results")))
+    assert RUNS == [] and list((tmp_path / "results").iterdir()) == []
 
 
 def test_all_of_the_installed_package_counts():

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from linkstep.core.errors import FileError
 from linkstep.recipe.names import user_folder
 
 PACKAGE = Path(__file__).parent.parent
@@ -41,7 +42,10 @@ def digest() -> str:
 
 def _add_files(found: hashlib._Hash, folder: Path, files: Iterable[Path]) -> None:
     for path in files:
-        content = path.read_bytes()
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise FileError(f"{path}: cannot be read: {error.strerror}") from None
         # the length keeps the end of one file apart from the start of the next
         found.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode() + content)
     found.update(b"\0")

@@ -133,13 +133,13 @@ def stored(exhibit: Exhibit, folder: Path, testbed: bool = False) -> Result | No
 
     What holds runs on a testbed is kept where they are not asked for, but not the other way round.
     """
+    known = {fingerprint(exhibit, with_runs) for with_runs in (True, False) if with_runs or not testbed}
     page, table = folder / f"{exhibit.name}.md", folder / f"{exhibit.name}.csv"
     try:
         text = page.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     found = _INPUTS.search(text)
-    known = {fingerprint(exhibit, with_runs) for with_runs in (True, False) if with_runs or not testbed}
     if found is None or found[1] not in known or not table.exists():
         return None
     if f"({exhibit.name}.svg)" in text and not (folder / f"{exhibit.name}.svg").exists():
