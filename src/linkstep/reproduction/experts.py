@@ -331,10 +331,11 @@ EXPERT_EXHIBITS = (
         "fig:simmoetraining", "Expert-parallel training on 32 to 1024 servers", compute_experts,
         "The paper's own simulation again: exact costs, flows within half a percent, alpha = 10us, 100 Gbps a node.",
         "compute times measured on an A100 GPU; they come from a count of FLOPs.", is_quick=False, needs=("highspy",),
+        takes="30 s",
     ),
     Exhibit(
         "fig:simmoetimeline", "A timeline of expert-parallel training", compute_timeline,
         "The events of one simulated iteration.", "compute times measured on an A100 GPU.", is_quick=False,
-        needs=("highspy",),
+        needs=("highspy",), takes="10 s",
     ),
 )  # fmt: skip

@@ -343,12 +343,12 @@ EXHIBITS = (
     Exhibit(
         "table:paretooptimal", "Pareto-efficient topologies of 1024 nodes", compute_pareto,
         "Costs are exact; all-to-all throughput lies between a flow that is reached and a bound, half a percent apart.",
-        is_quick=False, needs=("highspy",),
+        is_quick=False, needs=("highspy",), takes="30 s",
     ),
     Exhibit(
         "tab:allourtopos", "Pareto-efficient topologies of 32 to 1024 nodes", compute_all,
         "As table:paretooptimal; linkstep's column is the least T_B of any of its topologies in as many steps.",
-        is_quick=False, needs=("highspy",),
+        is_quick=False, needs=("highspy",), takes="30 s",
     ),
     Exhibit(
         "tab:ourtopologies", "Topologies of 5 to 12 servers with 4 ports", compute_small,

@@ -195,7 +195,7 @@ EXHIBITS = (
     Exhibit(
         "tab:sccltacclbfs", "Time to generate a schedule", compute_times,
         "BFB and exact synthesis are timed here, the times of SCCL and TACCL are those that the paper prints.",
-        "runs of SCCL and TACCL.", is_quick=False, needs=("ortools",),
+        "runs of SCCL and TACCL.", is_quick=False, needs=("ortools",), takes="10 s",
     ),
     Exhibit(
         "fig:sccltacclbfs", "Costs of generated schedules", compute_costs,

@@ -77,7 +77,7 @@ def _summary(shown: Sequence[Shown]) -> str:
 
 
 _COUNTED = (
-    "Counted are figures that the paper states, in each column by itself; *marked* are those that agree and carry one "
+    "Counted are figures that the paper states, in each column by itself; *marked* are those that agree and carry one\n"
     "of the marks above. A marked figure that differs is counted as one that differs.\n"
 )
 

@@ -207,6 +207,6 @@ EXHIBITS = (
     Exhibit(
         "fig:comparisonwithringdbt", "Allreduce and all-to-all beside what is wired today", compute_comparison,
         "Exact costs for alpha = 10us and 100 Gbps a node; all-to-all by flows that are exact or within 1%.",
-        is_quick=False, needs=("highspy",),
+        is_quick=False, needs=("highspy",), takes="2 min",
     ),
 )  # fmt: skip

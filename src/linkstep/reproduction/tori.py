@@ -34,8 +34,8 @@ LARGE = (10**8, 3 * 10**8, 10**9)
 SMALL = (10**4, 10**5, 10**6, 10**7)
 BFB, TRADITIONAL = "BFB", "traditional"
 ORDER = (
-    "the host's limit reverses the order of the two tori here, links alone do not, and no one limit gives both figures "
-    "of the paper: see below; what it measured on Frontera is not explained"
+    "the host's limit reverses the order of the two tori here, links alone do not, and no single limit gives both "
+    "figures of the paper: see below; what it measured on Frontera is not explained"
 )
 FRONTERA = "predicted for 25 Gbps a link and 100 Gbps a host, not measured on Frontera"
 
@@ -253,7 +253,7 @@ EXHIBITS = (
     Exhibit(
         "fig:supercomp", "Torus schedules on a supercomputer", compute_tori,
         "Built schedules, their exact loads in seconds for Frontera's links and hosts, and event simulations.",
-        "the measurements themselves, on Frontera.", emulate=run_tori,
+        "the measurements themselves, on Frontera.", is_quick=False, takes="10 s", emulate=run_tori,
         emulates="runs of the six allreduces on emulated wires, with up to 54 hosts as network namespaces, which need "
         "root and minutes; with more hosts than its cores can serve, the machine is measured too",
     ),
