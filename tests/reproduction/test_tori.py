@@ -7,8 +7,9 @@ import pytest
 
 from linkstep.baselines import baseline
 from linkstep.make import schedule
-from linkstep.reproduction import emulation
+from linkstep.reproduction import emulation, exhibit_labelled, tori
 from linkstep.reproduction.emulation import emulated_seconds
+from linkstep.reproduction.figures import Kind
 from linkstep.reproduction.tori import HOST, LINK, TORI, _host_rate, _percent, loads_of
 
 RING = schedule("BiRing(2,4)", "allreduce", method="bfb").schedule
@@ -79,3 +80,19 @@ def test_a_run_that_fails_says_why(monkeypatch, error, why):
 def test_what_is_missing_is_said(monkeypatch):
     monkeypatch.setattr(emulation, "missing", lambda: "needs root")
     assert emulated_seconds(RING) == (None, "not run here: needs root")
+
+
+def test_runs_on_a_testbed_are_the_exhibits_emulate(monkeypatch):
+    """Six runs where they are asked for, and none by what is computed otherwise."""
+    monkeypatch.setattr(tori, "emulated_seconds", lambda made: (0.25, ""))
+    exhibit = exhibit_labelled("fig:supercomp")
+    cells = exhibit.emulate()
+    assert [one.item for one in cells] == [torus for torus in TORI for _ in range(2)]
+    assert all((one.ours, one.kind) == (250, Kind.MEASURED) for one in cells)
+
+    def refuse(made):
+        raise AssertionError("a testbed was built unasked")
+
+    monkeypatch.setattr(tori, "emulated_seconds", refuse)
+    monkeypatch.setattr(tori, "_simulated", lambda torus: [])  # seconds of event simulations
+    assert all(one.kind is not Kind.MEASURED for one in exhibit.compute().cells)
