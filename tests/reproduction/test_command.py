@@ -1,6 +1,8 @@
 """``linkstep reproduce``: labels, files, pages, and one line for whatever is wrong."""
 
 import json
+import re
+import sys
 
 import pytest
 
@@ -17,9 +19,32 @@ def run(capsys, *argv):
 def test_list(capsys):
     code, out, _ = run(capsys, "reproduce", "--list")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[1:]] == [exhibit.label for exhibit in EXHIBITS]
+    lines = out.partition("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [exhibit.label for exhibit in EXHIBITS]
     code, out, _ = run(capsys, "reproduce", "--list", "--json")
     assert {row["label"] for row in json.loads(out)} == {exhibit.label for exhibit in EXHIBITS}
+
+
+def test_the_list_says_what_is_slow(capsys):
+    _, out, _ = run(capsys, "reproduce", "--list")
+    for exhibit in EXHIBITS:
+        assert exhibit.is_quick or re.fullmatch(r"\d+ (s|min)", exhibit.takes), exhibit.label
+        (line,) = (line for line in out.splitlines() if line.startswith(f"{exhibit.label} "))
+        assert (exhibit.takes or "seconds") in line
+        assert (f"only with --testbed: {exhibit.label}: " in out) == (exhibit.emulate is not None)
+    assert exhibit_labelled("fig:supercomp").emulate is not None
+
+
+def test_nothing_that_is_computed_unasked_builds_a_testbed():
+    """Only ``emulate`` may: the functions that run commands are used by nothing else."""
+    for exhibit in EXHIBITS:
+        module = sys.modules[exhibit.compute.__module__]
+        users = [name for name, one in vars(module).items() if "emulated_seconds" in names_in(one)]
+        assert users == ([] if exhibit.emulate is None else [exhibit.emulate.__name__])
+
+
+def names_in(one):
+    return getattr(getattr(one, "__code__", None), "co_names", ())
 
 
 @pytest.mark.parametrize(
@@ -31,6 +56,7 @@ def test_list(capsys):
         ([], "say what to reproduce: labels, or --all, or --list to see them"),
         (["--all", "fig:betafit"], "say what to reproduce: labels, or --all, or --list to see them"),
         (["--list", "--output", "x"], "--list makes nothing: leave out --output"),
+        (["--list", "--testbed"], "--list makes nothing: leave out --testbed"),
         (["--all", "--report", "x.md"], "--report is a page of all exhibits and links to their files: give --all"),
         (["tab:ourtopologies", "--output", "{file}"], "is a file, and exhibits are written to a folder"),
         (["--all", "--output", "{folder}/out", "--report", "{folder}"], "is a directory, not a file"),
@@ -58,5 +84,7 @@ def test_one_exhibit(capsys, tmp_path):
     assert f"written to {tmp_path}/tab-ourtopologies.csv, .md, .svg" in out
     code, out, _ = run(capsys, "reproduce", "tab-ourtopologies", "--output", str(tmp_path), "--json")
     (facts,) = json.loads(out)
-    assert (facts["label"], facts["new"], facts["differs"]) == ("tab:ourtopologies", False, 0)
+    assert (facts["label"], facts["new"], facts["marked"]) == ("tab:ourtopologies", False, 0)
+    assert facts["paper_bases"] == {"same": 16, "differs": 0}
+    assert facts["linkstep"] == {"same": 8, "better": 0, "differs": 0}
     assert facts["cells"][0]["paper_bases"] == "2"

@@ -11,6 +11,8 @@ from linkstep.reproduction.figures import (
     EXACTLY,
     Better,
     Between,
+    Mark,
+    Tally,
     Verdict,
     cell,
     check_explained,
@@ -76,9 +78,38 @@ def test_shown_with_a_digit_more_than_the_paper():
     assert show(4, "4") == show(Fraction(4), "4") == "4"
 
 
-def test_a_difference_is_explained():
-    cells = (cell("a", "b", paper="3", bases=4), cell("a", "c", paper="3", bases=3, ours=2, better=Better.LESS))
-    assert tally(cells) == {SAME: 0, BETTER: 1, DIFFERS: 1}
+def test_columns_are_counted_each_by_itself():
+    """A column that agrees does not hide one that differs."""
+    cells = (
+        cell("a", "both the same", paper="3", bases=3, ours=3),
+        cell("a", "ours improves", paper="3", bases=3, ours=2, better=Better.LESS),
+        cell("a", "ours differs", paper="3", bases=3, ours=4, better=Better.LESS, why="for a reason"),
+        cell("a", "theirs differs", paper="3", bases=4, ours=3, better=Better.LESS, why="for a reason"),
+        cell("a", "the paper says nothing", bases=4, ours=3),
+    )
+    assert tally(cells) == Tally({SAME: 3, DIFFERS: 1}, {SAME: 2, BETTER: 1, DIFFERS: 1}, 0)
+
+
+@pytest.mark.parametrize("mark", [mark for mark in Mark if mark])
+def test_a_mark_takes_from_what_agrees_only(mark):
+    cells = [
+        cell("a", "agrees", paper="3", bases=3, ours=2, better=Better.LESS, mark=mark),
+        cell("a", "differs", paper="3", bases=4, ours=3, mark=mark),
+    ]
+    assert tally(cells) == Tally({SAME: 0, DIFFERS: 1}, {SAME: 0, BETTER: 0, DIFFERS: 0}, 2)
+
+
+def test_only_our_own_topologies_are_better():
+    """The paper's bases give its figures or others; where they give others, to be beyond a figure is no improvement."""
+    assert cell("a", "b", paper="3", bases=2, better=Better.LESS).bases_verdict is DIFFERS
+    assert cell("a", "b", paper="3", bases=2, ours=1, better=Better.LESS).ours_verdict is DIFFERS
+    assert cell("a", "b", paper="3", bases=3, ours=1, better=Better.LESS).ours_verdict is BETTER
+    assert cell("a", "b", paper="3", ours=1, better=Better.LESS).ours_verdict is BETTER
+
+
+@pytest.mark.parametrize("values", [{"bases": 4}, {"bases": 3, "ours": 4}, {"bases": 4, "ours": 3}])
+def test_a_difference_in_either_column_is_explained(values):
+    cells = (cell("a", "c", paper="3", bases=3, ours=3), cell("a", "b", paper="3", **values))
     with pytest.raises(LinkstepError, match="a, b: differs from the paper's 3 without a reason"):
         check_explained(cells)
-    check_explained(cells[1:])
+    check_explained((cell("a", "b", paper="3", why="for a reason", **values),))

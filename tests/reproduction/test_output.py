@@ -2,15 +2,14 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from linkstep.core.errors import FileError
-from linkstep.reproduction import figures, output, training
+from linkstep.reproduction import figures, output
 from linkstep.reproduction.charts import Bars, Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Between, Kind, cell
+from linkstep.reproduction.figures import Between, Kind, Mark, cell
 from linkstep.reproduction.output import csv_text, fingerprint, make, prepare, read_cells, stored, write
 from linkstep.reproduction.report import write_page
 
@@ -19,6 +18,7 @@ CELLS = (
         "N = 8", "T_B", unit="M/B", paper="0.875", bases=Fraction(7, 8), ours=Fraction(3, 4), better=figures.Better.LESS
     ),
     cell("a, b | c", "f", paper="2", bases=Between(Fraction(3), Fraction(4)), why='it "differs"'),
+    cell("N = 7", "alpha", unit="us", paper="13", ours=13, mark=Mark.CIRCULAR),
     cell("N = 9", "time", unit="us", bases=0.1, kind=Kind.POINT),
     cell("N = 8", "seconds", unit="s", ours=1.5, kind=Kind.MEASURED),
 )
@@ -57,6 +57,7 @@ def test_files_and_what_they_say(folder):
     text = (folder / "fig-made.md").read_text()
     assert "| N = 8 | T_B [M/B] | 0.875 | 0.8750 (same) | 0.7500 (**better**) |" in text
     assert 'a, b \\| c | f | 2 | 3 to 4 (differs) | - | it "differs" |' in text
+    assert "| N = 7 | alpha [us] | 13 | - | 13 (same, *circular*) |  |" in text
     assert "Not made again here: nothing" in text and "- a note" in text
     assert "different on every run" in text and "N = 9" not in text
 
@@ -81,9 +82,44 @@ def test_made_again_when_inputs_change(folder, monkeypatch):
     assert stored(EXHIBIT, folder) is None
 
 
-def test_inputs_are_all_modules_that_an_exhibit_uses():
-    files = output._own_files(Path(training.__file__), set())
-    assert {"training", "servers", "today", "frontiers", "charts", "figures"} <= {file.stem for file in files}
+RUNS = []
+
+
+def plain():
+    return Result(CELLS, notes=("a note",))
+
+
+def run():
+    RUNS.append(1)
+    return (cell("N = 8", "on wires", unit="ms", ours=2.5, kind=Kind.MEASURED),)
+
+
+WIRED = Exhibit("fig:wired", "Wired", plain, "By hand.", emulate=run, emulates="a run on wires, a minute")
+
+
+def test_no_testbed_is_built_unasked(folder):
+    RUNS.clear()
+    (shown,) = make([WIRED], folder)
+    assert RUNS == [] and shown.result.cells == CELLS
+    note = "Left out: a run on wires, a minute. `linkstep reproduce fig:wired --testbed` adds them."
+    assert shown.result.notes == ("a note", note)
+    assert note in (folder / "fig-wired.md").read_text()
+
+
+def test_a_testbed_that_is_asked_for(folder):
+    """What was written without it does not do; what was written with it is kept, asked for or not."""
+    RUNS.clear()
+    list(make([WIRED], folder))
+    (shown,) = make([WIRED], folder, testbed=True)
+    assert (len(RUNS), shown.is_new, shown.result.notes) == (1, True, ("a note",))
+    assert shown.result.cells == (*CELLS, *run())
+    again = [next(make([WIRED], folder, testbed=asked)) for asked in (True, False)]
+    assert [one.is_new for one in again] == [False, False] and again[0].result.cells == shown.result.cells
+
+
+def test_an_exhibit_without_a_testbed_is_kept_when_one_is_asked_for(folder):
+    other = Exhibit("fig:plain", "Plain", plain, "By hand.")
+    assert [next(make([other], folder, testbed=asked)).is_new for asked in (False, True)] == [True, False]
 
 
 def test_a_failure_leaves_what_is_whole(folder, monkeypatch):
@@ -118,7 +154,9 @@ def test_a_table_that_is_none(folder):
 def test_page_holds_no_measured_times(folder):
     shown = list(make([EXHIBIT], folder))
     text = write_page(shown, folder, folder.parent / "page.md")
-    assert "| `fig:made` | Made up | 0 | 1 | 1 |" in text
+    assert "| `fig:made` | Made up | 1 | 1 | 0 | 1 | 0 | 1 |" in text  # both columns, and what is marked
+    assert "| all | | 1 | 1 | 0 | 1 | 0 | 1 |" in text
+    assert "- *circular*: " in text and "13 (same, *circular*)" in text and "\n- a note\n" in text
     assert "![Made up](results/fig-made.svg)" in text
     assert "1.5" not in text and "seconds" not in text
 

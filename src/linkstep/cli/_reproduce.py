@@ -31,11 +31,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="LaTeX label in the paper, such as table:paretooptimal; table-paretooptimal is the same",
     )  # fmt: skip
     parser.add_argument("--all", action="store_true", help="every exhibit; with --output, those that are not there yet")
-    parser.add_argument("--list", action="store_true", help="list the labels")
+    parser.add_argument("--list", action="store_true", help="list the labels, and about how long each takes")
     parser.add_argument(
         "--output", metavar="DIR", help="write LABEL.csv, LABEL.svg and LABEL.md to this folder, made if missing"
     )
     parser.add_argument("--report", metavar="FILE", help="with --all and --output: write a page of all results")
+    parser.add_argument(
+        "--testbed", action="store_true",
+        help="also run on emulated hosts and cables (network namespaces, built and removed again; needs root)",
+    )  # fmt: skip
     add_json(parser)
 
 
@@ -45,17 +49,22 @@ def _asked(args: argparse.Namespace) -> tuple[Exhibit, ...]:
         raise LinkstepError("say what to reproduce: labels, or --all, or --list to see them")
     if args.report is not None and not (args.all and args.output):
         raise LinkstepError("--report is a page of all exhibits and links to their files: give --all and --output too")
-    if args.list and args.output is not None:
-        raise LinkstepError("--list makes nothing: leave out --output")
+    for option, given in (("--output", args.output is not None), ("--testbed", args.testbed)):
+        if args.list and given:
+            raise LinkstepError(f"--list makes nothing: leave out {option}")
     return EXHIBITS if args.all or args.list else tuple(dict.fromkeys(map(exhibit_labelled, args.labels)))
 
 
 def _list(exhibits: Sequence[Exhibit], as_json: bool) -> None:
     if as_json:
-        keys = ("label", "title", "method", "missing", "is_quick")
+        keys = ("label", "title", "method", "missing", "is_quick", "takes", "emulates")
         print_json([{key: getattr(exhibit, key) for key in keys} for exhibit in exhibits])
-    else:
-        print_table(("label", "what"), [(exhibit.label, exhibit.title) for exhibit in exhibits])
+        return
+    rows = [(one.label, one.takes or ("seconds" if one.is_quick else "slow"), one.title) for one in exhibits]
+    print_table(("label", "takes about", "what"), rows)
+    for exhibit in exhibits:
+        if exhibit.emulates:
+            print(f"\nonly with --testbed: {exhibit.label}: {exhibit.emulates}")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -93,7 +102,7 @@ def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.N
     """Yield exhibits as they are made, with a bar, printing each unless JSON is asked for."""
     begin = time.monotonic()
     with progress_bar("reproduce", " exhibits") as bar:
-        for done, shown in enumerate(make(exhibits, folder), 1):
+        for done, shown in enumerate(make(exhibits, folder, args.testbed), 1):
             bar(done, len(exhibits))
             if not args.json:
                 took = time.monotonic() - begin
@@ -105,14 +114,23 @@ def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.N
 def _print_line(shown: Shown, seconds: float) -> None:
     """Print how one of many exhibits went."""
     counts = tally(shown.result.of_kind(Kind.COMPARED))
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing to compare"
+    told = "; ".join(
+        f"{who} {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items() if count)}"
+        for who, verdicts in (("paper's bases", counts.bases), ("linkstep", counts.ours))
+        if any(verdicts.values())
+    )
+    told = "; ".join(filter(None, (told, f"{counts.marked} marked" if counts.marked else ""))) or "nothing to compare"
     how = f"{seconds:.1f} s" if shown.is_new else "unchanged"
     print(f"{shown.exhibit.label}: {told} ({how})", flush=True)
 
 
+def _said(one: Cell, verdict: Verdict) -> str:
+    return f"{verdict}, {one.mark}" if verdict and one.mark else str(verdict)
+
+
 def _text(one: Cell) -> tuple[str, ...]:
     values = ((one.bases, one.bases_verdict), (one.ours, one.ours_verdict))
-    shown = [f"{show(v, one.paper)} {verdict}".strip() for v, verdict in values]
+    shown = [f"{show(v, one.paper)} {_said(one, verdict)}".rstrip() for v, verdict in values]
     unit = f" [{one.unit}]" if one.unit else ""
     return (one.item, one.quantity + unit, one.paper or "-", *shown, one.why)
 
@@ -152,6 +170,7 @@ def _facts(shown: Shown, folder: Path | None) -> dict[str, Any]:
             "linkstep_verdict": one.ours_verdict or None,
             "kind": one.kind,
             "why": one.why,
+            "mark": one.mark or None,
         }
         for one in shown.result.cells
     ]
@@ -162,9 +181,9 @@ def _facts(shown: Shown, folder: Path | None) -> dict[str, Any]:
         "label": exhibit.label,
         "title": exhibit.title,
         "new": shown.is_new,
-        "same": counts[Verdict.SAME],
-        "better": counts[Verdict.BETTER],
-        "differs": counts[Verdict.DIFFERS],
+        "paper_bases": counts.bases,
+        "linkstep": counts.ours,
+        "marked": counts.marked,
         "files": files,
         "notes": shown.result.notes,
         "cells": cells,

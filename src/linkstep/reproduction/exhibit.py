@@ -42,6 +42,12 @@ class Exhibit:
     """Whether it takes a few seconds at most; the generated page of results is tested for those."""
     needs: tuple[str, ...] = ()
     """Modules of linkstep's extras without which it cannot be computed."""
+    takes: str = ""
+    """About how long it takes on two cores, where it is not quick."""
+    emulate: Callable[[], tuple[Cell, ...]] | None = None
+    """What builds a testbed of network namespaces and runs on it: done only where it is asked for (``--testbed``)."""
+    emulates: str = ""
+    """What ``emulate`` adds, and about how long that takes."""
 
     @property
     def name(self) -> str:

@@ -62,6 +62,18 @@ class Verdict(StrEnum):
     """One of the two is missing."""
 
 
+class Mark(StrEnum):
+    """Why a figure that agrees with the paper's says little, so that it does not count as one that agrees."""
+
+    NONE = ""
+    CIRCULAR = "circular"
+    """The paper's own value, its theorem, or its fit of the same measurements was put in and comes out again."""
+    CHOSEN = "chosen after"
+    """A setting was chosen after this figure, which therefore cannot confirm it."""
+    WORDS = "words"
+    """The paper prints no number here: what stands for it is read from a sentence."""
+
+
 class Better(StrEnum):
     """Which way a figure improves."""
 
@@ -86,6 +98,7 @@ class Cell:
     ours_verdict: Verdict
     why: str = ""
     kind: Kind = Kind.COMPARED
+    mark: Mark = Mark.NONE
 
 
 def cell(
@@ -100,18 +113,25 @@ def cell(
     within: Fraction | None = None,
     why: str = "",
     kind: Kind = Kind.COMPARED,
+    mark: Mark = Mark.NONE,
 ) -> Cell:
     """Return a cell, its values compared; ``within`` is how far a value may lie from a figure that does not just round.
+
+    Only linkstep's own value can be ``better``: what is made from the paper's bases is the same as the paper's figure
+    or differs from it, whichever way. Where it differs, the figure was not found as ours are, and to be beyond it is no
+    improvement.
 
     >>> cell("Pi_{4,64}", "T_B", unit="M/B", paper="1.312", bases=Fraction(21, 16)).bases_verdict
     <Verdict.SAME: 'same'>
     >>> cell("12 servers", "faster by", unit="%", paper="75", bases=Fraction(77), within=ABOUT).paper
     '~75'
     """
-    verdicts = [compare(paper, value, better, within) for value in (bases, ours)]
+    first, second = compare(paper, bases, Better.NEITHER, within), compare(paper, ours, better, within)
+    if first is Verdict.DIFFERS and second is Verdict.BETTER:
+        second = Verdict.DIFFERS
     if paper is not None and within:
         paper = f"~{paper}"
-    return Cell(item, quantity, unit, paper, bases, verdicts[0], ours, verdicts[1], why, kind)
+    return Cell(item, quantity, unit, paper, bases, first, ours, second, why, kind, mark)
 
 
 def compare(paper: str | None, value: Value, better: Better, within: Fraction | None = None) -> Verdict:
@@ -245,20 +265,34 @@ def percent_less(ours: Fraction, theirs: Fraction) -> Fraction:
     return 100 * (1 - ours / theirs)
 
 
-def tally(cells: tuple[Cell, ...]) -> dict[Verdict, int]:
-    """Return how many cells of each verdict there are: the better of a cell's two, where there are two."""
-    counts = dict.fromkeys((Verdict.SAME, Verdict.BETTER, Verdict.DIFFERS), 0)
+@dataclass(frozen=True)
+class Tally:
+    """How many figures agree with the paper's and how many differ, each column by itself."""
+
+    bases: dict[Verdict, int]
+    """From the paper's bases: ``SAME`` and ``DIFFERS``."""
+    ours: dict[Verdict, int]
+    """What linkstep has: ``BETTER`` besides."""
+    marked: int
+    """Cells with a mark that agree: they count in neither column."""
+
+
+def tally(cells: Iterable[Cell]) -> Tally:
+    """Count verdicts in each column. A mark keeps a figure from those that agree, never from those that differ."""
+    bases = dict.fromkeys((Verdict.SAME, Verdict.DIFFERS), 0)
+    ours = dict.fromkeys((Verdict.SAME, Verdict.BETTER, Verdict.DIFFERS), 0)
+    marked = 0
     for one in cells:
-        for verdict in (Verdict.BETTER, Verdict.SAME, Verdict.DIFFERS):
-            if verdict in (one.bases_verdict, one.ours_verdict):
+        verdicts = ((bases, one.bases_verdict), (ours, one.ours_verdict))
+        for counts, verdict in verdicts:
+            if verdict is Verdict.DIFFERS or (verdict and not one.mark):
                 counts[verdict] += 1
-                break
-    return counts
+        marked += bool(one.mark) and any(verdict in (Verdict.SAME, Verdict.BETTER) for _, verdict in verdicts)
+    return Tally(bases, ours, marked)
 
 
-def check_explained(cells: tuple[Cell, ...]) -> None:
-    """Raise if a cell differs from the paper in all columns without saying why: a bug in an exhibit."""
+def check_explained(cells: Iterable[Cell]) -> None:
+    """Raise if a value in either column differs from the paper's figure without saying why: a bug in an exhibit."""
     for one in cells:
-        verdicts = {one.bases_verdict, one.ours_verdict} - {Verdict.NONE}
-        if verdicts == {Verdict.DIFFERS} and not one.why:
+        if Verdict.DIFFERS in (one.bases_verdict, one.ours_verdict) and not one.why:
             raise LinkstepError(f"{one.item}, {one.quantity}: differs from the paper's {one.paper} without a reason")

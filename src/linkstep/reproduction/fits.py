@@ -17,7 +17,7 @@ from linkstep.costs.runs import Timing
 from linkstep.make import schedule
 from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Cell, cell, yes
+from linkstep.reproduction.figures import Cell, Mark, cell, yes
 from linkstep.reproduction.servers import (
     BEST,
     BFB_RING,
@@ -35,10 +35,20 @@ from linkstep.reproduction.servers import (
 from linkstep.simulation import simulate
 
 _ROUND = range(5, 13)
+_IN = Mark.CIRCULAR
+"""The paper's values are those of the fabric that is simulated."""
 
 
 def _schedules() -> dict[str, Callable[[int], Cost]]:
     return {RING: ring_half, BFB_RING: bfb_ring_half, OURS: paper_half}
+
+
+def _built_halves(num_nodes: int) -> dict[str, Cost]:
+    """Return what halves cost as they are built: rings by their usual schedule, by BFB on each, and our topologies."""
+    rings = baseline("shifted rings", f"ShiftedRing(4,{num_nodes})").cost
+    assert rings is not None
+    by_bfb = schedule(f"BiRing(2,{num_nodes})", Collective.ALLGATHER, method="bfb").cost
+    return {RING: rings, BFB_RING: by_bfb, OURS: paper_half(num_nodes)}
 
 
 def _run_of(name: str, num_nodes: int, half: Cost, seconds: Callable[[Cost, int], float], sizes: Iterable[int]) -> Run:
@@ -82,8 +92,8 @@ def _fit_of_emulation() -> Fit:
 def _errors(found: Fit, mean: str, most: str) -> list[Cell]:
     """Compare how far the fit is off with what the paper prints."""
     return [
-        cell("fit", "average error", unit="%", paper=mean, ours=100 * found.mean_error, why=_SIM),
-        cell("fit", "largest error", unit="%", paper=most, ours=100 * found.max_error, why=_SIM),
+        cell("fit", "average error", unit="%", paper=mean, ours=100 * found.mean_error, why=_SIM, mark=_IN),
+        cell("fit", "largest error", unit="%", paper=most, ours=100 * found.max_error, why=_SIM, mark=_IN),
     ]
 
 
@@ -91,18 +101,15 @@ def compute_latency() -> Result:
     """Count the steps of fig:latencyfit, and fit alpha to simulated and to emulated times."""
     cells: list[Cell] = []
     for n in _ROUND:
-        built = {
-            RING: (2 * (n - 1), baseline("shifted rings", f"ShiftedRing(4,{n})").cost),
-            BFB_RING: (2 * (n // 2), schedule(f"BiRing(2,{n})", Collective.ALLGATHER, method="bfb").cost),
-        }
-        for name, (paper, cost) in built.items():
-            assert cost is not None
-            cells.append(cell(f"{name}, N = {n}", "steps of an allreduce", paper=str(paper), bases=2 * cost.steps))
+        built = _built_halves(n)
+        for name, paper in ((RING, 2 * (n - 1)), (BFB_RING, 2 * (n // 2))):
+            steps = 2 * built[name].steps
+            cells.append(cell(f"{name}, N = {n}", "steps of an allreduce", paper=str(paper), bases=steps))
     found, emulated = _fit_of_simulation(), _fit_of_emulation()
     micro = 10**6
     cells += [
-        cell("fit", "alpha", unit="us", paper="13.33", ours=micro * found.fabric.alpha, why=_SIM),
-        cell("fit", "epsilon", unit="us", paper="21.60", ours=micro * found.fabric.overhead, why=_SIM),
+        cell("fit", "alpha", unit="us", paper="13.33", ours=micro * found.fabric.alpha, why=_SIM, mark=_IN),
+        cell("fit", "epsilon", unit="us", paper="21.60", ours=micro * found.fabric.overhead, why=_SIM, mark=_IN),
         *_errors(found, "1.71", "6.21"),
         cell("emulated wires of 10 ms", "alpha by the fit", unit="ms", ours=1000 * emulated.fabric.alpha),
         cell("emulated wires of 10 ms", "epsilon by the fit", unit="ms", ours=1000 * emulated.fabric.overhead),
@@ -142,15 +149,23 @@ def compute_bandwidth() -> Result:
     found, emulated = _fit_of_simulation(), _fit_of_emulation()
     rate = found.fabric.node_bandwidth
     cells = [
-        cell("fit", "B", unit="Gbps", paper="79", bases=TESTBED.node_bandwidth / 10**9, ours=rate / 10**9, why=_SIM),
-        cell("fit", "1/B", unit="1e-4 us/byte", paper="1.018", ours=8 * 10**10 / rate, why=_SIM),
+        cell(
+            "fit",
+            "B",
+            unit="Gbps",
+            paper="79",
+            bases=TESTBED.node_bandwidth / 10**9,
+            ours=rate / 10**9,
+            why=_SIM,
+            mark=_IN,
+        ),
+        cell("fit", "1/B", unit="1e-4 us/byte", paper="1.018", ours=8 * 10**10 / rate, why=_SIM, mark=_IN),
         *_errors(found, "0.47", "1.32"),
         cell("emulated wires of 80 Mbps", "B by the fit", unit="Mbps", ours=emulated.fabric.node_bandwidth / 10**6),
     ]
     for n in _ROUND:
-        for name, half in _schedules().items():
-            cost = half(n)
-            optimal = cost.bandwidth == bandwidth_bound(n)
+        for name, half in _built_halves(n).items():
+            optimal = half.bandwidth == bandwidth_bound(n)
             cells.append(cell(f"{name}, N = {n}", "T_B is 2(N-1)/N", paper="yes", bases=yes(optimal)))
     times_of = [1000 * TESTBED.time(ring_half(n) + ring_half(n), Collective.ALLREDUCE, SIZES["1GB"]) for n in _ROUND]
     lines = (Line("2 T_B* at 79 Gbps", list(_ROUND), times_of, is_marked=True),)

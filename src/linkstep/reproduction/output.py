@@ -10,10 +10,8 @@ import csv
 import hashlib
 import io
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,18 +19,17 @@ from linkstep._version import __version__
 from linkstep.core.errors import FileError
 from linkstep.files import AnyPath, to_path, write_atomically
 from linkstep.pictures.style import check_matplotlib
-from linkstep.recipe.names import DATA
 from linkstep.reproduction.charts import Chart, draw_chart
 from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Cell, Kind, Verdict, read_value, show, write_value
+from linkstep.reproduction.figures import Cell, Kind, Mark, Value, Verdict, read_value, show, write_value
+from linkstep.reproduction.inputs import digest
 
 COLUMNS = (
     "item", "quantity", "unit", "paper", "paper_bases", "paper_bases_verdict", "linkstep", "linkstep_verdict", "kind",
-    "why",
+    "why", "mark",
 )  # fmt: skip
 _INPUTS = re.compile(r"^<!-- made by linkstep \S+, inputs ([0-9a-f]{64}) -->$", re.M)
-_IMPORTED = re.compile(r"^from linkstep\.reproduction\.(\w+) import", re.M)
-_SAID = {Verdict.NONE: "", Verdict.SAME: " (same)", Verdict.BETTER: " (**better**)", Verdict.DIFFERS: " (differs)"}
+_SAID = {Verdict.SAME: "same", Verdict.BETTER: "**better**", Verdict.DIFFERS: "differs"}
 
 
 @dataclass(frozen=True)
@@ -60,49 +57,21 @@ def prepare(folder: AnyPath) -> Path:
     return path
 
 
-@cache
-def _digest_of_data() -> str:
-    """Return the SHA-256 of everything that ships as data: the catalog, stored schedules and tables."""
-    digest = hashlib.sha256()
-    for file in sorted(DATA.rglob("*")):
-        if file.is_file():
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
+def fingerprint(exhibit: Exhibit, testbed: bool = False) -> str:
+    """Return the SHA-256 of what an exhibit is made from: its row, runs on a testbed, the package's files and data."""
+    words = (exhibit.label, exhibit.title, exhibit.method, exhibit.missing, "testbed" if testbed else "")
+    return hashlib.sha256("\n".join((__version__, *words, digest())).encode()).hexdigest()
 
 
-def fingerprint(exhibit: Exhibit) -> str:
-    """Return the SHA-256 of what an exhibit is made from: linkstep's version, its own code, and the data shipped.
-
-    Its code is its module and what that imports from this package; the rest of linkstep counts by its version.
-    """
-    digest = hashlib.sha256(f"{__version__}\n{exhibit.label}\n{exhibit.title}\n{_digest_of_data()}\n".encode())
-    source = sys.modules[exhibit.compute.__module__].__file__
-    assert source is not None
-    for file in sorted(_own_files(Path(source), set())):
-        digest.update(file.read_bytes())
-    digest.update((Path(__file__).parent / "measured.csv").read_bytes())
-    return digest.hexdigest()
-
-
-def _own_files(source: Path, found: set[Path]) -> set[Path]:
-    """Return a module's file and, directly or not, those of this package that it imports from."""
-    found.add(source)
-    for name in _IMPORTED.findall(source.read_text(encoding="utf-8")):
-        file = Path(__file__).parent / f"{name}.py"
-        if file not in found:
-            _own_files(file, found)
-    return found
-
-
-def write(exhibit: Exhibit, result: Result, folder: Path) -> None:
-    """Write the files of an exhibit, LABEL.md last."""
+def write(exhibit: Exhibit, result: Result, folder: Path, testbed: bool = False) -> None:
+    """Write the files of an exhibit, LABEL.md last; ``testbed`` says whether runs on a testbed are in it."""
     write_atomically(folder / f"{exhibit.name}.csv", lambda file: _put(file, csv_text(result.cells)))
     draw(exhibit, result, folder / f"{exhibit.name}.svg")
     picture = "" if result.picture is None else f"![{exhibit.title}]({exhibit.name}.svg)\n\n"
     parts = [
         f"# {exhibit.label}: {exhibit.title}\n\n{picture}{comparison(exhibit, result)}",
         f"All figures, exactly: [{exhibit.name}.csv]({exhibit.name}.csv).\n",
-        f"<!-- made by linkstep {__version__}, inputs {fingerprint(exhibit)} -->\n",
+        f"<!-- made by linkstep {__version__}, inputs {fingerprint(exhibit, testbed)} -->\n",
     ]
     write_atomically(folder / f"{exhibit.name}.md", lambda file: _put(file, "\n".join(parts)))
 
@@ -126,7 +95,16 @@ def csv_text(cells: Sequence[Cell]) -> str:
     writer.writerow(COLUMNS)
     for one in cells:
         values = (one.bases, one.bases_verdict, one.ours, one.ours_verdict)
-        columns = [one.item, one.quantity, one.unit, one.paper or "", *map(write_value, values), one.kind, one.why]
+        columns = [
+            one.item,
+            one.quantity,
+            one.unit,
+            one.paper or "",
+            *map(write_value, values),
+            one.kind,
+            one.why,
+            one.mark,
+        ]
         writer.writerow(columns)
     return text.getvalue()
 
@@ -146,39 +124,60 @@ def _read_cell(line: dict[str, str]) -> Cell:
     return Cell(
         line["item"], line["quantity"], line["unit"], line["paper"] or None, read_value(line["paper_bases"]),
         Verdict(line["paper_bases_verdict"]), read_value(line["linkstep"]), Verdict(line["linkstep_verdict"]),
-        line["why"], Kind(line["kind"]),
+        line["why"], Kind(line["kind"]), Mark(line["mark"]),
     )  # fmt: skip
 
 
-def stored(exhibit: Exhibit, folder: Path) -> Result | None:
-    """Return what an earlier run wrote of an exhibit, or None if it is incomplete or its inputs have changed."""
+def stored(exhibit: Exhibit, folder: Path, testbed: bool = False) -> Result | None:
+    """Return what an earlier run wrote of an exhibit, or None if it is incomplete or its inputs have changed.
+
+    What holds runs on a testbed is kept where they are not asked for, but not the other way round.
+    """
+    known = {fingerprint(exhibit, with_runs) for with_runs in (True, False) if with_runs or not testbed}
     page, table = folder / f"{exhibit.name}.md", folder / f"{exhibit.name}.csv"
     try:
         text = page.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     found = _INPUTS.search(text)
-    if found is None or found[1] != fingerprint(exhibit) or not table.exists():
+    if found is None or found[1] not in known or not table.exists():
         return None
     if f"({exhibit.name}.svg)" in text and not (folder / f"{exhibit.name}.svg").exists():
         return None
-    return Result(read_cells(table), notes=tuple(re.findall(r"^- (.*)$", text.partition("Notes:\n")[2], re.M)))
+    return Result(read_cells(table), notes=read_notes(text))
 
 
-def make(exhibits: Sequence[Exhibit], folder: Path | None) -> Iterator[Shown]:
+def read_notes(text: str) -> tuple[str, ...]:
+    """Return the notes of a LABEL.md."""
+    return tuple(re.findall(r"^- (.*)$", text.partition("Notes:\n")[2], re.M))
+
+
+def make(exhibits: Sequence[Exhibit], folder: Path | None, testbed: bool = False) -> Iterator[Shown]:
     """Yield exhibits as they are found: from the folder where they are there and unchanged, else computed and written.
 
-    Without a folder all are computed and nothing is written.
+    Without a folder all are computed and nothing is written. Testbeds are built only with ``testbed``.
     """
     for exhibit in exhibits:
-        known = None if folder is None else stored(exhibit, folder)
+        runs = testbed and exhibit.emulate is not None
+        known = None if folder is None else stored(exhibit, folder, runs)
         if known is not None:
             yield Shown(exhibit, known, is_new=False)
             continue
-        result = exhibit.compute()
+        result = _computed(exhibit, runs)
         if folder is not None:
-            write(exhibit, result, folder)
+            write(exhibit, result, folder, runs)
         yield Shown(exhibit, result, is_new=True)
+
+
+def _computed(exhibit: Exhibit, testbed: bool) -> Result:
+    """Compute an exhibit, with its runs on a testbed or with a note of what was left out and how to ask for it."""
+    result = exhibit.compute()
+    if exhibit.emulate is None:
+        return result
+    if testbed:
+        return replace(result, cells=(*result.cells, *exhibit.emulate()))
+    left_out = f"Left out: {exhibit.emulates}. `linkstep reproduce {exhibit.label} --testbed` adds them."
+    return replace(result, notes=(*result.notes, left_out))
 
 
 def comparison(exhibit: Exhibit, result: Result) -> str:
@@ -201,11 +200,17 @@ def table(cells: Sequence[Cell]) -> str:
         "": [one.item for one in cells],
         "figure": [f"{one.quantity} [{one.unit}]" if one.unit else one.quantity for one in cells],
         "paper": [one.paper or "-" for one in cells],
-        "paper's bases": [f"{show(one.bases, one.paper)}{_SAID[one.bases_verdict]}" for one in cells],
-        "linkstep": [f"{show(one.ours, one.paper)}{_SAID[one.ours_verdict]}" for one in cells],
+        "paper's bases": [_value(one, one.bases, one.bases_verdict) for one in cells],
+        "linkstep": [_value(one, one.ours, one.ours_verdict) for one in cells],
         "why": [one.why for one in cells],
     }
     kept = {name: values for name, values in columns.items() if any(v not in ("-", "") for v in values)}
     lines = ["| " + " | ".join(kept) + " |", "|" + "---|" * len(kept)]
     lines += ["| " + " | ".join(v.replace("|", "\\|") for v in row) + " |" for row in zip(*kept.values(), strict=True)]
     return "\n".join(lines) + "\n"
+
+
+def _value(one: Cell, value: Value, verdict: Verdict) -> str:
+    """Return a value with how it stands against the paper's figure, and the mark of one that confirms little."""
+    said = ", ".join([_SAID[verdict], *([f"*{one.mark}*"] if one.mark else [])]) if verdict else ""
+    return show(value, one.paper) + (f" ({said})" if said else "")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from linkstep.reproduction.figures import Kind, Verdict, tally
+from linkstep.reproduction.figures import Cell, Kind, Verdict, tally
 from linkstep.reproduction.output import Shown, table
 
 HEAD = """# Results
@@ -22,9 +22,16 @@ linkstep reproduce --all --output {folder} --report {page}
 
 Columns: **paper**, the printed figure; **paper's bases**, the same found here from the paper's own families, expansions
 and schedules (as `linkstep find --families paper`); **linkstep**, what linkstep has today. A value is *same* where it
-rounds to the printed figure, *better* where it improves on it, and else *differs*, with the reason. A `~` marks
-percentages that the paper measured or calls approximate: there *same* means within 5 points. Ranges are those of flows
-between what is reached and what is proven, or over several sizes, as the row says.
+rounds to the printed figure. In linkstep's column it is *better* where it improves on the figure. All else *differs*,
+in either direction, with the reason. A `~` marks percentages that the paper measured or calls approximate: there *same*
+means within 5 points. Ranges are those of flows between what is reached and what is proven, or over several sizes, as
+the row says.
+
+Some figures agree without confirming much. They carry a mark and are not counted as the same:
+
+- *circular*: the paper's own value, its theorem, or its fit of the same measurements was put in and comes out again;
+- *chosen after*: a setting was chosen after this figure, such as a capacity factor that the paper does not state;
+- *words*: the paper prints no number, and a sentence is what is compared ("matches" as 0%, say).
 
 Figures that are not the same on every run, such as times measured on this machine, are left out here and are in the
 files that the command writes; those on emulated wires were measured once and are stored ([measured.md](measured.md)).
@@ -49,14 +56,33 @@ def write_page(shown: Sequence[Shown], folder: Path, page: Path) -> str:
             body.append(f"![{exhibit.title}]({near}/{exhibit.name}.svg)\n")
         if compared:
             body.append(table(compared))
+        if result.notes:
+            body.append("".join(f"- {note}\n" for note in result.notes))
         parts.append("\n".join(body))
     return "\n".join(parts)
 
 
 def _summary(shown: Sequence[Shown]) -> str:
-    lines = ["| label | what | same | better | differs |", "|---|---|---|---|---|"]
+    """Return the table of counts, each column by itself: a figure with both values is counted in both."""
+    lines = [
+        "| label | what | paper's bases: same | differs | linkstep: same | better | differs | marked |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for one in shown:
-        counts = tally(one.result.of_kind(Kind.COMPARED))
-        cells = [str(counts[verdict]) for verdict in (Verdict.SAME, Verdict.BETTER, Verdict.DIFFERS)]
-        lines.append(f"| `{one.exhibit.label}` | {one.exhibit.title} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        counts = _counts(one.result.of_kind(Kind.COMPARED))
+        lines.append(f"| `{one.exhibit.label}` | {one.exhibit.title} | {' | '.join(map(str, counts))} |")
+    total = _counts(tuple(cell for one in shown for cell in one.result.of_kind(Kind.COMPARED)))
+    lines.append(f"| all | | {' | '.join(map(str, total))} |")
+    return "\n".join(lines) + "\n\n" + _COUNTED
+
+
+_COUNTED = (
+    "Counted are figures that the paper states, in each column by itself; *marked* are those that agree and carry one\n"
+    "of the marks above. A marked figure that differs is counted as one that differs.\n"
+)
+
+
+def _counts(cells: tuple[Cell, ...]) -> tuple[int, ...]:
+    found = tally(cells)
+    ours = (found.ours[verdict] for verdict in (Verdict.SAME, Verdict.BETTER, Verdict.DIFFERS))
+    return (found.bases[Verdict.SAME], found.bases[Verdict.DIFFERS], *ours, found.marked)

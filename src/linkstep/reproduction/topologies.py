@@ -16,7 +16,7 @@ from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
 from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import EXACTLY, Better, Cell, Kind, cell, yes
+from linkstep.reproduction.figures import EXACTLY, Better, Cell, Kind, Mark, cell, yes
 
 LOOPS_COST = "self-loops occupy ports: T_B is 1 M/B, not (d-1)/d"
 OF_FAMILY = "what the table says is of the family; this member is"
@@ -278,6 +278,8 @@ def _fewest_optimal_steps(size: int) -> int:
 _TREND = ("K_{4,4}", "K_5", "DirCirculant(4)", "H(2,3)")
 _TIMES = 8
 """How often a base is expanded: to half a million nodes."""
+_THEOREM = Mark.CIRCULAR
+"""The costs are those of the theorem that says where they go."""
 
 
 def compute_trend() -> Result:
@@ -296,7 +298,9 @@ def compute_trend() -> Result:
             name = str(recipe)
             cells.append(cell(name, "T_B / T_B*", bases=ratio, kind=Kind.POINT))
             cells.append(cell(name, "T_L is Moore's bound", bases=yes(optimal), kind=Kind.POINT))
-        cells.append(cell(f"L^n({base})", f"Moore-optimal for n up to {_TIMES}", paper="yes", bases=yes(optimal)))
+        cells.append(
+            cell(f"L^n({base})", f"Moore-optimal for n up to {_TIMES}", paper="yes", bases=yes(optimal), mark=_THEOREM)
+        )
         cells.append(
             cell(
                 f"L^n({base})",
@@ -304,6 +308,7 @@ def compute_trend() -> Result:
                 paper=str(limit),
                 bases=_limit(sizes, ratios),
                 within=EXACTLY,
+                mark=_THEOREM,
             )
         )
         cells.append(_trend_here(base, sizes))
