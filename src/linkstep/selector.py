@@ -18,7 +18,7 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.files import SUFFIXES, AnyPath, to_path
+from linkstep.files import SUFFIXES, AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
 from linkstep.files.own import shown
 
@@ -141,9 +141,7 @@ def check_selector_path(path: AnyPath) -> None:
     """Raise FileError if no selector can be saved there: to ask before long work, not after."""
     if to_path(path).suffix.lower() != ".json":
         raise FileError(f"{path}: the name of a selector must end in .json")
-    folder = to_path(path).parent
-    if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {folder}")
+    check_writable(path)
 
 
 def update_selector(path: AnyPath, change: Callable[[Selector], Selector]) -> Selector:
@@ -153,6 +151,9 @@ def update_selector(path: AnyPath, change: Callable[[Selector], Selector]) -> Se
     """
     check_selector_path(path)
     target = to_path(path)
+    if target.exists() and not target.is_file():
+        kind = "pipe" if target.is_fifo() else "device"
+        raise FileError(f"{path}: is a {kind}, and a selector that is changed is read first")
     with _locked(target.parent):
         changed = change(Selector.load(path) if target.exists() else Selector((), target.parent))
         changed.save(path)

@@ -14,7 +14,7 @@ from typing import Any
 from linkstep.core.errors import FileError
 from linkstep.core.units import Number, parse_bandwidth, parse_time, write_bandwidth, write_time
 from linkstep.costs.fabric import Fabric
-from linkstep.files.disk import AnyPath, to_path
+from linkstep.files.disk import AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
 from linkstep.files.own import shown
 
@@ -27,9 +27,7 @@ def check_fabric_path(path: AnyPath) -> None:
     """Raise FileError if no fabric can be saved there: to ask before long work, not after."""
     if to_path(path).suffix.lower() != ".json":
         raise FileError(f"{path}: the name of a fabric file must end in .json")
-    folder = to_path(path).parent
-    if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {folder}")
+    check_writable(path)
 
 
 def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None = None) -> None:
