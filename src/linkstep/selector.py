@@ -18,9 +18,9 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.text import shown
 from linkstep.files import SUFFIXES, AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
-from linkstep.files.own import shown
 
 _KIND = "selector"
 _FILES = (*SUFFIXES, ".xml")

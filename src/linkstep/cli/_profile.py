@@ -8,6 +8,7 @@ from pathlib import Path
 
 from linkstep.cli._common import Command, add_json, busy, print_json, print_table
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.text import shortened
 from linkstep.core.units import format_time
 from linkstep.files import check_writable
 from linkstep.simulation.training import Layer, save_layers
@@ -57,7 +58,7 @@ def _layers(args: argparse.Namespace) -> tuple[list[tuple[Layer, int]], str]:
 def _run(args: argparse.Namespace) -> int:
     _check(args)
     layers, source = _layers(args)
-    name = Path(args.output).stem
+    name = shortened(Path(args.output).stem, 200)
     save_layers(args.output, name, layers, source=source)
     forward = sum((layer.forward for layer, _ in layers), Fraction(0))
     backward = sum((layer.backward for layer, _ in layers), Fraction(0))

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.text import shown
 from linkstep.files.disk import AnyPath, open_to_read, write_atomically
-from linkstep.files.own import loads, shown
+from linkstep.files.own import loads
 
 VERSION = 1
 MAX_BYTES = 2**26
