@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._kernels.spread import _phases, _rows_by_source, _spread
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
@@ -38,7 +39,7 @@ def _run(schedule: Schedule, keep: Rows, *, gather: bool, only: int = -1, pieces
 
 
 def _every(schedule: Schedule) -> Rows:
-    return np.ones(schedule.num_rows, np.bool_)
+    return np.ones(check_kind("schedule", schedule, Schedule).num_rows, np.bool_)
 
 
 def _shard(topology: Topology, source: int) -> str:
@@ -108,7 +109,7 @@ def check_reduce_scatter(schedule: Schedule) -> None:
 
 def reducing_rows(schedule: Schedule) -> Rows:
     """Return which rows reduce: all, none or, of an allreduce, those of chunks that their node has not sent yet."""
-    collective, topology = schedule.collective, schedule.topology
+    collective, topology = check_kind("schedule", schedule, Schedule).collective, schedule.topology
     if not (collective.reduces and collective.gathers):
         return np.full(schedule.num_rows, collective.reduces)
     ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, _every(schedule))
@@ -140,7 +141,7 @@ def check_allreduce(schedule: Schedule) -> None:
 
 def _root(schedule: Schedule) -> int:
     """Return the one source of a broadcast's or a reduce's rows."""
-    if not schedule.num_rows:
+    if not check_kind("schedule", schedule, Schedule).num_rows:
         if schedule.topology.num_nodes == 1:
             return 0
         raise ScheduleError(f"a {schedule.collective} has rows for its root, this one has none")
@@ -191,4 +192,4 @@ CHECKS: dict[Collective, Callable[[Schedule], None]] = {
 
 def check(schedule: Schedule) -> None:
     """Check a schedule as the collective it says it is."""
-    CHECKS[schedule.collective](schedule)
+    CHECKS[check_kind("schedule", schedule, Schedule).collective](schedule)

@@ -16,9 +16,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.text import shown
+from linkstep.core.units import check_count
 from linkstep.files import SUFFIXES, AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
 
@@ -44,13 +46,17 @@ class Rule:
     dialect: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "collective", Collective(self.collective))
+        object.__setattr__(self, "collective", Collective(check_kind("collective", self.collective, str)))
         for size in (self.smallest, self.largest):
             if size is not None and (type(size) is not int or not 0 <= size <= _MOST):
                 raise LinkstepError(f"a window of sizes must be whole bytes from 0, not {shown(size)}")
         if self.largest is not None and self.least > self.largest:
             raise LinkstepError(f"a window must go from the smaller size to the larger, not {self.window}")
-        for name, value in (("source", self.source), ("method", self.method), ("dialect", self.dialect or "-")):
+        for name, value in (
+            ("source", self.source),
+            ("method", self.method),
+            ("dialect", "-" if self.dialect is None else self.dialect),
+        ):
             if not isinstance(value, str) or not value or not value.isprintable():
                 raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
 
@@ -93,6 +99,8 @@ class Selector:
     """What the paths of files start from: where the selector was loaded from."""
 
     def __post_init__(self) -> None:
+        for rule in check_kind("rules", self.rules, tuple, list):
+            check_kind("a rule", rule, Rule)
         rules = sorted(self.rules, key=lambda rule: (rule.collective, rule.least))
         for one, other in pairwise(rules):
             if one.collective == other.collective and one.serves(other.least):
@@ -119,7 +127,7 @@ class Selector:
 
     def rule_for(self, collective: Collective | str, size: int) -> Rule:
         """Return the rule for a collective of ``size`` bytes in all; LinkstepError says which windows there are."""
-        wanted = Collective(collective)
+        wanted, size = Collective(check_kind("collective", collective, str)), check_count("size", size, 0, _MOST)
         found = [rule for rule in self.rules if rule.collective is wanted]
         for rule in found:
             if rule.serves(size):

@@ -14,7 +14,7 @@ class LinkstepError(ValueError):
     """Anything wrong with what was given to linkstep."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(cut(str(message), LONGEST))
+        super().__init__(cut(str(message).replace("\n", "\\n"), LONGEST))
 
 
 class TopologyError(LinkstepError):

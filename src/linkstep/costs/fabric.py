@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -95,7 +96,8 @@ class Fabric:
         An allreduce's cost is that of its reduce-scatter and its allgather together. Adding up what arrives takes
         gamma a bit; that is an upper bound (thm:computebound), and of an allreduce half the bandwidth cost reduces.
         """
-        phases = Collective(collective).phases
+        check_kind("cost", cost, Cost)
+        phases = Collective(check_kind("collective", collective, str)).phases
         bits = 8 * parse_size(size)
         reduced = Fraction(phases.count(Phase.REDUCE), len(phases))
         per_bit = 1 / self.node_bandwidth + reduced * self.gamma

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
 from linkstep.core.text import shown
 from linkstep.core.units import Number, parse_bandwidth, parse_time, write_bandwidth, write_time
@@ -48,7 +49,7 @@ def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None 
     }
     """
     check_fabric_path(path)
-    reduction = fabric.reduction_bandwidth
+    reduction = check_kind("fabric", fabric, Fabric).reduction_bandwidth
     # What cannot be read again is not written.
     Fabric.of(fabric.alpha, fabric.node_bandwidth, fabric.degree, reduction, fabric.overhead)
     members = {

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from linkstep.core.errors import FileError
+from linkstep.core.text import shown
 
 AnyPath = str | os.PathLike[str]
 
@@ -33,6 +34,8 @@ def to_path(path: AnyPath) -> Path:
     Traceback (most recent call last):
     linkstep.core.errors.FileError: nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...: file name too long
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise FileError(f"the name of a file must be text or a path, not {shown(path)}")
     text = os.fspath(path)
     if not text:
         raise FileError("'' is not the name of a file")
