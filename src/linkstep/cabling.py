@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import TopologyError
 from linkstep.core.topology import Topology
 
@@ -60,7 +61,7 @@ def wire(topology: Topology) -> Cabling:
     >>> wire(Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 0])).cables[0]
     Cable(from_node=0, from_port=0, to_node=1, to_port=0, duplex=True)
     """
-    if topology.num_links > MAX_LINKS:
+    if check_kind("topology", topology, Topology).num_links > MAX_LINKS:
         raise TopologyError(f"has {topology.num_links} links: cables are planned for up to {MAX_LINKS}")
     counts: dict[tuple[int, int], int] = defaultdict(int)
     for u, w in zip(topology.tail.tolist(), topology.head.tolist(), strict=True):

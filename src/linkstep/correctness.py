@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._kernels.spread import _phases, _reduced, _rows_by_source, _spread
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
@@ -50,7 +51,7 @@ def _own_roots(schedule: Schedule) -> Ints:
 
 
 def _every(schedule: Schedule) -> Rows:
-    return np.ones(schedule.num_rows, np.bool_)
+    return np.ones(check_kind("schedule", schedule, Schedule).num_rows, np.bool_)
 
 
 def _shard(topology: Topology, source: int) -> str:
@@ -126,7 +127,7 @@ def split_phases(schedule: Schedule) -> tuple[Rows, Ints]:
 
     A chunk's root is where its sum is complete: its own node or, of an allreduce, another (``_phases_by_roots``).
     """
-    collective, topology = schedule.collective, schedule.topology
+    collective, topology = check_kind("schedule", schedule, Schedule).collective, schedule.topology
     roots = _own_roots(schedule)
     if not (collective.reduces and collective.gathers):
         return np.full(schedule.num_rows, collective.reduces), roots
@@ -210,7 +211,7 @@ def check_allreduce(schedule: Schedule) -> None:
 
 def _root(schedule: Schedule) -> int:
     """Return the one source of a broadcast's or a reduce's rows."""
-    if not schedule.num_rows:
+    if not check_kind("schedule", schedule, Schedule).num_rows:
         if schedule.topology.num_nodes == 1:
             return 0
         raise ScheduleError(f"a {schedule.collective} has rows for its root, this one has none")
@@ -261,4 +262,4 @@ CHECKS: dict[Collective, Callable[[Schedule], None]] = {
 
 def check(schedule: Schedule) -> None:
     """Check a schedule as the collective it says it is."""
-    CHECKS[schedule.collective](schedule)
+    CHECKS[check_kind("schedule", schedule, Schedule).collective](schedule)

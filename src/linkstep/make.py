@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from linkstep.core.arguments import check_integer, check_kind, check_seconds
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.text import shown
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number
 from linkstep.correctness import check
@@ -360,6 +362,12 @@ def _check_rows(topology: Topology, collective: Collective) -> None:
         )
 
 
+def _checked_steps(steps: Steps) -> Steps:
+    if isinstance(steps, tuple) and len(steps) == 2:
+        return check_integer("steps", steps[0]), check_integer("steps", steps[1])
+    return None if steps is None else check_integer("steps", steps)
+
+
 def schedule(
     topology: Topology | Recipe | str,
     collective: Collective | str = Collective.ALLGATHER,
@@ -391,22 +399,25 @@ def schedule(
     >>> made.schedule, made.method, made.cost
     (<Schedule allreduce on L(Paley(7)): 924 rows, 6 steps, unit 3>, 'bfb', Cost(steps=6, bandwidth=Fraction(40, 21)))
     """
-    if collective not in COLLECTIVES:
+    if check_kind("collective", collective, str) not in COLLECTIVES:
         raise LinkstepError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
-    if method != BEST and method not in METHODS:
+    if check_kind("method", method, str) != BEST and method not in METHODS:
         raise LinkstepError(f"method must be one of {', '.join((BEST, *METHODS))}, not {method!r}")
+    check_kind("topology", topology, Topology, Recipe, str)
     recipe = parse(topology) if isinstance(topology, str) else topology if isinstance(topology, Recipe) else None
     graph = topology if isinstance(topology, Topology) else None
     if graph is None:
         assert recipe is not None
         graph = recipe.topology()
-    if seconds is not None and not seconds > 0:  # nan too
-        raise LinkstepError(f"seconds must be positive, not {seconds}")
+    seconds = None if seconds is None else check_seconds("seconds", seconds)
+    root, steps = check_root(graph, root), _checked_steps(steps)
+    seed = check_integer("seed", seed)
+    if price is not None and not callable(price):
+        raise LinkstepError(f"price must be a function of a cost, not {shown(price)}")
     request = Request(
         graph, Collective(collective), recipe, chunks, size, root, steps, seconds, seed, rounds,
         price=price, progress=progress, watch=watch,
     )  # fmt: skip
-    check_root(graph, root)
     if isinstance(steps, tuple) and graph.is_bidirectional and steps[0] != steps[1]:
         raise LinkstepError(f"steps must be one number where links go both ways, not {steps[0]} and {steps[1]}")
     _check_rows(graph, request.collective)

@@ -16,11 +16,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.files import SUFFIXES, AnyPath, to_path
+from linkstep.core.text import shown
+from linkstep.core.units import check_count
+from linkstep.files import SUFFIXES, AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
-from linkstep.files.own import shown
 
 _KIND = "selector"
 _FILES = (*SUFFIXES, ".xml")
@@ -57,7 +59,7 @@ class Rule:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "collective", Collective(self.collective))
+        object.__setattr__(self, "collective", Collective(check_kind("collective", self.collective, str)))
         for size in (self.smallest, self.largest):
             if size is not None and (type(size) is not int or not 0 <= size <= _MOST):
                 raise LinkstepError(f"a window of sizes must be whole bytes from 0, not {shown(size)}")
@@ -65,7 +67,11 @@ class Rule:
             raise LinkstepError(f"a window must go from the smaller size to the larger, not {self.window}")
         if self.inplace not in (None, False, True) or type(self.inplace) is int:
             raise LinkstepError(f"inplace must be true, false or null, not {shown(self.inplace)}")
-        for name, value in (("source", self.source), ("method", self.method), ("dialect", self.dialect or "-")):
+        for name, value in (
+            ("source", self.source),
+            ("method", self.method),
+            ("dialect", "-" if self.dialect is None else self.dialect),
+        ):
             if not isinstance(value, str) or not value or not value.isprintable():
                 raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
         if isinstance(self.steps, list):
@@ -135,6 +141,8 @@ class Selector:
     """What the paths of files start from: where the selector was loaded from."""
 
     def __post_init__(self) -> None:
+        for rule in check_kind("rules", self.rules, tuple, list):
+            check_kind("a rule", rule, Rule)
         rules = sorted(self.rules, key=lambda rule: (rule.collective, rule.least, rule.inplace is True))
         kinds = ([rule for rule in rules if rule.inplace is not kind] for kind in (True, False))
         for one, other in (pair for kind in kinds for pair in pairwise(kind)):
@@ -164,7 +172,7 @@ class Selector:
 
     def rule_for(self, collective: Collective | str, size: int) -> Rule:
         """Return the rule for a collective of ``size`` bytes in all; LinkstepError says which windows there are."""
-        wanted = Collective(collective)
+        wanted, size = Collective(check_kind("collective", collective, str)), check_count("size", size, 0, _MOST)
         found = [rule for rule in self.rules if rule.collective is wanted]
         for rule in found:
             if rule.serves(size):
@@ -186,9 +194,7 @@ def check_selector_path(path: AnyPath) -> None:
     """Raise FileError if no selector can be saved there: to ask before long work, not after."""
     if to_path(path).suffix.lower() != ".json":
         raise FileError(f"{path}: the name of a selector must end in .json")
-    folder = to_path(path).parent
-    if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {folder}")
+    check_writable(path)
 
 
 def update_selector(path: AnyPath, change: Callable[[Selector], Selector]) -> Selector:
@@ -198,6 +204,9 @@ def update_selector(path: AnyPath, change: Callable[[Selector], Selector]) -> Se
     """
     check_selector_path(path)
     target = to_path(path)
+    if target.exists() and not target.is_file():
+        kind = "pipe" if target.is_fifo() else "device"
+        raise FileError(f"{path}: is a {kind}, and a selector that is changed is read first")
     with _locked(target.parent):
         changed = change(Selector.load(path) if target.exists() else Selector((), target.parent))
         changed.save(path)

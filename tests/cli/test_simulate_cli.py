@@ -130,7 +130,7 @@ def cut(path, size):
         (["K_5", "--instances", "0"], "instances must be at least 1, not 0"),
         (["K_5", "--channels", "99999999999"], "channels: 99999999999, 99999999967 over the limit of 32; "),
         (["K(4,4)"], "ranks: 1280, 256 over the limit of 1024; lower it to mscclpp or cpu"),
-        (["K_4", "--size", "1"], "size '1' has no known unit: write it like 1MB or 1MiB"),
+        (["K_4", "--size", "1bit"], "size '1bit' has no known unit: write it like 1MB or 1MiB"),
         (["K_4", "--alpha", "-1us"], ""),
         (["K_4", "--bandwidth", "0Gbps"], "bandwidth must be positive, not 0Gbps"),
         (["K_4", "--collective", "reduce", "--to", "mscclpp"], "mscclpp has no reduce: lower it to msccl or "),

@@ -157,7 +157,7 @@ def test_fractions(text, value):
 def test_not_fractions(text):
     with pytest.raises(UnitError) as caught:
         parse_fraction(text, "T_B")
-    assert str(caught.value) == f"T_B must be a fraction such as 7/8, not {text!r}"
+    assert str(caught.value) == f"T_B must be a fraction such as 7/8, not {text!r:.60}"
 
 
 def test_counts_have_bounds():

@@ -357,7 +357,7 @@ def test_computation_is_counted_as_in_sec_computeopt(steps, y, size, reduction_g
     [
         (("10us", 0, 4), "bandwidth must be positive, not 0"),
         (("10us", "100Gbps", 4, "0bps"), "bandwidth must be positive, not 0bps"),
-        (("10us", "100Gbps", 0), "degree must be at least 1, not 0"),
+        (("10us", "100Gbps", 0), "degree must lie in [1, 1000000], not 0"),
     ],
 )
 def test_fabric_refuses(arguments, message):

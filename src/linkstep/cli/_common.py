@@ -20,6 +20,7 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.faults import KINDS, Fault, apply, format_rate
 from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
+from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
 from linkstep.core.units import parse_bandwidth, write_bandwidth, write_time
 from linkstep.correctness import check
@@ -33,6 +34,8 @@ DEFAULT = Collective.ALLREDUCE
 ALPHA = "10us"
 BANDWIDTH = "100Gbps"
 SIZE = "1MB"
+_LONGEST = 44
+"""Characters of a quantity in a line of text."""
 PATIENCE = 2.0
 """Seconds after which a command that is still at work says at what."""
 
@@ -342,13 +345,13 @@ def _link_rate(args: argparse.Namespace | None, degree: int) -> Fraction:
 def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     """Say for which fabric a time is: ``alpha 10us, 100Gbps a node``."""
     values = fabric_values(args, topology.degree)
-    alpha = f"alpha {values['alpha']}"
+    alpha = f"alpha {shortened(values['alpha'], _LONGEST)}"
     if topology.alpha is not None and topology.bandwidth is not None:
         alpha = "alpha of each link"
-    rates = f"{values['bandwidth']} a node"
+    rates = f"{shortened(values['bandwidth'], _LONGEST)} a node"
     if topology.bandwidth is not None:
         rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
-    call = "" if values["overhead"] == "0s" else f", {values['overhead']} a call"
+    call = "" if values["overhead"] == "0s" else f", {shortened(values['overhead'], _LONGEST)} a call"
     return f"{alpha}, {rates}{call}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from contextlib import nullcontext, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,8 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.units import parse_size
 from linkstep.costs import cost_of
-from linkstep.files import SUFFIXES, write_atomically
-from linkstep.files.disk import to_path
+from linkstep.files import SUFFIXES, check_writable, write_atomically
+from linkstep.files.disk import is_standard_output, to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
 from linkstep.lowering.progress import Progress
 from linkstep.lowering.registration import (
@@ -95,13 +96,7 @@ def _check_output(name: str, target: Target) -> None:
     suffix = path.suffix.lower()
     if suffix in (*SUFFIXES, ".xml") and suffix != target.suffix:
         raise FileError(f"{name}: a file for {target.name} is named {path.stem}{target.suffix}, not {suffix}")
-    try:
-        if path.is_dir():
-            raise FileError(f"{name}: is a directory, not a file")
-        if not path.parent.is_dir():
-            raise FileError(f"{name}: there is no folder {path.parent}")
-    except OSError as error:
-        raise FileError(f"{name}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+    check_writable(name)
 
 
 def _verify(lowered: Lowered, progress: Progress) -> None:
@@ -212,10 +207,12 @@ def _run(args: argparse.Namespace) -> int:
         update_selector(args.selector, lambda selector: _write_selected(lowered, args, selector))
     facts = _facts(lowered, args)
     _warn(facts, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
-    if args.json:
-        print_json(facts)
-    else:
-        _print(args.topology, facts)
+    # Whoever reads the file from standard output reads nothing else there.
+    with redirect_stdout(sys.stderr) if is_standard_output(args.output) else nullcontext():
+        if args.json:
+            print_json(facts)
+        else:
+            _print(args.topology, facts)
     return 0
 
 

@@ -80,4 +80,12 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         close = get_close_matches(words[0], NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else "`linkstep --help` lists them"
         raise LinkstepError(f"no command is called {words[0]!r}; {hint}")
-    return build_parser(words[:1]).parse_args(words)
+    return _with_unit(build_parser(words[:1]).parse_args(words))
+
+
+def _with_unit(args: argparse.Namespace) -> argparse.Namespace:
+    """Write a size that is a plain number of bytes with its unit, since commands print what was asked for."""
+    size = getattr(args, "size", None)
+    if isinstance(size, str) and size.strip().isdecimal():
+        args.size = f"{size.strip()}B"
+    return args

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from linkstep.cli._common import Command, add_json, busy, print_json, print_table
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.text import shortened
 from linkstep.core.units import format_time
+from linkstep.files import check_writable
 from linkstep.simulation.training import Layer, save_layers
 from linkstep.simulation.training.torchprofile import EXAMPLES, FAILURES, describe_failure, load_trained, measure
 from linkstep.simulation.training.traces import read_trace
@@ -35,10 +37,7 @@ def _check(args: argparse.Namespace) -> None:
         raise LinkstepError(f"--repetitions must lie in [1, 10000], not {args.repetitions}")
     if Path(args.output).suffix.lower() != ".json":
         raise FileError(f"{args.output}: the name of a model file must end in .json")
-    if Path(args.output).is_dir():
-        raise FileError(f"{args.output}: is a directory, not a file")
-    if not Path(args.output).parent.is_dir():
-        raise FileError(f"{args.output}: there is no folder {Path(args.output).parent}")
+    check_writable(args.output)
 
 
 def _layers(args: argparse.Namespace) -> tuple[list[tuple[Layer, int]], str]:
@@ -59,7 +58,7 @@ def _layers(args: argparse.Namespace) -> tuple[list[tuple[Layer, int]], str]:
 def _run(args: argparse.Namespace) -> int:
     _check(args)
     layers, source = _layers(args)
-    name = Path(args.output).stem
+    name = shortened(Path(args.output).stem, 200)
     save_layers(args.output, name, layers, source=source)
     forward = sum((layer.forward for layer, _ in layers), Fraction(0))
     backward = sum((layer.backward for layer, _ in layers), Fraction(0))

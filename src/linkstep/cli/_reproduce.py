@@ -11,7 +11,7 @@ from typing import Any
 from linkstep.cli._common import Command, add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
-from linkstep.files import write_atomically
+from linkstep.files import check_writable, write_atomically
 from linkstep.reproduction import EXHIBITS, Exhibit, check_needs, exhibit_labelled
 from linkstep.reproduction.figures import Cell, Kind, Verdict, show, tally, write_value
 from linkstep.reproduction.output import Shown, make, prepare
@@ -89,8 +89,9 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _check_writable(page: Path) -> None:
-    """Raise before any work if a file cannot be written; one that is there stays as it is."""
-    if page.is_dir() or not page.exists():
+    """Raise before any work if a file cannot be written; what is there stays as it is."""
+    check_writable(page)
+    if not page.exists():
         write_atomically(page, lambda file: None)
 
 

@@ -16,9 +16,15 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from linkstep.core.errors import FileError
+from linkstep.core.text import cut
 
 # Control characters but for tab and newline, what reorders a line, and what some programs take for a newline.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+LONGEST = 300
+"""Characters of a line of ours on standard error."""
+_OURS = "linkstep: "
 
 
 class ReaderLeft(BrokenPipeError):
@@ -81,11 +87,12 @@ class _Output(_Printable):
 
 
 class _Messages(_Printable):
-    """Standard error: where it cannot be written there is nobody to tell."""
+    """Standard error: where it cannot be written there is nobody to tell. No line of ours is longer than 300."""
 
     def write(self, text: str) -> int:
+        lines = printable(text, self.encoding).split("\n")
         with contextlib.suppress(OSError):
-            self.inner.write(printable(text, self.encoding))
+            self.inner.write("\n".join(cut(line, LONGEST) if line.startswith(_OURS) else line for line in lines))
         return len(text)
 
     def flush(self) -> None:

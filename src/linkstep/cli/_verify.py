@@ -9,7 +9,9 @@ from typing import Any
 
 from linkstep.cli._common import Command, add_json, print_json
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._terminal import LONGEST
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import cut
 from linkstep.verification import CAPACITIES, DIALECTS, Names, Report, verify_file
 
 _CODES = {"verified": 0, "refuted": 1, "unknown": 3}
@@ -50,7 +52,7 @@ def _print(file: str, report: Report) -> None:
     )
     print(line, file=sys.stdout if report.is_verified else sys.stderr)
     for finding in report.findings:
-        print(f"  {finding}", file=sys.stdout if finding.severity == "warning" else sys.stderr)
+        print(cut(f"  {finding}", LONGEST), file=sys.stdout if finding.severity == "warning" else sys.stderr)
 
 
 def _run(args: argparse.Namespace) -> int:

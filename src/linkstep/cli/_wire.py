@@ -24,7 +24,7 @@ from linkstep.cli._common import (
 )
 from linkstep.core.errors import FileError
 from linkstep.core.topology import Topology
-from linkstep.files import to_path, write_atomically
+from linkstep.files import check_writable, to_path, write_atomically
 
 COLUMNS: tuple[str, ...] = ("cable", "from", "from_port", "to", "to_port", "kind", "panel_from", "panel_to")
 HEAD = ("cable", "from", "port", "to", "port", "kind", "panel", "panel")
@@ -89,6 +89,7 @@ def _write(file: BinaryIO, text: str) -> None:
 def _check_output(name: str) -> None:
     if to_path(name).suffix.lower() not in (".csv", ".json"):
         raise FileError(f"{name}: the name of a plan must end in .csv or .json")
+    check_writable(name)
 
 
 def _run(args: argparse.Namespace) -> int:

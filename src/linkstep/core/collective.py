@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import shown
 
 Ints = NDArray[np.int64]
 
@@ -82,7 +83,7 @@ class Collective(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Collective:
-        raise LinkstepError(f"collective must be one of {', '.join(cls)}, not {value!r}")
+        raise LinkstepError(f"collective must be one of {', '.join(cls)}, not {shown(value)}")
 
     @property
     def reduces(self) -> bool:

@@ -10,15 +10,16 @@ import numpy as np
 from linkstep._kernels.graph import _distance_counts, _distance_profiles, _distances
 from linkstep.core.errors import TopologyError
 from linkstep.core.representatives import known_representatives
-from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.core.text import shown
+from linkstep.core.topology import Ids, Ints, Topology, frozen
 
 _AT_ONCE = 64
 """Targets whose distances are counted at once, and how far they may be for that to be quicker."""
 
 
 def _check_node(topology: Topology, node: int, what: str) -> None:
-    if not 0 <= node < topology.num_nodes:
-        raise TopologyError(f"{what} must be a node in [0, {topology.num_nodes}), not {node}")
+    if isinstance(node, bool) or not isinstance(node, (int, np.integer)) or not 0 <= node < topology.num_nodes:
+        raise TopologyError(f"{what} must be a node in [0, {topology.num_nodes}), not {shown(node)}")
 
 
 def distances_to(topology: Topology, target: int) -> Ids:
@@ -45,7 +46,7 @@ def distance_profiles(topology: Topology, targets: Sequence[int] | Ints | None =
     >>> distance_profiles(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0]), [0]).tolist()
     [[1, 1, 1, 1]]
     """
-    nodes = np.arange(topology.num_nodes) if targets is None else np.asarray(targets, np.int64)
+    nodes = np.arange(topology.num_nodes) if targets is None else frozen(targets, np.int64, "targets")
     for node in (nodes.min(), nodes.max()) if nodes.size else ():
         _check_node(topology, int(node), "target")
     profiles: Ints = _distance_profiles(topology.in_ptr, topology.in_tail, nodes)
@@ -60,7 +61,7 @@ def distance_counts(topology: Topology, targets: Sequence[int] | Ints | None = N
     >>> distance_counts(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])).tolist()
     [4, 4, 4, 4]
     """
-    nodes = np.arange(topology.num_nodes) if targets is None else np.asarray(targets, np.int64)
+    nodes = np.arange(topology.num_nodes) if targets is None else frozen(targets, np.int64, "targets")
     for node in (nodes.min(), nodes.max()) if nodes.size else ():
         _check_node(topology, int(node), "target")
     if nodes.size < _AT_ONCE or distances_to(topology, int(nodes[0])).max() > _AT_ONCE:

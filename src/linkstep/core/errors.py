@@ -1,12 +1,20 @@
 """The errors that a user can cause. Not here: what is a bug of ours, which stays an AssertionError or the like.
 
 All are ``ValueError``s with a one-line message that names the thing, the rule and the value found. The command line
-prints the line and exits with code 2.
+prints the line and exits with code 2. A line is at most 300 characters long, whatever was given.
 """
+
+from linkstep.core.text import cut
+
+LONGEST = 280
+"""Characters of a message; the command line puts ``linkstep: `` before it."""
 
 
 class LinkstepError(ValueError):
     """Anything wrong with what was given to linkstep."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(cut(str(message).replace("\n", "\\n"), LONGEST))
 
 
 class TopologyError(LinkstepError):

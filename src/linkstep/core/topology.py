@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkstep.core.errors import TopologyError
 from linkstep.core.notebook import html_picture, html_table, svg_of
+from linkstep.core.text import shown
 
 Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]
@@ -27,6 +28,8 @@ _MANY_NAMES = 10_000  # comparing a misspelt name with more would take longer th
 
 def frozen(values: ArrayLike, dtype: type, what: str) -> NDArray[Any]:
     """Return values as a read-only one-dimensional column of dtype, refusing any that do not fit exactly."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise TopologyError(f"{what} must hold integers, not masked values: compress it first")
     try:
         raw = np.asarray(values)
     except (ValueError, OverflowError) as error:
@@ -45,15 +48,18 @@ def frozen(values: ArrayLike, dtype: type, what: str) -> NDArray[Any]:
 
 def checked_labels(labels: Sequence[str], num_nodes: int) -> tuple[str, ...]:
     """Return names of hosts as a tuple: one for each node, all different, none empty or with line breaks."""
-    names = tuple(labels)
+    try:
+        names = tuple(labels)
+    except TypeError:
+        raise TopologyError(f"labels must be a list of names, not {shown(labels)}") from None
     if len(names) != num_nodes:
         raise TopologyError(f"labels must name all {num_nodes} hosts, not {len(names)}")
     seen: set[str] = set()
     for node, label in enumerate(names):
         if not isinstance(label, str) or not label or not label.isprintable() or label != label.strip():
-            raise TopologyError(f"the label of node {node} must be one line of printable text, not {label!r}")
+            raise TopologyError(f"the label of node {node} must be one line of printable text, not {shown(label)}")
         if label in seen:
-            raise TopologyError(f"two hosts are called {label!r}: labels must be different")
+            raise TopologyError(f"two hosts are called {label!r:.60}: labels must be different")
         seen.add(label)
     return names
 
@@ -108,9 +114,9 @@ class Topology:
     ) -> Topology:
         """Check, sort and freeze a list of links; the only way in from outside."""
         if isinstance(num_nodes, bool) or not isinstance(num_nodes, (int, np.integer)):
-            raise TopologyError(f"num_nodes must be an integer, not {num_nodes!r}")
+            raise TopologyError(f"num_nodes must be an integer, not {shown(num_nodes)}")
         if not 1 <= num_nodes <= MAX_NODES:
-            raise TopologyError(f"num_nodes must lie in [1, {MAX_NODES}], not {num_nodes}")
+            raise TopologyError(f"num_nodes must lie in [1, {MAX_NODES}], not {shown(num_nodes)}")
         tails, heads = frozen(tail, np.int32, "tail"), frozen(head, np.int32, "head")
         if tails.size != heads.size:
             raise TopologyError(f"tail and head must be equally long, not {tails.size} and {heads.size}")

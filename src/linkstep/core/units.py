@@ -1,8 +1,8 @@
 """Quantities as people write them, exactly: ``10us``, ``100Gbps``, ``1MB`` (10^6), ``1MiB`` (2^20).
 
 Everything inside linkstep is a Fraction of a second, of a bit per second, or of a byte; these functions convert what
-comes from outside. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes). Floats are refused:
-0.1 is not a tenth, and nan and inf are no quantity.
+comes from outside. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes); a size without one
+is in bytes. Floats are refused: 0.1 is not a tenth, and nan and inf are no quantity.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from operator import index
 from typing import SupportsIndex
 
 from linkstep.core.errors import LinkstepError, UnitError
+from linkstep.core.text import shown
 
 _DECIMAL = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
@@ -20,7 +21,7 @@ _PREFIX = {p: Fraction(10**e) for p, e in _DECIMAL.items()} | {p: Fraction(2**e)
 
 _TIME = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6)}
 _TIME |= {"ns": Fraction(1, 10**9), "ps": Fraction(1, 10**12)}
-_SIZE = {f"{p}B": f for p, f in _PREFIX.items()}
+_SIZE = {f"{p}B": f for p, f in _PREFIX.items()} | {"": Fraction(1)}
 _RATE = {f"{p}{u}": f for p, f in _PREFIX.items() for u in ("bps", "b/s", "bit/s")}
 _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 
@@ -31,24 +32,66 @@ _PLACES = 30
 """Decimals beyond which a quantity is written as a fraction."""
 _FACTOR = re.compile(r"x(0*[2-9]|0*[1-9]\d{1,8})", re.ASCII)
 
+MOST = 10**60
+"""No quantity is larger, nor smaller than one part of it but 0: products of a few of them still fit a float."""
+
 Number = int | Fraction | str
 
 
 def _parse(text: Number, units: dict[str, Fraction], what: str, example: str, base: str) -> Fraction:
-    if isinstance(text, (int, Fraction)) and not isinstance(text, bool):
-        if text < 0:
-            raise UnitError(f"{what} must be at least 0, not {text}")
-        return Fraction(text)
     if not isinstance(text, str):
-        raise UnitError(
-            f"{what} must be text with a unit, such as {example}, or an int or a Fraction of {base}, not {text!r}"
-        )
+        return _parse_number(text, what, example, base)
     match = _QUANTITY.fullmatch(text)
     if match is None or len(match[1]) > 40 or abs(int(match[1].partition("e")[2] or 0)) > 40:
-        raise UnitError(f"{what} must be a number with a unit, such as {example}, not {text!r}")
+        raise UnitError(f"{what} must be a number with a unit, such as {example}, not {text!r:.60}")
     if match[2] not in units:
-        raise UnitError(f"{what} {text!r} has no known unit: write it like {example}")
-    return Fraction(match[1]) * units[match[2]]
+        raise UnitError(f"{what} {text!r:.60} has no known unit: write it like {example}")
+    return check_quantity(Fraction(match[1]) * units[match[2]], what)
+
+
+def _parse_number(value: object, what: str, example: str, base: str) -> Fraction:
+    if isinstance(value, Fraction):
+        return check_quantity(value, what)
+    try:
+        return check_quantity(Fraction(index(_not_bool(value))), what)
+    except TypeError:
+        raise UnitError(
+            f"{what} must be text with a unit, such as {example}, or an int or a Fraction of {base}, not {value!r:.60}"
+        ) from None
+
+
+def _not_bool(value: object) -> SupportsIndex:
+    """Return what may be an integer, numpy's too; TypeError for True and False, which Python takes for 1 and 0."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError
+    return value
+
+
+def check_quantity(value: Fraction, what: str) -> Fraction:
+    """Return a quantity that is 0 or within what linkstep computes with; UnitError if it is not.
+
+    >>> check_quantity(Fraction(10**70), "time")
+    Traceback (most recent call last):
+    linkstep.core.errors.UnitError: time must be 0 or lie in [1e-60, 1e60], not about 1e70
+    """
+    if value < 0:
+        raise UnitError(f"{what} must be at least 0, not {_about(value)}")
+    if value and not value.denominator <= value.numerator * MOST <= value.denominator * MOST**2:
+        raise UnitError(f"{what} must be 0 or lie in [1e-60, 1e60], not {_about(value)}")
+    return value
+
+
+def _about(value: Fraction) -> str:
+    """Return a number that may have any number of digits, short."""
+    if max(abs(value.numerator), value.denominator) < 10**20:
+        return str(value)
+    sign, size = "-" if value < 0 else "", abs(value)
+    power = (size.numerator.bit_length() - size.denominator.bit_length()) * 30103 // 100000
+    while Fraction(10) ** (power + 1) <= size:
+        power += 1
+    while Fraction(10) ** power > size:
+        power -= 1
+    return f"about {sign}1e{power}"
 
 
 def check_count(what: str, value: object, least: int, most: int) -> int:
@@ -58,11 +101,12 @@ def check_count(what: str, value: object, least: int, most: int) -> int:
     Traceback (most recent call last):
     linkstep.core.errors.LinkstepError: chunks must be an integer, not 1.5
     """
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise LinkstepError(f"{what} must be an integer, not {value!r}")
-    number = index(value)
+    try:
+        number = index(_not_bool(value))
+    except TypeError:  # an array of several integers too
+        raise LinkstepError(f"{what} must be an integer, not {value!r:.60}") from None
     if not least <= number <= most:
-        raise LinkstepError(f"{what} must lie in [{least}, {most}], not {number}")
+        raise LinkstepError(f"{what} must lie in [{least}, {most}], not {shown(number)}")
     return number
 
 
@@ -73,7 +117,7 @@ def parse_fraction(text: str, what: str) -> Fraction:
     Fraction(7, 8)
     """
     if _FRACTION.fullmatch(text) is None or len(text) > 80:  # 1e999999999 would fill the memory
-        raise UnitError(f"{what} must be a fraction such as 7/8, not {text!r}")
+        raise UnitError(f"{what} must be a fraction such as 7/8, not {text!r:.60}")
     return Fraction(text)
 
 
@@ -87,10 +131,10 @@ def parse_time(text: Number) -> Fraction:
 
 
 def parse_size(text: Number) -> Fraction:
-    """Return bytes.
+    """Return bytes; a number without a unit is bytes too.
 
-    >>> parse_size("1MB"), parse_size("1MiB")
-    (Fraction(1000000, 1), Fraction(1048576, 1))
+    >>> parse_size("1MB"), parse_size("1MiB"), parse_size("1008000")
+    (Fraction(1000000, 1), Fraction(1048576, 1), Fraction(1008000, 1))
     """
     return _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
 
@@ -121,7 +165,7 @@ def _parse_range(text: str) -> list[int]:
         raise UnitError(f"sizes must be written like 1KiB:1GiB, 1KiB:1GiB:x4 or 1KiB,1MB, not {text!r:.60}")
     first, last = _parse_bytes(ends[0]), _parse_bytes(ends[-1])
     if first > last:
-        raise UnitError(f"sizes must go from the smaller to the larger, not {text!r}")
+        raise UnitError(f"sizes must go from the smaller to the larger, not {text!r:.60}")
     found = [first]
     while found[-1] * factor < last:
         found.append(found[-1] * factor)
@@ -183,5 +227,5 @@ def _write(value: Fraction, names: tuple[str, ...], units: dict[str, Fraction]) 
         if 10**places % scaled.denominator == 0:
             digits = str(int(scaled * 10**places)).rjust(places + 1, "0")
             text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
-            return f"{text}{name}" if len(text) <= 40 else str(value)
-    return str(value)
+            return f"{text}{name}" if len(text) <= 40 else f"{value.numerator}/{value.denominator}"
+    return f"{value.numerator}/{value.denominator}"

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from linkstep._kernels.rows import _step_loads
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import Number, parse_size
@@ -52,7 +53,7 @@ def cost_of(schedule: Schedule) -> Cost:
     steps of the busiest link's load in shards. With a ``bandwidth`` column, B/d is the fastest link's (of those that
     carry anything: self-loops do not count) and a load counts in proportion to how much slower its link is.
     """
-    topology = schedule.topology
+    topology = check_kind("schedule", schedule, Schedule).topology
     if topology.bandwidth is None:
         fastest = 1
         rates, link_class = np.ones(1, np.int64), np.zeros(topology.num_links, np.int64)
@@ -78,7 +79,7 @@ def time_of(schedule: Schedule, size: Number) -> Fraction:
 
     A step takes max over the links it uses of alpha + load / bandwidth (sec:heterogeneous).
     """
-    topology = schedule.topology
+    topology = check_kind("schedule", schedule, Schedule).topology
     if topology.alpha is None or topology.bandwidth is None:
         raise LinkstepError("times need both link columns: alpha (ns) and bandwidth (bit/s)")
     kinds, link_class = np.unique(np.stack([topology.alpha, topology.bandwidth]), axis=1, return_inverse=True)

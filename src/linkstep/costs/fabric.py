@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import Number, parse_bandwidth, parse_size, parse_time
+from linkstep.core.units import Number, check_count, parse_bandwidth, parse_size, parse_time
 from linkstep.costs.cost import Cost, cost_of, time_of
+
+MAX_DEGREE = 10**6
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,8 @@ class Fabric:
             raise LinkstepError(
                 f"bandwidth must be positive, not {node_bandwidth if rate <= 0 else reduction_bandwidth}"
             )
-        if degree < 1:
-            raise LinkstepError(f"degree must be at least 1, not {degree}")
-        return cls(parse_time(alpha), rate, degree, reduction, parse_time(overhead))
+        ports = check_count("degree", degree, 1, MAX_DEGREE)
+        return cls(parse_time(alpha), rate, ports, reduction, parse_time(overhead))
 
     @property
     def link_bandwidth(self) -> Fraction:
@@ -94,7 +96,8 @@ class Fabric:
         An allreduce's cost is that of its reduce-scatter and its allgather together. Adding up what arrives takes
         gamma a bit; that is an upper bound (thm:computebound), and of an allreduce half the bandwidth cost reduces.
         """
-        phases = Collective(collective).phases
+        check_kind("cost", cost, Cost)
+        phases = Collective(check_kind("collective", collective, str)).phases
         bits = 8 * parse_size(size)
         reduced = Fraction(phases.count(Phase.REDUCE), len(phases))
         per_bit = 1 / self.node_bandwidth + reduced * self.gamma

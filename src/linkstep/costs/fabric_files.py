@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
+from linkstep.core.text import shown
 from linkstep.core.units import Number, parse_bandwidth, parse_time, write_bandwidth, write_time
-from linkstep.costs.fabric import Fabric
-from linkstep.files.disk import AnyPath, to_path
+from linkstep.costs.fabric import MAX_DEGREE, Fabric
+from linkstep.files.disk import AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
-from linkstep.files.own import shown
 
 _KIND = "fabric"
-_MAX_DEGREE = 10**6
 _FRACTION = re.compile(r"\d{1,1000}/0*[1-9]\d{0,999}", re.ASCII)
 
 
@@ -27,9 +27,7 @@ def check_fabric_path(path: AnyPath) -> None:
     """Raise FileError if no fabric can be saved there: to ask before long work, not after."""
     if to_path(path).suffix.lower() != ".json":
         raise FileError(f"{path}: the name of a fabric file must end in .json")
-    folder = to_path(path).parent
-    if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {folder}")
+    check_writable(path)
 
 
 def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None = None) -> None:
@@ -51,7 +49,9 @@ def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None 
     }
     """
     check_fabric_path(path)
-    reduction = fabric.reduction_bandwidth
+    reduction = check_kind("fabric", fabric, Fabric).reduction_bandwidth
+    # What cannot be read again is not written.
+    Fabric.of(fabric.alpha, fabric.node_bandwidth, fabric.degree, reduction, fabric.overhead)
     members = {
         "alpha": write_time(fabric.alpha),
         "bandwidth": write_bandwidth(fabric.node_bandwidth),
@@ -71,8 +71,8 @@ def load_fabric(path: AnyPath) -> Fabric:
             if document.get(name) is None:
                 raise FileError(f"has no {name!r}, which a fabric needs")
         degree = document["degree"]
-        if type(degree) is not int or not 1 <= degree <= _MAX_DEGREE:
-            raise FileError(f"degree must be an integer in [1, {_MAX_DEGREE}], not {shown(degree)}")
+        if type(degree) is not int or not 1 <= degree <= MAX_DEGREE:
+            raise FileError(f"degree must be an integer in [1, {MAX_DEGREE}], not {shown(degree)}")
         reduction = document.get("reduction")
         return Fabric.of(
             _quantity(document["alpha"], parse_time),
@@ -86,5 +86,5 @@ def load_fabric(path: AnyPath) -> Fabric:
 def _quantity(value: Number, parse: Callable[[Number], Fraction]) -> Fraction:
     """Read ``12.3us``, or a fraction without a unit such as ``1/300000``."""
     if isinstance(value, str) and _FRACTION.fullmatch(value):
-        return Fraction(value)
+        return parse(Fraction(value))
     return parse(value)

@@ -16,8 +16,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import shown
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric
 from linkstep.costs.runs import Run
@@ -89,7 +91,12 @@ def fit(runs: Iterable[Run]) -> Fit:
     >>> fit(run(what) for what in costs).fabric == fabric
     True
     """
-    several = tuple(runs)
+    try:
+        several = tuple(runs)
+    except TypeError:
+        raise LinkstepError(f"runs must be a list of runs, not {shown(runs)}") from None
+    for run in several:
+        check_kind("a run", run, Run)
     _check_alike(several)
     points, notes = _points(several)
     told = _tellable(points)

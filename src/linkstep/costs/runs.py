@@ -8,19 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError
+from linkstep.core.text import shown
 from linkstep.core.units import parse_fraction
 from linkstep.costs.cost import Cost
+from linkstep.costs.fabric import MAX_DEGREE
 from linkstep.files.disk import AnyPath
 from linkstep.files.documents import naming, read_documents
-from linkstep.files.own import shown
 
 _KIND = "run"
 _MOST = 2**62
-_LONGEST = 1e9
+_MOST_STEPS = 10**9
+_SHORTEST, _LONGEST = 1e-12, 1e9
+"""Seconds: nothing is measured outside, and a fit computes with squares of what it is given."""
+_WIDEST = 10**9
+"""No T_B is more, nor less than one part of it."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +59,10 @@ def load_runs(path: AnyPath) -> tuple[Run, ...]:
         return tuple(_run(document) for document in documents)
 
 
-def _integer(members: Mapping[str, Any], name: str, least: int) -> int:
+def _integer(members: Mapping[str, Any], name: str, least: int, most: int = _MOST) -> int:
     value = members.get(name)
-    if type(value) is not int or not least <= value <= _MOST:
-        raise FileError(f"{name} must be an integer of at least {least}, not {shown(value)}")
+    if type(value) is not int or not least <= value <= most:
+        raise FileError(f"{name} must be an integer in [{least}, {most}], not {shown(value)}")
     return value
 
 
@@ -75,7 +81,7 @@ def _run(members: Mapping[str, Any]) -> Run:
         what=_text(members, "what"),
         collective=Collective(_text(members, "collective")),
         engine=_text(members, "engine"),
-        degree=_integer(members, "degree", 1),
+        degree=_integer(members, "degree", 1, MAX_DEGREE),
         cost=_cost(members),
         rows=tuple(_timing(row) for row in rows),
         testbed=None if members.get("testbed") is None else _text(members, "testbed"),
@@ -86,13 +92,13 @@ def _cost(members: Mapping[str, Any]) -> Cost | None:
     if members.get("steps") is None or members.get("bandwidth") is None:
         return None
     bandwidth = parse_fraction(_text(members, "bandwidth"), "bandwidth")
-    if not bandwidth:
-        raise FileError("bandwidth, T_B in M/B, must be positive, not 0")
-    return Cost(_integer(members, "steps", 1), bandwidth)
+    if not Fraction(1, _WIDEST) <= bandwidth <= _WIDEST:
+        raise FileError(f"bandwidth, T_B in M/B, must lie in [1e-9, 1e9], not {shown(members['bandwidth'])}")
+    return Cost(_integer(members, "steps", 1, _MOST_STEPS), bandwidth)
 
 
 def _timing(row: Mapping[str, Any]) -> Timing:
     median = row.get("median")
-    if isinstance(median, bool) or not isinstance(median, int | float) or not 0 < median <= _LONGEST:
-        raise FileError(f"median must be seconds, more than 0, not {shown(median)}")
+    if isinstance(median, bool) or not isinstance(median, int | float) or not _SHORTEST <= median <= _LONGEST:
+        raise FileError(f"median must be seconds, from {_SHORTEST:g} to {_LONGEST:g}, not {shown(median)}")
     return Timing(_integer(row, "size", 1), float(median), _integer(row, "wrong", 0))

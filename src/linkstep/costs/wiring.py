@@ -17,6 +17,7 @@ from math import gcd
 import numpy as np
 
 from linkstep._kernels.cuts import _tightest_cut
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
@@ -154,7 +155,8 @@ def wiring_bound(topology: Topology, collective: Collective | str = Collective.A
     >>> bound.cost, bound.nodes, bound.links
     (Cost(steps=3, bandwidth=Fraction(3, 2)), (1, 2, 3), (1,))
     """
-    wanted = Collective(collective)
+    check_kind("topology", topology, Topology)
+    wanted = Collective(check_kind("collective", collective, str))
     if wanted not in _BOUNDED:
         raise LinkstepError(f"a wiring bounds {', '.join(_BOUNDED)}, not {wanted}")
     key = ("wiring bound", wanted)

@@ -18,6 +18,7 @@ from operator import mul
 import numpy as np
 
 from linkstep._kernels.cuts import _arcs, _max_flow
+from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
@@ -76,7 +77,9 @@ def step_bound(topology: Topology, steps: int, collective: Collective | str = Co
     >>> step_bound(ring, 2).cost
     Cost(steps=2, bandwidth=Fraction(3, 4))
     """
-    wanted = Collective(collective)
+    check_kind("topology", topology, Topology)
+    wanted = Collective(check_kind("collective", collective, str))
+    steps = check_integer("steps", steps)
     if wanted not in (Collective.ALLGATHER, Collective.REDUCE_SCATTER):
         raise LinkstepError(f"steps bound an allgather or a reduce-scatter, not {wanted}")
     check_connected(topology)

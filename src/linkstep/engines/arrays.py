@@ -93,6 +93,8 @@ def kind_of(array: Any) -> Kind:
     'float32'
     """
     if isinstance(array, np.ndarray):
+        if isinstance(array, np.ma.MaskedArray):
+            raise LinkstepError("data must be a plain array: masks are not sent; give array.filled(...)")
         return NUMPY
     if type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "data_ptr"):
         return _torch()

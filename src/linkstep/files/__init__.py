@@ -14,7 +14,7 @@ from linkstep.core.errors import FileError, ScheduleError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.files.adjacency import read_adjacency, write_adjacency
-from linkstep.files.disk import AnyPath, open_to_read, to_path, write_atomically
+from linkstep.files.disk import AnyPath, check_writable, open_to_read, to_path, write_atomically
 from linkstep.files.graph6 import read_graph6, write_graph6, write_sparse6
 from linkstep.files.graphs import read_edges, read_gph, write_edges, write_gph
 from linkstep.files.own import FORMAT_VERSION, read_json, read_npz, write_json, write_npz
@@ -25,6 +25,7 @@ __all__ = [
     "SUFFIXES",
     "AnyPath",
     "check_savable",
+    "check_writable",
     "load",
     "load_schedule",
     "load_topology",
@@ -67,9 +68,7 @@ def check_savable(kind: type[Topology] | type[Schedule], path: AnyPath) -> None:
     suffix = _suffix(path)
     if kind is Schedule and suffix in _WIRING:
         raise FileError(f"{path}: a {suffix} file holds a topology, not a schedule: save it as .npz or .json")
-    folder = to_path(path).parent
-    if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {folder}")
+    check_writable(path)
 
 
 def save(thing: Topology | Schedule, path: AnyPath) -> None:

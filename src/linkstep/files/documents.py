@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.files.disk import AnyPath, open_to_read, write_atomically
-from linkstep.files.own import loads, shown
+from linkstep.core.text import shown
+from linkstep.files.disk import AnyPath, open_to_read, to_path, write_atomically
+from linkstep.files.own import loads
 
 VERSION = 1
 MAX_BYTES = 2**26
@@ -35,13 +36,17 @@ def read_document(path: AnyPath, kind: str, newest: int = VERSION) -> dict[str, 
 
 def write_document(path: AnyPath, kind: str, members: Mapping[str, Any], version: int = VERSION) -> None:
     """Put a document of a kind in a file's place, whole or not at all."""
-    text = json.dumps({"format": f"linkstep-{kind}", "version": version, **members}, indent=2) + "\n"
+    try:
+        text = json.dumps({"format": f"linkstep-{kind}", "version": version, **members}, indent=2) + "\n"
+    except (TypeError, ValueError) as error:
+        raise FileError(f"{path}: not written, for JSON cannot say it: {error}") from None
     write_atomically(path, lambda file: file.writelines([text.encode()]))
 
 
 @contextmanager
 def naming(path: AnyPath) -> Iterator[None]:
     """Put the file's name before whatever is found wrong with its contents."""
+    to_path(path)
     try:
         yield
     except LinkstepError as error:

@@ -23,6 +23,7 @@ from linkstep._version import __version__
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
+from linkstep.core.text import shown
 from linkstep.core.topology import Ints, Topology, frozen
 
 FORMAT_VERSION = 1
@@ -51,14 +52,6 @@ def check_idle_nodes(num_nodes: int, num_links: int) -> None:
     """Refuse a count of nodes far beyond what the links could reach."""
     if num_nodes > num_links + MAX_IDLE_NODES:
         raise FileError(f"has {num_nodes} nodes for {num_links} links; number nodes from 0 without gaps")
-
-
-def shown(value: object) -> str:
-    """Return a value from outside, short enough for a message, at most one level deep."""
-    if isinstance(value, list):
-        return f"[{', '.join('[...]' if isinstance(x, list) else shown(x) for x in value[:6])}]"
-    plain = value is None or isinstance(value, (str, int, float))
-    return f"{value!r:.40}" if plain else f"a {type(value).__name__}"
 
 
 def _one_line(error: BaseException) -> str:

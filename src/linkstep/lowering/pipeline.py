@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
+from linkstep.core.arguments import check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.lowering.blocks import build_blocks
@@ -166,6 +168,14 @@ def _remedy(asked: _Asked, attempt: _Attempt, meter: Meter) -> str:
     return " or ".join(found) or "no other runtime takes it either"
 
 
+def _integers(**values: Any) -> list[Any]:
+    """Return values as ints, numpy's too; None stays where it is a default."""
+    never = ("instances", "min_bytes")
+    return [
+        None if value is None and what not in never else check_integer(what, value) for what, value in values.items()
+    ]
+
+
 def lower(
     schedule: Schedule,
     to: str,
@@ -193,7 +203,12 @@ def lower(
     >>> print(lowered.text.splitlines()[4])
     <step s="0" type="rrc" srcbuf="i" srcoff="6" dstbuf="o" dstoff="6" cnt="1" depid="-1" deps="-1" hasdep="1" />
     """
-    target = target_named(to)
+    check_kind("schedule", schedule, Schedule)
+    target = target_named(check_kind("to", to, str))
+    inplace, proto = check_flag("inplace", inplace), check_kind("proto", proto, str)
+    channels, instances, chunks, gather, min_bytes, max_bytes = _integers(
+        channels=channels, instances=instances, chunks=chunks, gather=gather, min_bytes=min_bytes, max_bytes=max_bytes
+    )
     check_schedule_fits(target, schedule, proto, Sizing(channels, instances, chunks))
     if (
         min_bytes < 0

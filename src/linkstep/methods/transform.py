@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import shown
 from linkstep.core.topology import Ids, Ints, Topology
 
 
@@ -119,10 +120,11 @@ def derive(topology: Topology, collective: Collective, allgather: Allgather, roo
     return from_root(made, root) if collective.has_root else made
 
 
-def check_root(topology: Topology, root: int) -> None:
-    """Raise unless the root is a node."""
-    if not 0 <= root < topology.num_nodes:
-        raise ScheduleError(f"root must be a node in [0, {topology.num_nodes}), not {root}")
+def check_root(topology: Topology, root: int) -> int:
+    """Return the root as an int; raise unless it is the number of a node."""
+    if isinstance(root, bool) or not isinstance(root, (int, np.integer)) or not 0 <= root < topology.num_nodes:
+        raise ScheduleError(f"root must be a node in [0, {topology.num_nodes}), not {shown(root)}")
+    return int(root)
 
 
 _ROOTED = {Collective.ALLGATHER: Collective.BROADCAST, Collective.REDUCE_SCATTER: Collective.REDUCE}

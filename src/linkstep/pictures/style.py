@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.files import AnyPath, to_path, write_atomically
+from linkstep.files import AnyPath, check_writable, to_path, write_atomically
 
 # The palette of Okabe and Ito ("Color Universal Design", 2008), which people with any colour vision can tell apart.
 # Its yellow is left out: it is too pale for lines and text on white.
@@ -55,15 +55,7 @@ def check_drawable(path: AnyPath) -> None:
     """
     if to_path(path).suffix.lower() not in SUFFIXES:
         raise FileError(f"{path}: the name of a picture must end in .svg or .png")
-    folder = to_path(path).parent
-    try:
-        exists, taken = folder.is_dir(), to_path(path).is_dir()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
-    if not exists:
-        raise FileError(f"{path}: there is no folder {folder}")
-    if taken:
-        raise FileError(f"{path}: is a directory, not a file")
+    check_writable(path)
     check_matplotlib()
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from types import NoneType
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
 from linkstep.programs.cpu import CPU
 from linkstep.programs.findings import Findings
@@ -30,6 +32,8 @@ def sniff(text: str, dialect: str | None = None) -> Format:
     >>> sniff("{}").name, sniff("<algo/>").name, sniff("", "cpu").name
     ('mscclpp', 'msccl', 'cpu')
     """
+    check_kind("the text of a runtime's file", text, str)
+    check_kind("dialect", dialect, str, NoneType)
     if dialect is None:
         return next(format for format in FORMATS if format.looks_like(text))
     for format in FORMATS:
@@ -80,6 +84,7 @@ def _refuse(findings: Findings) -> None:
 
 def read_text(path: str | PathLike[str]) -> str:
     """Return the text of a runtime's file, or raise FileError if there is none, too much, or something else in it."""
+    check_kind("a runtime's file", path, str, PathLike)
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)

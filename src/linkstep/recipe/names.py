@@ -8,6 +8,7 @@ fills. Only the text of their lines is read here: what an entry costs is the bus
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -26,6 +27,7 @@ SOURCES = "sources.txt"
 LONG = 60
 """Recipes of more characters are printed by their names where they have one."""
 _DIGITS = 5
+_NODES = re.compile("[0-9]{1,9}")
 
 
 def user_folder() -> Path | None:
@@ -59,12 +61,12 @@ def read_text(path: Path) -> str:
 
 
 def lines_by_size(folder: Path, degree: int) -> Mapping[int, list[str]]:
-    """Return the lines of a catalog for one degree by N; those that do not start with a number under 0."""
+    """Return the lines of a catalog for one degree by N; those that do not start with one under 0."""
     by_nodes: dict[int, list[str]] = defaultdict(list)
     for line in read_text(folder / f"d{degree}.csv").split("\n")[1:]:
         nodes = line.partition(",")[0]
         if line:
-            by_nodes[int(nodes) if nodes.isascii() and nodes.isdecimal() else 0].append(line)
+            by_nodes[int(nodes) if _NODES.fullmatch(nodes) else 0].append(line)
     return dict(by_nodes)
 
 

@@ -21,6 +21,7 @@ import re
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import RecipeError
 from linkstep.families import FAMILIES, Family
 from linkstep.groups import parse_group
@@ -255,7 +256,7 @@ def parse(text: str) -> Recipe:
     Traceback (most recent call last):
     linkstep.core.errors.RecipeError: recipe 'L^2(Diamnd)', character 5: no family is called 'Diamnd'; did ...
     """
-    if len(text) > _MAX_LENGTH:
+    if len(check_kind("a recipe", text, str)) > _MAX_LENGTH:
         raise RecipeError(f"a recipe has at most {_MAX_LENGTH} characters, not {len(text)}")
     parser = _Parser(text)
     recipe = parser.recipe()

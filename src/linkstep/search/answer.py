@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import NoneType
 
 from linkstep.baselines import Baseline, usual_baselines
+from linkstep.core.arguments import check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
+from linkstep.core.text import shown
+from linkstep.core.units import check_count
 from linkstep.costs import Cost, all_to_all_bound, lower_bound
 from linkstep.families import FAMILIES as TABLE
 from linkstep.groups.tables import divisors
@@ -68,15 +72,12 @@ class Answer:
         return replace(self, frontier=ranked, baselines=tuple(b.with_flow() for b in self.baselines))
 
 
-def _check(num_nodes: int, degree: int, families: str, max_steps: int | None) -> None:
-    if not 2 <= num_nodes <= 10**7:
-        raise LinkstepError(f"the number of nodes must lie in [2, 10000000], not {num_nodes}")
-    if not 1 <= degree <= MAX_DEGREE:
-        raise LinkstepError(f"the degree must lie in [1, {MAX_DEGREE}], not {degree}")
-    if families not in FAMILIES:
-        raise LinkstepError(f"families must be one of {', '.join(FAMILIES)}, not {families!r}")
-    if max_steps is not None and max_steps < 1:
-        raise LinkstepError(f"max_steps must be at least 1, not {max_steps}")
+def _check(families: str, max_steps: int | None, spot: Spot | None) -> None:
+    if check_kind("families", families, str) not in FAMILIES:
+        raise LinkstepError(f"families must be one of {', '.join(FAMILIES)}, not {shown(families)}")
+    if max_steps is not None and check_integer("max_steps", max_steps) < 1:
+        raise LinkstepError(f"max_steps must be at least 1, not {shown(max_steps)}")
+    check_kind("spot", spot, Spot, NoneType)
 
 
 def _resolved(choice: Choice) -> Iterator[Choice]:
@@ -222,7 +223,10 @@ def find(
     >>> [(str(row.recipe), row.method, row.cost.steps) for row in find(5, 4).frontier]
     [('K_5', 'bfb', 1)]
     """
-    _check(num_nodes, degree, families, max_steps)
+    num_nodes = check_count("the number of nodes", num_nodes, 2, 10**7)
+    degree = check_count("the degree", degree, 1, MAX_DEGREE)
+    bidirectional = check_flag("bidirectional", bidirectional)
+    _check(families, max_steps, spot)
     work = _Work(num_nodes, degree, progress)
     if families == "paper":
         rows = _of_the_paper(num_nodes, degree, bidirectional, work)

@@ -129,6 +129,8 @@ class Entry:
         nodes, degree, kind, total, flow, allgather, reduce_scatter, recipe = match.groups()
         gather = _half(allgather, line)
         ends = [Fraction(end) for end in flow.split("..") if end]
+        if not Fraction(total) or not all(ends) or ends != sorted(ends):
+            raise FileError(f"distances and all-to-all must be positive, and a range ascending: {line[:100]!a}")
         return cls(
             int(nodes), int(degree), kind == "bi", recipe, Fraction(total), gather,
             _half(reduce_scatter, line) if reduce_scatter else gather,
@@ -140,7 +142,7 @@ def _half(text: str, line: str) -> Half:
     options = []
     for word in text.split():
         match = _OPTION.fullmatch(word)
-        if match is None:
+        if match is None or not Fraction(match[3]):
             raise FileError(f"not the cost of a schedule, such as 6a:126/127: {word!a} in {line[:100]!a}")
         options.append(Option(Cost(int(match[1]), Fraction(match[3])), METHODS[match[2]]))
     return tuple(options)

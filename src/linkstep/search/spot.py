@@ -11,9 +11,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
+from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import shown
 from linkstep.recipe.names import HEADER
 from linkstep.search.added import default_folder
 from linkstep.search.catalog import merge
@@ -39,10 +42,10 @@ class Spot:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seconds <= 10**6:  # nan too
-            raise LinkstepError(f"seconds must lie in [0, 1000000], not {self.seconds}")
-        if not 0 <= self.seed < 2**32:
-            raise LinkstepError(f"seed must lie in [0, 2^32), not {self.seed}")
+        if not 0 <= check_kind("seconds", self.seconds, float, int, Fraction) <= 10**6:  # nan too
+            raise LinkstepError(f"seconds must lie in [0, 1000000], not {shown(self.seconds)}")
+        if not 0 <= check_integer("seed", self.seed) < 2**32:
+            raise LinkstepError(f"seed must lie in [0, 2^32), not {shown(self.seed)}")
 
     def budget(self, num_nodes: int) -> int:
         """Return how many graphs to try."""

@@ -6,10 +6,12 @@ import heapq
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from types import NoneType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -326,6 +328,9 @@ def simulate(
     >>> linkstep.simulate(made.schedule, linkstep.Fabric.of("10us", "100Gbps", 4), "1MB")
     <Simulation allreduce for msccl on K_{4,4}: 180us>
     """
+    check_kind("what", what, Schedule, Program)
+    check_kind("fabric", fabric, Fabric)
+    check_kind("topology", topology, Topology, NoneType)
     if isinstance(what, Schedule):
         return simulate_schedule(what, to, fabric, size, instruction_time=instruction_time)
     return simulate_program(what, topology or used_links(what), fabric, size, instruction_time=instruction_time)

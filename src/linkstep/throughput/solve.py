@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from numbers import Real
 
+from linkstep.core.arguments import check_kind, check_seconds
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import shown
 from linkstep.core.topology import Topology
 from linkstep.throughput import lp
 from linkstep.throughput.columns import Solution, solve_by_columns
@@ -45,8 +48,12 @@ def all_to_all(
     >>> all_to_all(ring).value, all_to_all(ring).bound
     (Fraction(1, 6), Fraction(1, 6))
     """
-    if not 0 <= gap < 1 or not seconds > 0:
-        raise LinkstepError(f"gap must lie in [0, 1) and seconds above 0, not {float(gap):g} and {seconds:g}")
+    check_kind("topology", topology, Topology)
+    if isinstance(gap, bool) or not isinstance(gap, Real):
+        raise LinkstepError(f"gap must be a number in [0, 1), such as 0.05, not {shown(gap)}")
+    seconds = check_seconds("seconds", seconds)
+    if not 0 <= gap < 1:
+        raise LinkstepError(f"gap must lie in [0, 1), not {shown(gap)}")
     watch = Watch(Fraction(gap), seconds, progress)
     problem = Problem.of(topology)
     method, found = _solve(problem, watch)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from os import PathLike
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
 from linkstep.programs import (
     DIALECTS,
@@ -82,7 +83,7 @@ def verify_text(
     in the runtime. ``progress`` is called now and then with how much is done, and of how much.
     """
     format = sniff(text, dialect)
-    if capacity not in CAPACITIES:
+    if check_kind("capacity", capacity, str) not in CAPACITIES:
         raise FileError(f"unknown capacity {capacity!r}: choose from {', '.join(CAPACITIES)}")
     stages = Stages(progress)
     stages.expect(2)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _costs_by_flows
 from linkstep._kernels.bfb_subsets import _costs_by_subsets
+from linkstep.core.arguments import check_kind
 from linkstep.core.distances import distance_profiles
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost
@@ -151,7 +152,7 @@ def bfb_certificate(topology: Topology, *, progress: Progress | None = None) -> 
     >>> bfb_certificate(ring).steps
     (StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1)),)
     """
-    if "bfb" not in topology.derived:
+    if "bfb" not in check_kind("topology", topology, Topology).derived:
         topology.derived["bfb"] = solve(topology, Links.of(topology), progress=progress)
     certificate: Certificate = topology.derived["bfb"]
     return certificate

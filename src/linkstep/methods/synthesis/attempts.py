@@ -6,15 +6,17 @@ machine, unless its time runs out.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from linkstep.core.arguments import check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import shown
 from linkstep.core.topology import Topology
+from linkstep.core.units import check_quantity
 from linkstep.correctness import check_allgather
 from linkstep.costs import cost_of
 from linkstep.methods.synthesis.automorphisms import AutomorphismGroup, find_automorphism_groups, trivial_group
@@ -159,12 +161,16 @@ def total_load(schedule: Schedule) -> int:
     return int(cost_of(schedule).bandwidth * topology.num_nodes * schedule.unit / topology.degree)
 
 
+_FOREVER = 10**12
+"""Seconds."""
+
+
 def check_limits(time_limit: float, seed: int) -> None:
     """Refuse times and seeds that mean nothing."""
-    if not isinstance(time_limit, (int, float)) or not 0 < time_limit < math.inf:
-        raise LinkstepError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+    if not isinstance(time_limit, (int, float)) or not 0 < time_limit < _FOREVER:
+        raise LinkstepError(f"time_limit must be a positive number of seconds, not {shown(time_limit)}")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**31:
-        raise LinkstepError(f"seed must be an integer in [0, 2^31), not {seed!r}")
+        raise LinkstepError(f"seed must be an integer in [0, 2^31), not {shown(seed)}")
 
 
 def _most_load(case: Case, bandwidth: Fraction | None, loads: Sequence[int] | None) -> int | None:
@@ -206,7 +212,12 @@ def synthesize(
     """
     start = time.monotonic()
     check_limits(time_limit, seed)
-    case = Case.of(topology, steps, chunks)
+    symmetric = check_flag("symmetric", symmetric)
+    if loads is not None:
+        loads = [check_integer("a load", load) for load in check_kind("loads", loads, list, tuple)]
+    if bandwidth is not None:
+        check_quantity(Fraction(check_kind("bandwidth", bandwidth, Fraction, int)), "bandwidth")
+    case = Case.of(check_kind("topology", topology, Topology), steps, chunks)
     if topology.num_nodes == 1:
         empty = Schedule.from_columns(topology, case.chunks, [], [], [], [], [])
         return Synthesis("found", empty, Fraction(0), 0.0, "one node has nothing to gather")

@@ -26,6 +26,8 @@ def marker(job: Job) -> str:
 
 def _read(path: Path) -> bytes:
     """Return what a log holds, nothing if there is no file; refuse a file that is something else."""
+    if path.is_fifo() or path.is_char_device() or path.is_socket():
+        raise FileError(f"{path}: is not a regular file, and a search reads its log again")
     try:
         content = path.read_bytes()
     except FileNotFoundError:

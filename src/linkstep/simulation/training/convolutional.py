@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from linkstep.core.errors import LinkstepError
-from linkstep.files.own import shown
+from linkstep.core.text import shown
 from linkstep.simulation.training.model import Part
 
 _BOTTLENECK = 4

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.text import shown
 from linkstep.core.units import Number, parse_fraction, parse_size, parse_time, write_time
 from linkstep.files.disk import AnyPath, to_path
 from linkstep.files.documents import naming, read_document, write_document
-from linkstep.files.own import shown
 from linkstep.simulation.training.convolutional import Convolutional
 from linkstep.simulation.training.job import Layer
 from linkstep.simulation.training.model import Hardware, Model, Part, Widths
@@ -232,7 +232,9 @@ def _count(value: object, what: str, least: int = 0) -> int:
 def _number(value: object, what: str) -> Fraction:
     """Read a number as it is written: 0.4 is two fifths."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST**2:
-        raise FileError(f"{what} must be a number from 0, not {shown(value)}")
+        raise FileError(f"{what} must be a number from 0 to 1e36, not {shown(value)}")
+    if 0 < value < 1 / _MOST:  # what is divided by it would be no time that anybody computes
+        raise FileError(f"{what} must be 0 or at least 1e-18, not {shown(value)}")
     return Fraction(repr(value))
 
 
@@ -275,4 +277,9 @@ def save_layers(
         for layer, parameters in layers
     ]
     widths = {"parameter": gradient_bytes, "gradient": gradient_bytes}
-    write_document(path, _KIND, {"name": name, "source": source, "kind": "layers", "bytes": widths, "layers": rows})
+    members = {"name": name, "source": source, "kind": "layers", "bytes": widths, "layers": rows}
+    try:
+        _model(members, name).job(2)
+    except LinkstepError as error:
+        raise FileError(f"{path}: not written, for it could not be read again: {error}") from None
+    write_document(path, _KIND, members)

@@ -23,10 +23,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice, takewhile
-from math import prod
 from typing import Any
 
 from linkstep.core.errors import FileError
+from linkstep.core.text import shortened, shown
 from linkstep.files.disk import AnyPath, open_to_read
 from linkstep.files.documents import naming
 from linkstep.files.own import loads
@@ -38,7 +38,8 @@ _KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")
 _ITERATION = "ProfilerStep#"
 _MAX_BYTES = 2**30
 _MOST = 10**18
-"""Microseconds: no trace goes beyond."""
+"""Microseconds, or numbers of a gradient: no trace goes beyond."""
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ class _Group:
     parameters: int = 0
 
     def layer(self, number: int) -> tuple[Layer, int]:
-        return Layer(f"{number} {self.name}", self.forward / 10**6, self.backward / 10**6), self.parameters
+        name = shortened(f"{number} {self.name}", _LONGEST_NAME)
+        return Layer(name, _seconds(self.forward), _seconds(self.backward)), self.parameters
 
 
 def _parameters(step: _Span, spans: Sequence[_Span]) -> int:
@@ -169,8 +171,23 @@ def _parameters(step: _Span, spans: Sequence[_Span]) -> int:
         if span.thread == step.thread and isinstance(dims, list) and dims and isinstance(dims[0], list):
             shape = dims[0]
             if all(type(side) is int and side >= 0 for side in shape):
-                return prod(shape)
+                return _product(shape)
     raise FileError("has gradients without shapes: trace with torch.profiler.profile(record_shapes=True)")
+
+
+def _product(shape: Sequence[int]) -> int:
+    """Return how many numbers a shape has; FileError if that is more than any memory holds."""
+    found = 1
+    for side in shape if all(shape) else [0]:
+        found *= side
+        if found > _MOST:
+            raise FileError(f"has a gradient of more than {_MOST} numbers: is its shape, {shown(shape)}, right?")
+    return found
+
+
+def _seconds(microseconds: Fraction) -> Fraction:
+    """Return a time to the femtosecond: no clock tells more, and a file can say it in decimals."""
+    return Fraction(round(microseconds * 10**9), 10**15)
 
 
 def _forward_times(spans: Sequence[_Span], steps: Iterable[_Span], clock: _Clock) -> dict[int | None, Fraction]:
