@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from linkstep.engines.plan import Work
 
@@ -88,8 +89,9 @@ class Cells:
         """Note which sends must be complete before cells are written at a level."""
         last = max(self.sent[cell : cell + count])
         if last:
-            written = ((c, self.version[c]) for c in range(cell, cell + count) if self.sent[c] and c < len(self.version))
-            self.overwritten.update(one for one in written if one[1])  # nobody can move what the rank begins with
+            program = range(cell, min(cell + count, len(self.version)))
+            versions = [(c, self.version[c]) for c in program if self.sent[c]]
+            self.overwritten.update(one for one in versions if one[1])  # nobody can move what the rank begins with
             self.settled[level] = max(self.settled.get(level, 0), last)
             self.sent[cell : cell + count] = [0] * count
 
@@ -166,4 +168,4 @@ def _consecutive(numbers: list[int]) -> list[tuple[int, int]]:
     [(0, 2), (2, 5)]
     """
     cuts = [0, *(k for k in range(1, len(numbers)) if numbers[k] != numbers[k - 1] + 1), len(numbers)]
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
