@@ -183,6 +183,7 @@ def test_value():
     assert (bed.namespace(3), bed.address(255), bed.device(0)) == ("ls-k44-3", "198.18.1.0", "host")
     assert bed.prefix(3) == ["ip", "netns", "exec", "ls-k44-3"]
     assert bed.environment()["FI_TCP_IFACE"] == "host"
+    assert bed.environment()["FI_TCP_MAX_INJECT"] == "65536"
     assert bed.pair(["4", "0"]) == (0, 4)
     with pytest.raises(LinkstepError, match="no cable between node 0 and node 1"):
         bed.pair(["0", "1"])

@@ -101,6 +101,7 @@ class Testbed:
             "MPIR_CVAR_CH4_NETMOD": "ofi",
             "FI_PROVIDER": "tcp",
             "FI_TCP_IFACE": HOST_DEVICE,
+            "FI_TCP_MAX_INJECT": "65536",  # above this a send is complete only when the receiver has said so
             "GLOO_SOCKET_IFNAME": HOST_DEVICE,
         }
 
