@@ -21,6 +21,8 @@ from linkstep.engines.testbed.trunks import Trunk, trunks_left, trunks_of
 
 HOST_DEVICE = "host"
 """The device that holds a host's address: a bridge without ports, for it outlives any cable."""
+BURST = 2**15
+"""Bytes that the token bucket of a cable holds: what it lends after idle time."""
 _FIRST_ADDRESS = IPv4Address("198.18.0.1")  # of the range for benchmarks (RFC 2544), which is never on the Internet
 
 
