@@ -1,21 +1,25 @@
 """Measured against predicted: the paper's testbed experiment (fig:arexptres, fig:rs_ag_results) on emulated wires.
 
 For N = 5 to 12 hosts with 4 ports: the paper's topologies (tab:ourtopologies), ours, shifted rings with their usual
-schedule and with ours, and a plain ring. Run as root, on a machine with nothing else to do:
+schedule and with ours, and a plain ring; then a few wires without delay, and shared memory. Run as root, on a machine
+with nothing else to do; what was measured before is not measured again, so an interrupted run goes on:
 
-    python -m benchmarks.measured run docs/measured.json          # about 20 minutes
-    python -m benchmarks.measured report docs/measured.json       # tables and pictures in docs/
-    linkstep fit docs/measured.json -o fabric.json --plot fit.svg
+    python -m benchmarks.measured run docs/measured.json          # about 30 minutes
+    python -m benchmarks.measured page docs/measured.json         # tables and pictures in docs/, and what exhibits use
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,14 @@ RATE, DELAY = "20Mbps", "10ms"
 SIZES = "1KB,100KB,2MB"
 REPETITIONS = 5
 BED = "measured"
+WIRES = (
+    ("K_{4,4}", "50Mbps", (), "1KB,4MB,16MB"), ("C(12,{2,3})", "20Mbps", (), "4MB"),
+    ("K_{4,4}", "50Mbps", ("--cut", "0,4"), "4MB"),
+)  # fmt: skip
+"""Without delay: recipe, rate, faults, sizes."""
+MEMORY, MEMORY_SIZES = ("K_8", "K_{4,4}"), "1KiB,256KiB,1MiB,4MiB"
+"""In shared memory, without wires."""
+STORED = Path(__file__).parents[1] / "src" / "linkstep" / "reproduction" / "measured.csv"
 SHIFTED, SHIFTED_BFB, RING = "ShiftedRing", "ShiftedRing, our schedule", "ring"
 
 
@@ -68,25 +80,45 @@ def measure(name: str, schedule: linkstep.Schedule, collective: str, folder: Pat
     return result | {"what": f"{name}, N={schedule.topology.num_nodes}", "name": name}
 
 
+def measure_undelayed(recipe: str, rate: str, faults: tuple[str, ...], sizes: str) -> dict[str, Any]:
+    """Run an allreduce on wires that have a rate only."""
+    command("testbed", "up", recipe, *faults, "--name", BED, "--rate", rate)
+    try:
+        words = ("run", "--testbed", BED, "--sizes", sizes, "--repetitions", str(REPETITIONS), "--json")
+        return dict(json.loads(command(*words)))
+    finally:
+        command("testbed", "down", BED)
+
+
+def tasks(collectives: list[str], folder: Path) -> Iterator[tuple[str, str, str, Callable[[], dict[str, Any]]]]:
+    """Return what is to be measured: what, the collective, in which part of the page it is, and how."""
+    for collective in collectives:
+        for num_nodes in PAPER if collective == "allreduce" else (8, 12):
+            for name, schedule in contenders(num_nodes, collective).items():
+                run_it = partial(measure, name, schedule, collective, folder)
+                yield f"{name}, N={num_nodes}", collective, "delay", run_it
+    for recipe, rate, faults, sizes in WIRES:
+        what = f"`{recipe}`{' without the cable 0-4' if faults else ''}, {rate.replace('Mbps', ' Mbps')}"
+        yield what, "allreduce", "rate", partial(measure_undelayed, recipe, rate, faults, sizes)
+    for recipe in MEMORY:
+        words = ("run", recipe, "--sizes", MEMORY_SIZES, "--json")
+        yield f"{recipe} in memory", "allreduce", "memory", lambda words=words: json.loads(command(*words))
+
+
 def run(path: Path, collectives: list[str]) -> None:
     """Measure everything that is not in the file yet."""
     results = json.loads(path.read_text()) if path.exists() else []
     have = {(r["what"], r["collective"]) for r in results}
     with tempfile.TemporaryDirectory() as folder:
-        for collective in collectives:
-            for num_nodes in PAPER if collective == "allreduce" else (8, 12):
-                for name, schedule in contenders(num_nodes, collective).items():
-                    if (f"{name}, N={num_nodes}", collective) in have:
-                        continue
-                    results.append(measure(name, schedule, collective, Path(folder)))
-                    part = path.with_suffix(".part")
-                    part.write_text(json.dumps(results, indent=1) + "\n")
-                    part.rename(path)
-                    row = results[-1]["rows"][-1]
-                    print(
-                        f"{results[-1]['what']} {collective}: {row['median']:.3f} of {row['predicted']:.3f} s",
-                        f"(load {os.getloadavg()[0]:.1f})", flush=True,
-                    )  # fmt: skip
+        for what, collective, part_of_page, measure_it in tasks(collectives, Path(folder)):
+            if (what, collective) in have:
+                continue
+            load = os.getloadavg()[0]
+            results.append({"name": what} | measure_it() | {"what": what, "part": part_of_page, "load": load})
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps(results, indent=1) + "\n")
+            part.rename(path)
+            print(f"{what} {collective}: {results[-1]['rows'][-1]['median']:.3f} s (load {load:.1f})", flush=True)
 
 
 def _kind(result: dict[str, Any]) -> str:
@@ -95,9 +127,14 @@ def _kind(result: dict[str, Any]) -> str:
     return name if name in (SHIFTED, SHIFTED_BFB, RING) else "best topology"
 
 
+def delayed(results: list[dict[str, Any]], collective: str) -> list[dict[str, Any]]:
+    """Return the runs on wires with delay."""
+    return [r for r in results if r["collective"] == collective and r.get("part", "delay") == "delay"]
+
+
 def table(results: list[dict[str, Any]], collective: str) -> str:
     """Return a Markdown table: measured time and its ratio to the prediction, for each size."""
-    rows = [r for r in results if r["collective"] == collective]
+    rows = delayed(results, collective)
     sizes = [row["size"] for row in rows[0]["rows"]]
     head = ["N", "wires and schedule", "T_L", *(f"{size / 1000:g} kB" for size in sizes)]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -114,7 +151,7 @@ def picture(results: list[dict[str, Any]], collective: str, path: Path) -> None:
     """Draw time over N for each size: points measured, lines predicted; the engine's own as crosses."""
     from linkstep.pictures.style import PALETTE, SOFT, save_picture
 
-    rows = [r for r in results if r["collective"] == collective]
+    rows = delayed(results, collective)
     sizes = sorted({row["size"] for r in rows for row in r["rows"]})
     kinds = list(dict.fromkeys(_kind(r) for r in rows))
 
@@ -151,24 +188,83 @@ def picture(results: list[dict[str, Any]], collective: str, path: Path) -> None:
     save_picture(fill, path, (11, 3.6))
 
 
-def report(path: Path) -> None:
-    """Print the tables and draw the pictures beside the results."""
+def table_of_rates(results: list[dict[str, Any]]) -> str:
+    """Return a Markdown table of the runs without delay."""
+    head = ["topology, rate", "size", "measured", "of the prediction", "MPI_Allreduce"]
+    lines = ["| " + " | ".join([*head, "a cable's bytes over the schedule's"]) + " |", "|---|---|---|---|---|---|"]
+    for result in (r for r in results if r.get("part") == "rate"):
+        for k, row in enumerate(result["rows"]):
+            size = f"{row['size'] // 10**6} MB" if row["size"] >= 10**6 else f"{row['size'] // 1000} kB"
+            of_it = f"{row['predicted'] / row['median']:.0%}" if row["predicted"] else "nothing is predicted"
+            cells = [result["what"] if k == 0 else "", size, f"{row['median'] * 1e3:.3g} ms", of_it]
+            cells += [f"{row['own_median'] / row['median']:.2g}x", "{:.3f} to {:.3f}".format(*row["cables"])]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def table_of_memory(results: list[dict[str, Any]]) -> str:
+    """Return a Markdown table of the runs in shared memory: ours / MPI's own in us."""
+    rows = [r for r in results if r.get("part") == "memory"]
+    sizes = [row["size"] for row in rows[0]["rows"]]
+    names = [f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB" for size in sizes]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(sizes)]
+    for result in rows:
+        cells = [f"{row['median'] * 1e6:.0f} / {row['own_median'] * 1e6:.0f}" for row in result["rows"]]
+        lines.append("| " + " | ".join([result["what"].removesuffix(" in memory"), *cells]) + " |")
+    return "\n".join(lines)
+
+
+def fitted(results: list[dict[str, Any]], picture_path: Path) -> str:
+    """Draw the fit of the allreduce runs; return what the command prints of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "measured.json"
+        file.write_text(json.dumps(delayed(results, "allreduce")))
+        return command("fit", str(file), "--plot", str(picture_path)).partition("\n\n")[0]  # without the residuals
+
+
+def store(results: list[dict[str, Any]]) -> None:
+    """Write what the exhibits of ``linkstep reproduce`` take from here."""
+    with STORED.open("w", encoding="ascii", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["name", "nodes", "degree", "collective", "steps", "bandwidth", "size", "median"])
+        for r in (r for r in results if r.get("part", "delay") == "delay"):
+            for row in r["rows"]:
+                facts = r["name"], r["ranks"], r["degree"], r["collective"], r["steps"], r["bandwidth"]
+                writer.writerow([*facts, row["size"], f"{row['median']:.6g}"])
+
+
+def write_page(path: Path) -> None:
+    """Put the tables into measured.md beside the results, draw the pictures, and store what exhibits use."""
     results = json.loads(path.read_text())
+    tables = {}
     for collective in dict.fromkeys(r["collective"] for r in results):
-        print(f"\n### {collective}\n\n{table(results, collective)}")
+        tables[collective] = table(results, collective)
         picture(results, collective, path.parent / "pictures" / f"measured-{collective}.svg")
+    tables["fit"] = f"```text\n{fitted(results, path.parent / 'pictures' / 'fit.svg')}\n```"
+    tables["rates"], tables["memory"] = table_of_rates(results), table_of_memory(results)
+    page = path.with_suffix(".md")
+    text = page.read_text()
+    for name, made in tables.items():
+        pattern = rf"(<!-- made: {name} -->\n).*?(\n<!-- end -->)"
+        text, found = re.subn(pattern, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)
+        if not found:
+            raise SystemExit(f"{page} has no place for {name}")
+    page.write_text(text)
+    store(results)
+    loads = sorted(r["load"] for r in results if "load" in r)
+    print(f"{page}, its pictures and {STORED.name} are written; load {loads[0]:.1f} to {loads[-1]:.1f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("run", "report"))
+    parser.add_argument("action", choices=("run", "page"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--collectives", default="allreduce,reduce-scatter,allgather")
     args = parser.parse_args()
     if args.action == "run":
         run(args.file, args.collectives.split(","))
     else:
-        report(args.file)
+        write_page(args.file)
 
 
 if __name__ == "__main__":

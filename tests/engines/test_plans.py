@@ -12,7 +12,8 @@ import linkstep
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import COLLECTIVES
-from linkstep.engines.compile import _joined, _Message, _split, compile_plan, compile_plans, fingerprint_of
+from linkstep.engines.cells import Message
+from linkstep.engines.compile import _joined, _split, compile_plan, compile_plans, fingerprint_of
 from linkstep.engines.plan import Compiled, Work
 from linkstep.lowering import TARGETS
 from linkstep.programs import read_program
@@ -98,6 +99,24 @@ def test_the_interpreter_notices_hazards():
             run_plans(plans, seed)
 
 
+@pytest.mark.parametrize("recipe", ["K_{4,4}", "UniRing(1,8)", "Torus(3,3)", "C(12,{2,3})", "Cayley(Z8,{1,3})"])
+def test_out_of_place_nothing_waits_for_sends(recipe):
+    """What is sent and overwritten later lies in spare workspace: a send may be complete a round trip later."""
+    for collective in COLLECTIVES:
+        plans = compile_plans(program_of(linkstep.schedule(recipe, collective).schedule), False)
+        assert not any(level.settled for plan in plans for level in plan.levels)
+        run_plans(plans, seed=3)
+
+
+def test_spare_workspace_instead_of_copies():
+    """Partial sums are made where they are sent from, and sends of a ring in place wait once and not at each step."""
+    for recipe in ("K_{4,4}", "UniRing(1,8)", "Torus(3,3)"):
+        for plan in compile_plans(program_of(linkstep.parse(recipe).build("allreduce")), False):
+            assert all(work.addend >= 0 for level in plan.levels for work in (*level.urgent, *level.lazy))
+    for plan in compile_plans(program_of(linkstep.parse("UniRing(1,8)").build("allreduce"), inplace=True), True):
+        assert [k for k, level in enumerate(plan.levels) if level.settled] == [1]  # what the user gave is overwritten
+
+
 @pytest.mark.parametrize("collective", list(COLLECTIVES))
 def test_levels_are_steps_and_links_carry_what_the_schedule_says(collective):
     schedule = TORUS[collective]
@@ -149,7 +168,7 @@ def test_work_that_no_message_needs_comes_after_the_sends():
         assert [len(level.urgent) for level in plan.levels] == [0, 0]
         assert [len(level.lazy) for level in plan.levels] == [1, 0]
     rows = [Work(0, 1, -1, 1), Work(2, 0, -1, 1), Work(5, 6, -1, 1)]
-    assert _split(rows, [_Message(sender=0, cell=2, count=1, level=0)], []) == (rows[:2], rows[2:])
+    assert _split(rows, [Message(sender=0, cell=2, count=1, level=0)], []) == (rows[:2], rows[2:])
     assert _split(rows, [], []) == ([], rows)
 
 

@@ -183,11 +183,34 @@ def test_value():
     assert (bed.namespace(3), bed.address(255), bed.device(0)) == ("ls-k44-3", "198.18.1.0", "host")
     assert bed.prefix(3) == ["ip", "netns", "exec", "ls-k44-3"]
     assert bed.environment()["FI_TCP_IFACE"] == "host"
+    assert bed.environment()["FI_TCP_MAX_INJECT"] == "65536"
     assert bed.pair(["4", "0"]) == (0, 4)
     with pytest.raises(LinkstepError, match="no cable between node 0 and node 1"):
         bed.pair(["0", "1"])
     with pytest.raises(LinkstepError, match="runs on no host of testbed k44"):
         bed.cable_bytes()
+
+
+def test_prediction_knows_what_token_buckets_lend():
+    ring = linkstep.parse("UniRing(1,4)").build("allgather")
+    bed = Bed("ring", ring.topology, 8_000_000, Fraction(1, 100), "token", "boot")  # a byte a microsecond
+    # three steps of 40,000 bytes: 32,768 are lent, then as many as a bucket takes in during 10 ms of delay
+    assert beds.predict_time(bed, ring, 160_000) * 10**6 == (10_000 + 7_232) + 2 * (10_000 + 30_000)
+    assert beds.predict_time(bed, ring, 4) == 3 * bed.delay  # no bucket is ever empty
+    whole = linkstep.parse("K_{4,4}").build("allreduce")
+    bed = Bed("k44", whole.topology, 50_000_000, Fraction(0), "token", "boot")
+    lent = Fraction(8 * 2**15, 50_000_000)
+    assert beds.predict_time(bed, whole, 4_000_000) == bed.fabric().time_of(whole, 4_000_000) - lent
+    assert beds.predict_time(bed, whole, 1000) == 0
+
+
+def test_prediction_takes_parallel_cables_as_one():
+    double = linkstep.parse("UniRing(2,3)").build("allgather")  # two links to the next: half of a shard each
+    single = linkstep.parse("UniRing(1,3)").build("allgather")
+    beside = Bed("two", double.topology, 4_000_000, Fraction(1, 100), "token", "boot")
+    alone = Bed("one", single.topology, 8_000_000, Fraction(1, 100), "token", "boot")
+    for size in (300, 30_000, 300_000):
+        assert beds.predict_time(beside, double, size) == beds.predict_time(alone, single, size)
 
 
 def test_state_round_trip(folder):

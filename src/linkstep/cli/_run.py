@@ -26,7 +26,6 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time, parse_sizes, parse_time
-from linkstep.costs import Fabric
 from linkstep.engines.arrays import OPERATIONS
 from linkstep.engines.communicator import ENGINES
 from linkstep.engines.job import Job, run_job, tell_mistake
@@ -119,11 +118,11 @@ def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
     raise LinkstepError(f"--root must be one of the {num_ranks} hosts, not {text!r}")
 
 
-def _fabric(args: argparse.Namespace, bed: Testbed | None) -> Fabric | None:
-    """Return what predicts times: what the options say, else the testbed's rates; None if nothing is known."""
+def _predicted(result: Result, args: argparse.Namespace, bed: Testbed | None) -> Result:
+    """Return a result with predicted times: by what the options say, else by the testbed, else without."""
     if args.fabric is not None or args.alpha is not None or args.bandwidth is not None:
-        return fabric_of(args, 1 if bed is None else bed.topology.degree)
-    return None if bed is None else bed.fabric()
+        return result.predicted(fabric_of(args, 1 if bed is None else bed.topology.degree))
+    return result if bed is None else result.predicted_on(bed)
 
 
 def _prepared(
@@ -169,7 +168,7 @@ def _run(args: argparse.Namespace) -> int:
         rank, (code, rows) = 0, _launched(job, prepared.num_ranks, timeout, bed)
     if rank == 0 and rows:
         result = Result(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
-        _report(result.predicted(_fabric(args, bed)), args)
+        _report(_predicted(result, args, bed), args)
     return code
 
 

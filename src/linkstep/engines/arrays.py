@@ -37,6 +37,8 @@ class Kind:
     type_name: Callable[[Any], str]
     key: Callable[[Any], Any]
     """Something hashable that is equal for arrays in the same place, of the same shape and type; quick to have."""
+    form: Callable[[Any], Any]
+    """Something hashable that is equal for arrays of the same shape and type, wherever they are."""
     length: Callable[[Any], int]
     item_size: Callable[[Any], int]
     """Bytes of an element."""
@@ -58,6 +60,7 @@ NUMPY = Kind(
     address=lambda array: int(array.__array_interface__["data"][0]),
     type_name=_numpy_name,
     key=lambda array: (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype),
+    form=lambda array: (array.shape, array.dtype),
     length=lambda array: int(array.size),
     item_size=lambda array: int(array.itemsize),
     is_flat=lambda array: bool(array.flags.c_contiguous and array.flags.aligned),
@@ -80,6 +83,7 @@ def _torch() -> Kind:
         address=lambda tensor: int(tensor.data_ptr()),
         type_name=lambda tensor: str(tensor.dtype).removeprefix("torch."),
         key=lambda tensor: (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype),
+        form=lambda tensor: (tensor.shape, tensor.dtype, tensor.device),
         length=lambda tensor: int(tensor.numel()),
         item_size=lambda tensor: int(tensor.element_size()),
         is_flat=lambda tensor: bool(tensor.is_contiguous()),

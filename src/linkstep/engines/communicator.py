@@ -10,16 +10,18 @@ EngineError on every rank, not in wrong data.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError, LinkstepError
 from linkstep.engines.arrays import Kind, check_operation, kind_of
-from linkstep.engines.binding import Bound, bind_direct, bind_staged
+from linkstep.engines.binding import SMALL, Bound, bind_direct, bind_staged
 from linkstep.engines.layout import Layout
 from linkstep.engines.plan import Compiled, Plan, Plans
 from linkstep.engines.session import Stuck
@@ -37,8 +39,6 @@ _KEPT = 16
 """Calls whose arrays stay bound, so that those of a training loop find everything prepared."""
 _MOST_KNOWN = 256
 """Calls that are recognised by their arrays."""
-_SMALL = 2**16
-"""Bytes up to which data is copied to buffers of our own: cheaper than binding new arrays."""
 
 
 def open_transport(engine: str, timeout: float = TIMEOUT) -> Transport:
@@ -83,6 +83,14 @@ class _Call:
         return f"{self.collective} of {self.length} {self.type_name}"
 
 
+class _Ready(NamedTuple):
+    """A call with everything prepared."""
+
+    what: _Call
+    bound: Bound
+    out_length: int
+
+
 class Communicator:
     """Collectives between the ranks of an engine.
 
@@ -110,9 +118,10 @@ class Communicator:
         except Silent as silent:
             raise EngineError(f"the ranks cannot begin: {self._words(silent.silence)}") from None
         self._bounds: OrderedDict[Any, Bound] = OrderedDict()
-        self._known: dict[Any, tuple[_Call, Bound] | None] = {}
-        """Calls by the arrays they were made with; all of them are in ``_bounds`` too."""
+        self._known: dict[Any, _Ready | None] = {}
+        """Calls by the arrays they were made with, or by what these look like; all of them are in ``_bounds`` too."""
         self._calls = 0
+        self._end = weakref.finalize(self, _settle, self._bounds, self.transport)
         self._plans: Plans = Compiled("", 0, ())
         mistake = ""
         try:
@@ -196,58 +205,65 @@ class Communicator:
         if self._broken:
             raise EngineError(f"this communicator failed before: {self._broken}")
         kind = kind_of(array)
-        if out is not None and type(out) is type(array):  # arrays that come again need no second look
-            key = collective, op, root, kind.key(array), kind.key(out)
+        key: Any
+        if out is None:  # small data goes through buffers of our own, wherever it is
+            key = collective, op, root, type(array), kind.form(array)
             known = self._known.get(key)
-            if known is None:
-                known = self._prepared(collective, kind, array, out, op, root)
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[key] = known
+            length = self._out_length(collective, kind, array) if known is None else known.out_length
+            out = kind.make(length, array)
+            out = out if collective.is_divided else out.reshape(array.shape)
+            is_known_again = kind.length(array) * kind.item_size(array) <= SMALL
         else:
-            out = self._check_out(collective, kind, array, out)
+            if type(out) is not type(array):
+                raise LinkstepError(f"out must be like the array, of {kind.type_name(array)}")
+            key = collective, op, root, kind.key(array), kind.key(out)
+            known, is_known_again = self._known.get(key), True
+        if known is None:  # arrays that come again need no second look
             known = self._prepared(collective, kind, array, out, op, root)
+            if is_known_again:
+                self._keep(key, known)
         if known is not None:
-            self._run(*known, array, out)
+            self._run(known.what, known.bound, array, out)
         return out
 
-    def _check_out(self, collective: Collective, kind: Kind, array: Any, out: Any) -> Any:
-        """Return an output like the array, a new one if there is none."""
+    def _keep(self, key: Any, known: _Ready | None) -> None:
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = known
+
+    def _out_length(self, collective: Collective, kind: Kind, array: Any) -> int:
         shape = Layout.of(collective, self.size, self.size, kind.length(array))
-        if out is None:
-            out = kind.make(shape.section * shape.output_sections, array)
-            out = out if collective.is_divided else out.reshape(array.shape)
-        if type(out) is not type(array) or kind.type_name(out) != kind.type_name(array):
-            raise LinkstepError(f"out must be like the array, of {kind.type_name(array)}")
-        if kind.length(out) != shape.section * shape.output_sections:
-            raise LinkstepError(
-                f"out must have {shape.section * shape.output_sections} elements, not {kind.length(out)}"
-            )
-        return out
+        return shape.section * shape.output_sections
 
     def _prepared(
         self, collective: Collective, kind: Kind, array: Any, out: Any, op: str, root: int
-    ) -> tuple[_Call, Bound] | None:  # fmt: skip
+    ) -> _Ready | None:  # fmt: skip
         """Return a call bound to its arrays; None if there is nothing to do."""
         if collective.has_root and not 0 <= root < self.size:
             raise LinkstepError(f"root must be a rank in [0, {self.size}), not {root}")
         check_operation(op)
-        self._check_out(collective, kind, array, out)
+        if kind.type_name(out) != kind.type_name(array):
+            raise LinkstepError(f"out must be like the array, of {kind.type_name(array)}")
+        out_length = self._out_length(collective, kind, array)
+        if kind.length(out) != out_length:
+            raise LinkstepError(f"out must have {out_length} elements, not {kind.length(out)}")
         length, type_name = kind.length(array), kind.type_name(array)
         if not length:
             return None
         shape = Layout.of(collective, self.size, self.size, length)
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
-        plan = self._plan(collective, shape.total * kind.item_size(array), inplace, root, f"{length} {type_name}")
+        is_small = length * kind.item_size(array) <= SMALL
+        wanted = inplace and not (is_small and self.transport.acknowledges)  # it is copied anyhow, and then none waits
+        plan = self._plan(collective, shape.total * kind.item_size(array), wanted, root, f"{length} {type_name}")
         what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
-        return what, self._bound(what, plan, kind, array, out, inplace)
+        return _Ready(what, self._bound(what, plan, kind, array, out, inplace), out_length)
 
     def _run(self, what: _Call, bound: Bound, array: Any, out: Any) -> None:
         self._calls += 1
         try:
             bound.run(array, out)
         except Stuck as stuck:
-            steps = bound.session.plan.num_steps
+            steps = bound.plan.num_steps
             where = f"{what} (call {self._calls}) at step {min(stuck.level, steps)} of {steps}"
             raise self.failure(where, stuck.silence) from None
 
@@ -281,7 +297,7 @@ class Communicator:
         """Return the call with its arrays bound: those that were used of late still are."""
         layout = Layout.of(what.collective, self.size, plan.chunks, what.length)
         direct = (
-            plan.is_inplace == inplace and not layout.is_padded and what.length * kind.item_size(array) > _SMALL
+            plan.is_inplace == inplace and not layout.is_padded and what.length * kind.item_size(array) > SMALL
             and kind.is_flat(array) and kind.is_flat(out)
         )  # fmt: skip
         places = (kind.address(array), kind.address(out)) if direct else ()
@@ -294,14 +310,24 @@ class Communicator:
             make = bind_direct if direct else bind_staged
             bound = self._bounds[key] = make(plan, self.transport, kind, what.operation, tag, layout, array, out)
             while len(self._bounds) > _KEPT:
-                self._bounds.popitem(last=False)[1].close()
                 self._known.clear()
+                self._let_go(self._bounds.popitem(last=False)[1])
         return bound
+
+    def _let_go(self, bound: Bound) -> None:
+        """Give back what the engine holds for arrays, once nothing is under way any more."""
+        try:
+            if not self._broken:
+                bound.settle()
+        except Stuck as stuck:
+            raise self.failure(f"{bound.plan.collective}, an earlier call", stuck.silence) from None
+        bound.close()
 
     def failure(self, where: str, silence: Silence) -> EngineError:
         """Return the error that says what a rank waited for in vain; the communicator is of no more use."""
         self.silence = silence
         self._broken = f"rank {self.rank}: {where}: {self._words(silence)}"
+        self._end.detach()
         self.transport.mark_failed()
         return EngineError(self._broken)
 
@@ -325,7 +351,14 @@ class Communicator:
         """Give back what the engine holds for this communicator; it may go on being used afterwards."""
         self._known.clear()
         while self._bounds:
-            self._bounds.popitem()[1].close()
+            self._let_go(self._bounds.popitem()[1])
+
+
+def _settle(bounds: Mapping[Any, Bound], transport: Transport) -> None:
+    """Wait for what is under way when nobody needs a communicator any more: memory must not go while it is sent."""
+    with contextlib.suppress(Stuck):
+        for bound in bounds.values() if transport.is_open() else ():
+            bound.settle()
 
 
 def _is_inplace(collective: Collective, kind: Kind, array: Any, out: Any, own: int) -> bool:

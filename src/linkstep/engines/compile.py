@@ -8,16 +8,22 @@ first: a race is not noticed here.
 
 A message is received straight into its place if nothing that came before is still to be done there when it is sent;
 otherwise, and where it is added to something, it is received into a fresh part of the workspace.
+
+A send may be complete long after what it carries has arrived: TCP's are when the receiver has said so, a round trip
+later. So nothing should be written where something was sent from. A first run finds the values that a program sends and
+overwrites later, such as the partial sums of an allreduce; in a second run these lie in spare workspace from the start.
+Where the data itself is overwritten, in place, there is a wait (``Level.settled``).
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
 
 from linkstep.core.errors import FileError
+from linkstep.engines.cells import Cells, Message, Versions
 from linkstep.engines.plan import Level, Plan, Transfer, Work
 from linkstep.programs import Findings, Memory, Program
 from linkstep.programs.columns import Ints, grouped
@@ -25,95 +31,20 @@ from linkstep.programs.events import Events
 from linkstep.programs.order import find_order
 
 
-@dataclass
-class _Message:
-    """Chunks on their way from ``sender``; the receiver is known once it asks for them."""
-
-    sender: int
-    cell: int
-    """Where they lie at the sender."""
-    count: int
-    level: int
-    receiver: int = -1
-    arrived: int = -1
-    """Where they lie at the receiver."""
-    posted: int = 0
-    needed: int = 2**31
-    """The first level that uses what arrived."""
-    number: int = 0
-
-
-@dataclass
-class _Rank:
-    """What is known of a rank's cells, and what it does."""
-
-    ready: list[int]
-    """The level from which on a cell holds what was written to it last."""
-    free: list[int]
-    """The level from which on a cell may be written: all that reads it is done, sends once they are waited for."""
-    sent: list[int]
-    """One more than the level of the last send that reads a cell and was not waited for."""
-    coming: list[_Message | None]
-    """What a cell was received from, and was not written since."""
-    work: list[tuple[int, Work]] = field(default_factory=list)
-    """(level, work) in the order of the program."""
-    settled: dict[int, int] = field(default_factory=dict)
-    sends: list[_Message] = field(default_factory=list)
-    receives: list[_Message] = field(default_factory=list)
-
-    def allocate(self, count: int) -> int:
-        """Return fresh cells at the end of the workspace."""
-        cell = len(self.ready)
-        for column in (self.ready, self.free, self.sent):
-            column.extend([0] * count)
-        self.coming.extend([None] * count)
-        return cell
-
-    def touch(self, cell: int, count: int, level: int) -> None:
-        """Note that cells are used at a level: what they were received from must have arrived."""
-        last = None
-        for message in self.coming[cell : cell + count]:
-            if message is not None and message is not last:
-                last, message.needed = message, min(message.needed, level)
-
-    def writable(self, cell: int, count: int) -> int:
-        """Return the level from which on cells may be written."""
-        return max(max(self.free[cell : cell + count]), max(self.ready[cell : cell + count]))
-
-    def settle(self, cell: int, count: int, level: int) -> None:
-        """Note which sends must be complete before cells are written at a level."""
-        last = max(self.sent[cell : cell + count])
-        if last:
-            self.settled[level] = max(self.settled.get(level, 0), last)
-            self.sent[cell : cell + count] = [0] * count
-
-    def do(self, dst: int, src: int, addend: int, count: int, floor: int) -> None:
-        """Add work at the first level at which it can be done, ``floor`` at least."""
-        level = max(floor, self.writable(dst, count), max(self.ready[src : src + count]))
-        if addend >= 0:
-            level = max(level, max(self.ready[addend : addend + count]))
-        self.settle(dst, count, level)
-        for cell in (dst, src, addend):
-            if cell >= 0:
-                self.touch(cell, count, level)
-        self.ready[dst : dst + count] = [level] * count
-        self.coming[dst : dst + count] = [None] * count
-        for cell in (src, addend):
-            if cell >= 0:
-                self.free[cell : cell + count] = [max(level, free) for free in self.free[cell : cell + count]]
-        self.work.append((level, Work(dst, src, addend, count)))
-
-
 class _Compiler:
     """The run over the events; a place is a pair (rank, cell of that rank), a slot what lies between two ranks."""
 
-    def __init__(self, program: Program, inplace: bool) -> None:
+    def __init__(self, program: Program, inplace: bool, spare: Sequence[Versions] | None = None) -> None:
+        """Begin a run; ``spare`` are the values of each rank that are to lie in workspace of their own."""
         self.program, self.memory = program, program.memory(inplace)
         sizes = np.diff(self.memory.rank_ptr).tolist()
-        self.ranks = [_Rank([0] * size, [0] * size, [0] * size, [None] * size) for size in sizes]
+        self.ranks = [Cells.of(size, frozenset() if spare is None else spare[r]) for r, size in enumerate(sizes)]
+        sides = self.memory.input_size, self.memory.output_size
+        self.num_data = max(sides) if inplace else sum(sides)
+        """Cells of the input and the output."""
         self.floor = 0
         """The level at which the program has the event that is being taken."""
-        self.slots: dict[int, _Message] = {}
+        self.slots: dict[int, Message] = {}
         self.numbers: dict[tuple[int, int], int] = {}
 
     def run(self) -> None:
@@ -134,6 +65,18 @@ class _Compiler:
             self.floor = levels[event]
             for k in range(starts[event], starts[event + 1]):
                 self.move(homes[event], dst[k], src[k], addend[k], counts[k])
+        for rank in self.ranks:
+            rank.bring_home(self.num_data)
+
+    @property
+    def num_waits(self) -> int:
+        """Levels, of all ranks, that begin with a wait for sends."""
+        return sum(len(rank.settled) for rank in self.ranks)
+
+    @property
+    def num_copied(self) -> int:
+        """Chunks that are copied within a rank."""
+        return sum(work.chunks for rank in self.ranks for _, work in rank.work if work.addend < 0)
 
     def move(
         self, home: int, dst: tuple[int, int], src: tuple[int, int], addend: tuple[int, int], count: int
@@ -153,10 +96,10 @@ class _Compiler:
             if src[0] == _SLOT and self.slot(src[1]).sender != at and self.slot(src[1]).receiver < 0:
                 self.receive(at, self.slot(src[1]), cell)
             else:
-                self.ranks[at].do(cell, self.fetch(at, src, count), -1, count, self.floor)
+                self.ranks[at].set(cell, self.fetch(at, src, count), -1, count, self.floor)
         else:
             a, b = self.fetch(at, src, count), self.fetch(at, addend, count)
-            self.ranks[at].do(cell, a, b, count, self.floor)
+            self.ranks[at].set(cell, a, b, count, self.floor)
 
     def value(self, at: int, src: tuple[int, int], addend: tuple[int, int], count: int) -> int:
         """Return the cell of a rank that holds src, or a fresh one for the sum."""
@@ -171,7 +114,7 @@ class _Compiler:
         """Return the cell of a rank where it has a place's chunks, receiving them if they are elsewhere."""
         rank, cell = place
         if rank == at:
-            return cell
+            return self.ranks[at].find(cell, count, self.floor)
         if rank == _SLOT:
             message = self.slot(cell)
             if message.sender == at:
@@ -179,30 +122,31 @@ class _Compiler:
             if message.receiver < 0:
                 self.receive(at, message, None)
             return message.arrived
-        return self.receive(at, self.send(rank, cell, count), None)
+        return self.receive(at, self.send(rank, self.ranks[rank].find(cell, count, self.floor), count), None)
 
-    def slot(self, cell: int) -> _Message:
+    def slot(self, cell: int) -> Message:
         if cell not in self.slots:
             raise FileError("cannot be run: a message is received in parts, which no engine here does")
         return self.slots[cell]
 
-    def send(self, sender: int, cell: int, count: int) -> _Message:
+    def send(self, sender: int, cell: int, count: int) -> Message:
         """Send cells as soon as they are ready and the program sends them."""
         rank = self.ranks[sender]
         level = max(self.floor, max(rank.ready[cell : cell + count]))
         rank.touch(cell, count, level)
         for column in (rank.free, rank.sent):
             column[cell : cell + count] = [max(level + 1, old) for old in column[cell : cell + count]]
-        message = _Message(sender, cell, count, level)
+        message = Message(sender, cell, count, level)
         rank.sends.append(message)
         return message
 
-    def receive(self, at: int, message: _Message, cell: int | None) -> int:
+    def receive(self, at: int, message: Message, cell: int | None) -> int:
         """Receive a message into a cell if that is free in time, and otherwise into a fresh one, copied on."""
         rank, count = self.ranks[at], message.count
-        free = 0 if cell is None else rank.writable(cell, count)
-        straight = cell is not None and free <= message.level
-        place = cell if cell is not None and straight else rank.allocate(count)
+        wanted = None if cell is None or rank.is_spare(cell, count) else cell
+        free = 0 if wanted is None else rank.writable(wanted, count)
+        straight = wanted is not None and free <= message.level
+        place = wanted if wanted is not None and straight else rank.allocate(count)
         message.receiver, message.arrived, message.posted = at, place, free if straight else 0
         pair = message.sender, at
         message.number = self.numbers[pair] = self.numbers.get(pair, -1) + 1
@@ -211,17 +155,18 @@ class _Compiler:
         rank.coming[place : place + count] = [message] * count
         rank.ready[place : place + count] = [message.level + 1] * count
         rank.receives.append(message)
-        if cell is not None and not straight:
-            rank.do(cell, place, -1, count, 0)
+        if wanted is not None and not straight:
+            rank.do(wanted, place, -1, count, 0)
+        if cell is not None:
+            rank.renew(cell, count, place if wanted is None else cell)
         return place
 
     def plan(self, r: int, inplace: bool) -> Plan:
         """Return what one rank does."""
         program, memory, rank = self.program, self.memory, self.ranks[r]
-        input_cells, output_cells = memory.input_size, memory.output_size
+        input_cells, output_cells, data = memory.input_size, memory.output_size, self.num_data
         if inplace:
-            input_cells = output_cells = max(input_cells, output_cells)
-        data = input_cells if inplace else input_cells + output_cells
+            input_cells = output_cells = data
         last = max((m.level + 1 for other in self.ranks for m in other.sends), default=0)
         last = max([last, *(level for level, _ in rank.work)])
         levels = tuple(_level(k, last, rank, (input_cells, data)) for k in range(last + 1))
@@ -259,7 +204,7 @@ def _places(memory: Memory, buffer: np.ndarray, offset: np.ndarray) -> list[tupl
     return list(zip(rank.tolist(), local.tolist(), strict=True))
 
 
-def _level(k: int, last: int, rank: _Rank, borders: tuple[int, ...]) -> Level:
+def _level(k: int, last: int, rank: Cells, borders: tuple[int, ...]) -> Level:
     """Return what a rank does at level k; at the last, what nobody needed must have arrived as well."""
     posted = [m for m in rank.receives if m.posted == k]
     sends = [m for m in rank.sends if m.level == k]
@@ -276,11 +221,11 @@ def _level(k: int, last: int, rank: _Rank, borders: tuple[int, ...]) -> Level:
     )
 
 
-def _arrival(message: _Message) -> Transfer:
+def _arrival(message: Message) -> Transfer:
     return Transfer(message.sender, message.number, message.arrived, message.count)
 
 
-def _split(work: list[Work], sends: list[_Message], posted: list[_Message]) -> tuple[list[Work], list[Work]]:
+def _split(work: list[Work], sends: list[Message], posted: list[Message]) -> tuple[list[Work], list[Work]]:
     """Tell the work of a level that must come before its sends and its new receives from what may come after.
 
     Going backwards, ``read`` and ``written`` are the cells that what comes later needs, or overwrites.
@@ -350,6 +295,12 @@ def _compiled(program: Program, inplace: bool) -> _Compiler:
         raise FileError(f"cannot be run {'in place' if inplace else 'out of place'}: it is not made for that")
     made = _Compiler(program, inplace)
     made.run()
+    overwritten = [frozenset(rank.overwritten) for rank in made.ranks]
+    if any(overwritten):
+        other = _Compiler(program, inplace, overwritten)
+        other.run()
+        if not other.num_waits or other.num_copied <= made.num_copied:  # copies that save no wait only cost
+            made = other
     if any(message.receiver < 0 for rank in made.ranks for message in rank.sends):
         raise FileError("cannot be run: a message is sent that nobody receives")
     return made

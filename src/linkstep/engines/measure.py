@@ -2,7 +2,8 @@
 
 A repetition begins at an instant that all ranks agree on and ends when the last of them has ended; where ranks do not
 share a clock, each takes its own time from a common synchronisation, and the longest counts. The engine's own
-collective is measured in the same way, in turn with ours.
+collective is measured in the same way, in turn with ours: a repetition of the one, then one of the other, so that
+whatever else the machine does meets both.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,9 @@ _MUCH_SLOWER = 100
 """By what factor the engine's own collective may be slower than ours before it is given up."""
 _MARGIN = 2e-3
 """Seconds from agreeing on an instant to that instant, at least."""
+
+Span = tuple[float, float]
+Seconds = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,31 @@ def actual_sizes(
 
 
 @dataclass
+class _Turns:
+    """Our collective and the engine's own, one after the other."""
+
+    ours: Callable[[], None]
+    own_once: Callable[[], Span] | None
+    """Run the engine's own; return when that began and ended."""
+    repetitions: int
+    num_own: int = 0
+    """Repetitions of the engine's own."""
+
+    def limit_own(self, once: float) -> None:
+        """Choose how often the engine's own is run: as often as ours, unless that takes very long."""
+        self.num_own = min(self.repetitions, max(int(_BUDGET / max(once, 1e-9)), _FEWEST_OWN))
+
+    def is_turn(self, k: int) -> bool:
+        """Whether the engine's own comes after the k-th of ours: its repetitions are spread over all of them.
+
+        >>> turns = _Turns(print, print, 5, 2)
+        >>> [turns.is_turn(k) for k in range(5)]
+        [False, False, True, False, True]
+        """
+        return (k + 1) * self.num_own // self.repetitions > k * self.num_own // self.repetitions
+
+
+@dataclass
 class Bench:
     """What is measured, on this rank: a collective of a communicator on arrays of one type."""
 
@@ -133,6 +163,8 @@ class Bench:
     def __post_init__(self) -> None:
         self._transport = self.communicator.transport
         self._lag = 0.0
+        self._counted: dict[int, int] = {}
+        """What the counters said when the last repetition began."""
 
     def row(self, size: int, own: bool = True) -> Row:
         """Measure one size; every rank returns the same."""
@@ -146,20 +178,15 @@ class Bench:
             self.communicator.run(self.collective, source, target, self.operation, self.root)
 
         wrong = sum(self._check(ours, source, target, layout, k) for k in range(2))
-        estimate = self._time(ours, 1)[0]
+        estimate = self._duration([self._once(ours)])[0]
         repetitions = self.repetitions or int(min(max(_BUDGET / max(estimate, 1e-9), _FEWEST), _MOST))
-        sent = None if self.counters is None else self.counters()
-        times = self._time(ours, repetitions)
-        cables = None if sent is None else self._cables(sent, repetitions, layout, item)
-        wrong += self._check(ours, source, target, layout, 2)
         theirs = self._transport.own(self.collective, source, target, self.operation, self.root) if own else None
-        own_times = None
-        if theirs is not None:
-            longest = self._transport.timeout + _MUCH_SLOWER * (repetitions + 1) * float(np.median(times))
-            words = f"rank {self.communicator.rank}: the engine's own {self.collective} of {size} bytes"
-            with watched(longest, self._transport.dead, words):
-                once = self._time(theirs, 1)[0]
-                own_times = self._time(theirs, min(repetitions, max(int(_BUDGET / max(once, 1e-9)), _FEWEST_OWN)))
+        turns = _Turns(ours, theirs and partial(self._own_once, theirs, size, estimate), repetitions)
+        if turns.own_once is not None:
+            turns.limit_own(self._duration([turns.own_once()])[0])
+        times, own_times, sent = self._in_turn(turns)
+        cables = None if self.counters is None else self._cables(sent, repetitions, layout, item)
+        wrong += self._check(ours, source, target, layout, 2)
         return Row(
             size=layout.total * item, count=count, repetitions=repetitions, minimum=float(times.min()),
             median=float(np.median(times)), p99=float(np.quantile(times, 0.99)),
@@ -186,17 +213,44 @@ class Bench:
         )
         return sum(self._gather(wrong, SETUP))  # checking much data takes ranks that share cores differently long
 
-    def _time(self, run: Callable[[], None], repetitions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _own_once(self, theirs: Callable[[], None], size: int, estimate: float) -> Span:
+        """Run the engine's own collective once; end it if it takes very much longer than ours or a rank is lost."""
+        longest = self._transport.timeout + _MUCH_SLOWER * estimate
+        words = f"rank {self.communicator.rank}: the engine's own {self.collective} of {size} bytes"
+        with watched(longest, self._transport.dead, words):
+            return self._once(theirs)
+
+    def _in_turn(self, turns: _Turns) -> tuple[Seconds, Seconds | None, dict[int, int]]:
+        """Run all repetitions; return the seconds of ours and of the engine's own, and the bytes that ours sent."""
+        ours, own, sent = [], [], dict[int, int]()
+        for k in range(turns.repetitions):
+            ours.append(self._once(turns.ours))
+            before = self._counted
+            if turns.own_once is not None and turns.is_turn(k):
+                own.append(turns.own_once())  # when it begins, all ranks have done ours
+            else:
+                self._gather(None)
+                self._count()
+            for peer, count in self._counted.items():
+                sent[peer] = sent.get(peer, 0) + count - before.get(peer, 0)
+        return self._duration(ours), self._duration(own) if own else None, sent
+
+    def _once(self, run: Callable[[], None]) -> Span:
+        """Run once; return when that began and ended."""
+        begin = self._begin()
+        run()
+        return begin, time.monotonic()
+
+    def _duration(self, spans: list[Span]) -> Seconds:
         """Return the seconds that each repetition took, the same on all ranks."""
-        begins, ends = [], []
-        for _ in range(repetitions):
-            begins.append(self._begin())
-            run()
-            ends.append(time.monotonic())
-        told = np.array(self._gather([begins, ends]))
+        told = np.array(self._gather(spans))
         if self._transport.shares_clock:
-            return np.asarray(told[:, 1].max(axis=0) - told[0, 0])
-        return np.asarray((told[:, 1] - told[:, 0]).max(axis=0))
+            return np.asarray(told[:, :, 1].max(axis=0) - told[0, :, 0])
+        return np.asarray((told[:, :, 1] - told[:, :, 0]).max(axis=0))
+
+    def _count(self) -> None:
+        if self.counters is not None:
+            self._counted = self.counters()
 
     def _begin(self) -> float:
         """Synchronise the ranks and return when a repetition begins.
@@ -205,6 +259,7 @@ class Bench:
         """
         told = self._gather([time.monotonic(), self._lag])
         entered, lag = (max(values) for values in zip(*told, strict=True))
+        self._count()
         if not self._transport.shares_clock:
             return time.monotonic()
         self._lag = time.monotonic() - entered
@@ -212,16 +267,15 @@ class Bench:
         _sleep_until(begin)
         return begin
 
-    def _cables(self, before: dict[int, int], repetitions: int, layout: Layout, item: int) -> tuple[float, float]:
-        assert self.counters is not None
-        after = self.counters()
+    def _cables(self, sent: dict[int, int], repetitions: int, layout: Layout, item: int) -> tuple[float, float]:
+        """Return the least and the most that a cable carried, over what the schedule says."""
         size = layout.total * item
         plan = self.communicator.plan_for(self.collective, size, False, self.root)
         chunk = Layout.of(self.collective, plan.num_ranks, plan.chunks, layout.section * layout.input_sections).chunk
         found = []
         for peer, chunks in plan.chunks_to.items():
             said = chunks * chunk * item * repetitions
-            found.append((after.get(peer, 0) - before.get(peer, 0)) / said)
+            found.append(sent.get(peer, 0) / said)
         ratios = [ratio for told in self._gather(found) for ratio in told]
         return min(ratios), max(ratios)
 

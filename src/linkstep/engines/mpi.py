@@ -49,6 +49,7 @@ class MpiTransport:
     """The ranks of an MPI communicator, COMM_WORLD unless another is given."""
 
     posts_late = False
+    acknowledges = True
 
     def __init__(self, communicator: Any = None, timeout: float = TIMEOUT) -> None:
         self._mpi = load_mpi()
@@ -108,6 +109,10 @@ class MpiTransport:
                 dead = self.dead()
                 if dead or now - begin > allowed:
                     raise Silent(self._silence(handles, now - begin, dead))
+
+    def is_open(self) -> bool:
+        """Whether MPI_Finalize was not called yet."""
+        return not self._mpi.Is_finalized()
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks of this host whose process is gone."""

@@ -20,7 +20,7 @@ from linkstep.engines.compile import compile_plans, fingerprint_of
 from linkstep.engines.measure import Row
 from linkstep.engines.plan import Compiled
 from linkstep.engines.source import Source, source_for, sources_of
-from linkstep.engines.testbed import Testbed, Trunk
+from linkstep.engines.testbed import Testbed, Trunk, predict_time
 from linkstep.simulation import simulate_program, used_links
 
 
@@ -108,6 +108,21 @@ class Result:
             return self
         pairs = zip(self.rows, self.prepared.sources, strict=True)
         rows = [replace(row, predicted=self.prepared.predict(source, fabric, row.size)) for row, source in pairs]
+        return replace(self, rows=rows)
+
+    def predicted_on(self, bed: Testbed) -> Result:
+        """Return it with the times that a testbed's delay, rates and token buckets predict.
+
+        Where a program's schedule is not known, it is simulated, and the buckets are left out.
+        """
+        rows = []
+        for row, source in zip(self.rows, self.prepared.sources, strict=True):
+            schedule = source.schedule(self.prepared.collective, self.prepared.root)
+            if schedule is None:
+                seconds = self.prepared.predict(source, bed.fabric(), row.size)
+            else:
+                seconds = float(predict_time(bed, schedule, row.size))
+            rows.append(replace(row, predicted=seconds))
         return replace(self, rows=rows)
 
     def to_json(self) -> dict[str, Any]:

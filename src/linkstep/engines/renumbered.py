@@ -18,6 +18,7 @@ class Renumbered:
         self._number = {rank: v for v, rank in enumerate(self._order)}
         self.rank, self.size, self.timeout = self._number[inner.rank], inner.size, inner.timeout
         self.posts_late, self.tag_limit, self.shares_clock = inner.posts_late, inner.tag_limit, inner.shares_clock
+        self.acknowledges = inner.acknowledges
 
     def prepare(self, wires: Sequence[Wire]) -> list[Any]:
         """Prepare messages to where the peers are."""
@@ -33,6 +34,10 @@ class Renumbered:
             self.inner.wait(handles)
         except Silent as silent:
             raise Silent(self._translated(silent.silence)) from None
+
+    def is_open(self) -> bool:
+        """Whether the engine still runs."""
+        return self.inner.is_open()
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks that are known to be gone."""

@@ -2,6 +2,9 @@
 
 Bound are the views of every message and every reduction, and the engine's requests. The loop over levels is the whole
 executor; what it costs is one call to start messages and one to wait for each level, and one for each reduction.
+
+A call is over when this rank has its result. Sends of little data out of memory of our own may be under way then, and
+are waited for before that memory is used again.
 """
 
 from __future__ import annotations
@@ -14,6 +17,10 @@ from typing import Any
 from linkstep.engines.arrays import Kind
 from linkstep.engines.plan import Level, Plan, Transfer, Work
 from linkstep.engines.transport import Silence, Silent, Transport, Wire
+
+_AT_ONCE = 2**15
+"""Bytes of a call to one peer that any engine hands to the system when their sends start, whatever the program does
+next: a socket takes no less. With more, data may leave only while somebody waits, so these sends are waited for."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,12 @@ class Session:
 
     def __init__(
         self, plan: Plan, transport: Transport, kind: Kind, operation: str, tag: int, source: Any, target: Any,
-        chunk: int,
+        chunk: int, is_borrowed: bool,
     ) -> None:  # fmt: skip
-        """Bind a plan to a flat input and output, the same array in place, in chunks of so many elements."""
+        """Bind a plan to a flat input and output, the same array in place, in chunks of so many elements.
+
+        Where they are ``is_borrowed``, the caller may change them as soon as a call has returned.
+        """
         self.plan, self.transport, self._kind, self._chunk = plan, transport, kind, chunk
         self.source, self.target = source, target
         self._work = kind.make(plan.work_cells * chunk, source)
@@ -52,7 +62,21 @@ class Session:
         self._prepare(tag)
         self._sends = [[self._handle(True, t) for t in level.sent] for level in plan.levels]
         self._steps = [self._step(k, level) for k, level in enumerate(plan.levels)]
-        self._last = [handle for sends in self._sends for handle in sends]
+        self._last: list[Any] = []
+        """Sends that a call waits for before it ends."""
+        self._late: list[Any] = []
+        """Those that the next call waits for."""
+        self._sort_sends(is_borrowed)
+        self._is_settled = True
+
+    def _sort_sends(self, is_borrowed: bool) -> None:
+        """Tell the sends that may be complete after the call from those that may not."""
+        chunk = self._chunk * self._kind.item_size(self.source)
+        few = {peer for peer, chunks in self.plan.chunks_to.items() if chunks * chunk <= _AT_ONCE}
+        for sent in (sent for level in self.plan.levels for sent in level.sent):
+            ours = not is_borrowed or sent.cell >= self._borders[1]
+            is_late = self.transport.acknowledges and ours and sent.peer in few
+            (self._late if is_late else self._last).append(self._handle(True, sent))
 
     def _view(self, cell: int, count: int) -> Any:
         first, second = self._borders
@@ -96,6 +120,8 @@ class Session:
 
     def run(self) -> None:
         """Execute the plan once; raises Stuck if messages stop coming."""
+        self.settle()
+        self._is_settled = not self._late
         transport = self.transport
         start, wait = transport.start, transport.wait
         level = -1
@@ -117,8 +143,17 @@ class Session:
         except Silent as silent:
             raise Stuck(level, silent.silence) from None
 
+    def settle(self) -> None:
+        """Wait for the sends that the last run left; raises Stuck if they are not taken."""
+        if not self._is_settled:
+            try:
+                self.transport.wait(self._late)
+            except Silent as silent:
+                raise Stuck(self.plan.num_steps, silent.silence) from None
+            self._is_settled = True
+
     def close(self) -> None:
-        """Give back the engine's requests."""
+        """Give back the engine's requests; who still hopes for what is under way must ``settle`` before."""
         handles: Sequence[Any] = list(self._handles.values())
         self._handles = {}
         self.transport.release(handles)

@@ -86,6 +86,7 @@ class TorchTransport:
     """The ranks of a process group, the default one unless another is given."""
 
     tag_limit = _PROBE_TAG
+    acknowledges = False
 
     def __init__(
         self, group: Any = None, timeout: float = TIMEOUT, *, store: Any = None, ranks: Sequence[int] | None = None
@@ -235,6 +236,10 @@ class TorchTransport:
             if peer != self.rank:
                 with contextlib.suppress(RuntimeError):
                     self._group.recv([probe], peer, _PROBE_TAG).wait(_BRIEFLY)
+
+    def is_open(self) -> bool:
+        """Whether torch.distributed was not shut down yet."""
+        return bool(self._torch.distributed.is_initialized())
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks that are known to be gone."""

@@ -59,6 +59,8 @@ class Transport(Protocol):
     timeout: float
     posts_late: bool
     """Whether a receive must be started with the sends of its level, as NCCL asks, and not as soon as it can be."""
+    acknowledges: bool
+    """Whether a send may be complete only when the receiver has said so, a round trip later."""
     shares_clock: bool
     """Whether all ranks run on one machine."""
     tag_limit: int
@@ -72,6 +74,9 @@ class Transport(Protocol):
 
     def wait(self, handles: Sequence[Any]) -> None:
         """Return when all are complete, or raise Silent if none of them was for as long as the timeout."""
+
+    def is_open(self) -> bool:
+        """Whether the engine still runs: a program may shut it down before it lets go of a communicator."""
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks that are known to be gone."""

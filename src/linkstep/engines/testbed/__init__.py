@@ -18,6 +18,7 @@ from linkstep.engines.testbed.lifecycle import (
     up,
 )
 from linkstep.engines.testbed.network import check_possible
+from linkstep.engines.testbed.prediction import predict_time
 from linkstep.engines.testbed.routes import Route, find_routes
 from linkstep.engines.testbed.state import names
 from linkstep.engines.testbed.testbed import Testbed
@@ -39,6 +40,7 @@ __all__ = [
     "load",
     "mend",
     "names",
+    "predict_time",
     "scale",
     "status",
     "trunks_left",

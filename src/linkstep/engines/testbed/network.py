@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.testbed.testbed import HOST_DEVICE, Testbed
+from linkstep.engines.testbed.testbed import BURST, HOST_DEVICE, Testbed
 
 MTU = 9000
 """With 1500 bytes a packet, the machine's processor and not the rate would limit a testbed of a few hosts."""
-_BURST, _LIMIT = "32kb", "512kb"
+_LIMIT = "512kb"
 _NETEM_PACKETS = 10_000
 
 SETTINGS = {
@@ -101,7 +101,7 @@ def rate_lines(testbed: Testbed, host: int, by: Delay) -> list[str]:
         rate = trunk.rate_from(host) if host in trunk.ends else 0
         if not rate:
             continue
-        bucket = f"tbf rate {rate}bit burst {_BURST} limit {_LIMIT}"
+        bucket = f"tbf rate {rate}bit burst {BURST // 1024}kb limit {_LIMIT}"
         if by is Delay.NETEM:
             delay = f"netem delay {round(testbed.delay * 10**6)}us limit {_NETEM_PACKETS}"
             lines.append(f"qdisc replace dev {trunk.device} root handle 1: {delay}")

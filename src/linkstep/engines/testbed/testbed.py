@@ -21,6 +21,8 @@ from linkstep.engines.testbed.trunks import Trunk, trunks_left, trunks_of
 
 HOST_DEVICE = "host"
 """The device that holds a host's address: a bridge without ports, for it outlives any cable."""
+BURST = 2**15
+"""Bytes that the token bucket of a cable holds: what it lends after idle time."""
 _FIRST_ADDRESS = IPv4Address("198.18.0.1")  # of the range for benchmarks (RFC 2544), which is never on the Internet
 
 
@@ -101,6 +103,7 @@ class Testbed:
             "MPIR_CVAR_CH4_NETMOD": "ofi",
             "FI_PROVIDER": "tcp",
             "FI_TCP_IFACE": HOST_DEVICE,
+            "FI_TCP_MAX_INJECT": "65536",  # above this a send is complete only when the receiver has said so
             "GLOO_SOCKET_IFNAME": HOST_DEVICE,
         }
 
