@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+import linkstep
+from linkstep.core.schedule import ROW_COLUMNS
 from linkstep.engines.launch import _launcher, launch
 
 pytestmark = pytest.mark.slow
@@ -279,6 +281,28 @@ def test_a_wrong_file_on_one_rank(tmp_path, broken):
     lines = spoken(errors)
     assert any(broken in line for line in lines), errors
     assert len(lines) == 4, errors
+
+
+WRONG_SCHEDULE = """
+import sys
+import linkstep
+
+try:
+    linkstep.Communicator(sys.argv[1])
+except linkstep.LinkstepError as error:
+    print(f"linkstep: {error}", file=sys.stderr)
+"""
+
+
+def test_a_wrong_schedule_is_refused_by_all_ranks_together(tmp_path):
+    whole = linkstep.schedule("K_4", "allgather").schedule
+    linkstep.save(replace(whole, **{name: getattr(whole, name)[1:] for name in ROW_COLUMNS}), tmp_path / "wrong.json")
+    (tmp_path / "script.py").write_text(WRONG_SCHEDULE)
+    run = external(tmp_path, [sys.executable, tmp_path / "script.py", tmp_path / "wrong.json"], ranks=(4,))
+    code, errors = run.end(time.monotonic(), within=60)
+    assert code == 0, errors
+    words = f"linkstep: {tmp_path / 'wrong.json'}: not run, it is wrong: [0, 1)/1 of shard 0 never arrives at node 1"
+    assert spoken(errors) == [words] * 4
 
 
 SCRIPT = """
