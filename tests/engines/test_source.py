@@ -159,7 +159,7 @@ def dropped(schedule, row):
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_wrong_schedules_are_not_run(tmp_path, collective):
     wrong = dropped(linkstep.schedule("K_4", collective).schedule, 1)
-    with pytest.raises(ScheduleError, match="^the schedule: not run, it is wrong: "):
+    with pytest.raises(ScheduleError, match=r"^the schedule: not run, it is wrong: "):
         sources_of(wrong)
     path = tmp_path / "wrong.json"
     linkstep.save(wrong, path)

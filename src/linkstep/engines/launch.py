@@ -334,7 +334,7 @@ def _start_mpi(
     if place is not None:  # the launcher gives all ranks one command; each finds its own prefix in a file
         prefixes = folder / "prefixes"
         prefixes.write_text(json.dumps([list(prefix) for prefix in place.prefixes]))
-        command = [sys.executable, "-m", "linkstep.engines.enter", str(prefixes), *command]
+        command = [sys.executable, "-P", "-m", "linkstep.engines.enter", str(prefixes), *command]
     words = [*launcher, "-n", str(num_ranks), *command]
     return [_started_process(words, environment | more)]
 
