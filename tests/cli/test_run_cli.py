@@ -17,7 +17,7 @@ import linkstep
 from linkstep.cli import main
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
-from linkstep.engines import launch, mpi
+from linkstep.engines import launch, mpi, notes
 from linkstep.engines.measure import actual_sizes
 from linkstep.engines.preparation import prepare
 from linkstep.selector import Rule, Selector
@@ -35,7 +35,7 @@ needs_mpi = pytest.mark.skipif(
 @pytest.fixture
 def unlaunched(monkeypatch):
     """No rank may be started."""
-    for names in launch._RANK_VARIABLES.values():
+    for names in notes.RANK_VARIABLES.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(RUN, "launch", lambda *_: pytest.fail("ranks were started"))

@@ -157,7 +157,7 @@ def own(self, collective, source, target, operation, root):
     return call
 
 mpi.MpiTransport.own = own
-sys.exit(rank.main(Path(sys.argv[1])))
+sys.exit(rank.main("mpi", Path(sys.argv[1])))
 """
 LAUNCH = """
 import pickle, sys

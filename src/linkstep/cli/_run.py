@@ -182,7 +182,7 @@ def _launched(job: Job, num_ranks: int, timeout: float, bed: Testbed | None) -> 
         place = Place([bed.prefix(host) for host in range(num_ranks)], bed.environment(), bed.address(0))
     with run_folder() as folder, busy(f"running {num_ranks} ranks"):
         (folder / JOB).write_bytes(pickle.dumps(job))
-        command = [sys.executable, "-P", "-m", "linkstep.engines.rank", str(folder)]
+        command = [sys.executable, "-P", "-m", "linkstep.engines.rank", job.engine, str(folder)]
         code = launch(job.engine, num_ranks, command, folder, timeout, place)
         rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
     return code, rows

@@ -167,9 +167,10 @@ class Bench:
             own_median=None if own_times is None else float(np.median(own_times)), cables=cables,
         )  # fmt: skip
 
-    def _gather(self, value: Any, patience: float | None = None) -> list[Any]:
+    def _gather(self, value: Any) -> list[Any]:
+        """Return every rank's value; to check much data takes ranks that share cores differently long."""
         try:
-            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode(), patience)]
+            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode(), SETUP)]
         except Silent as silent:
             raise self.communicator.failure("between two measurements", silent.silence) from None
 
@@ -184,7 +185,7 @@ class Bench:
         wrong = count_wrong(
             target, self.collective, layout, rank, repetition, n, self.operation, self.type_name, self.root
         )
-        return sum(self._gather(wrong, SETUP))  # checking much data takes ranks that share cores differently long
+        return sum(self._gather(wrong))
 
     def _time(self, run: Callable[[], None], repetitions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return the seconds that each repetition took, the same on all ranks."""
