@@ -127,7 +127,7 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: Roster, timeout:
             return 0
         if lost or any(ended.values()) or any(process.returncode for process in processes):
             grace = GRACE if any(ended.values()) else timeout + GRACE  # those who gave up have waited that long
-            silent = alive.keys() - ended.keys() or not ranks.joined()
+            silent = alive.keys() - ended.keys() - ranks.stopped() or not ranks.joined()
             deadline = min(deadline, time.monotonic() + (grace if silent else 0))
         if time.monotonic() > deadline:
             return max([*ended.values(), 2 if lost or len(ended) < num_ranks else 0])

@@ -27,7 +27,7 @@ class Roster:
         """The ranks that the run was ended for, as they showed no sign of life."""
         self._shared: dict[int, set[tuple[str, int]]] = {}
         self._seen: dict[int, tuple[float, Activity | None]] = {}
-        self._looked = float("-inf")
+        self._looked = self._last_start = float("-inf")
 
     def forget(self) -> None:
         """Remove what ranks left, before they are started once more."""
@@ -36,6 +36,7 @@ class Roster:
                 path.unlink()
         self.first_lost.clear()
         self._seen.clear()
+        self._looked = self._last_start = float("-inf")
 
     def joined(self) -> set[int]:
         """Return the ranks that have found the others."""
@@ -76,25 +77,33 @@ class Roster:
         if now - self._looked < _LOOK:
             return
         self._looked = now
-        for rank, pid in self.alive().items():
+        alive = self.alive()
+        if alive.keys() - self._seen.keys() or self._last_start == float("-inf"):
+            self._last_start = now
+        for rank, pid in alive.items():
             if not self._shared.get(rank):
                 self._shared[rank] = shared_files(pid)
             found = activity(pid)
             last, before = self._seen.get(rank, (now, None))
-            alive = found is not None and found.follows(before)
-            self._seen[rank] = now if alive else last, found
+            lives = found is not None and found.follows(before)
+            self._seen[rank] = now if lives else last, found
+
+    def stopped(self) -> set[int]:
+        """Return the ranks that were stopped at the last look: they will say nothing."""
+        return {rank for rank, (_, seen) in self._seen.items() if seen is not None and seen.is_stopped}
 
     def silent(self, now: float, timeout: float, patience: float) -> set[int]:
         """Return the ranks without a sign of life: stopped for ``timeout`` seconds, or not joined and asleep for long.
 
         Ranks that have joined look after themselves when they wait.
         """
-        joined, ended, found = self.joined(), self.ended(), set()
+        ended, found = self.ended().keys(), set()
         for rank, (last, seen) in self._seen.items():
             if rank not in ended and seen is not None and seen.is_stopped and now - last > timeout:
                 found.add(rank)
-        waiting = set(range(self.num_ranks)) - joined
-        if waiting and all(now - self._seen.get(rank, (now, None))[0] > patience for rank in waiting):
+        waiting = set(range(self.num_ranks)) - self.joined() - ended
+        lives = [last for rank, (last, _) in self._seen.items() if rank in waiting]
+        if waiting and now - max([self._last_start, *lives]) > patience:
             found |= waiting
         return found
 
