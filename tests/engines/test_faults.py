@@ -410,6 +410,8 @@ def test_a_wrong_schedule_is_refused_by_all_ranks_together(tmp_path):
 
 
 SCRIPT = """
+import os, sys
+sys.stderr = open(f"{TMP}/errors-{os.getpid()}", "w", buffering=1)  # those of several ranks would be mixed
 import numpy as np
 import linkstep
 
@@ -446,6 +448,7 @@ def test_ranks_at_odds_in_a_script(tmp_path, mistake):
     while len(list(tmp_path.glob("ready-*"))) < 4 and time.monotonic() < end:
         time.sleep(0.02)
     code, errors = run.end(time.monotonic())
+    errors += "".join(path.read_text() for path in tmp_path.glob("errors-*"))
     assert code != 0, errors
     innocent = {0, 1, 3} if mistake in ("exception", "exit", "refusal") else {0, 1, 2, 3}
     for rank in innocent:

@@ -66,10 +66,10 @@ class MpiTransport:
         self._peers: dict[int, tuple[bool, int]] = {}
         self._bytes: dict[int, int] = {}
         self._comm, request = world.Idup()
-        self._meet(request, joining_patience())
+        self._meet(request, joining_patience(timeout))
         self.tag_limit = int(self._comm.Get_attr(self._mpi.TAG_UB) or 32767) + 1
         self._comm.Set_errhandler(self._mpi.ERRORS_RETURN)
-        self._others = Peers(self.rank, self.gather(self._beat.card(), joining_patience()))
+        self._others = Peers(self.rank, self.gather(self._beat.card(), joining_patience(timeout)))
         self.shares_clock = self._others.shares_clock
         self._is_emulated = self.shares_clock and not self._others.shares_network
 

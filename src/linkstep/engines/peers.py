@@ -22,9 +22,9 @@ from linkstep.engines.transport import SETUP, Silence
 _PAGE = struct.Struct("qqq")
 
 
-def joining_patience() -> float:
+def joining_patience(timeout: float) -> float:
     """Return the seconds to wait for ranks to join: for ever where our launcher sees that they do."""
-    return SETUP if run_folder_here() is None else float("inf")
+    return max(SETUP, timeout) if run_folder_here() is None else float("inf")
 
 
 class Beat:

@@ -67,7 +67,7 @@ class TorchTransport:
         self.posts_late = "nccl" in str(self._group.name())
         self._store, self._host = self._own_store(store), self._host_of_store(ranks)
         self._beat, self._others = Beat(), Peers(self.rank, [])
-        self._others = Peers(self.rank, self.gather(self._beat.card(), joining_patience()))
+        self._others = Peers(self.rank, self.gather(self._beat.card(), joining_patience(timeout)))
         self.shares_clock = self._others.shares_clock
 
     def _own_store(self, store: Any) -> Any:

@@ -46,7 +46,7 @@ def open_group(timeout: float = TIMEOUT) -> Any:
         patience = timedelta(seconds=max(timeout, SETUP)) if folder is None else _LONG
         try:
             store, rank, size = _given_store(patience) if folder is None else _own_store(dist, folder)
-            wait_for_all(dist.PrefixStore("linkstep/here", store), rank, size, joining_patience())
+            wait_for_all(dist.PrefixStore("linkstep/here", store), rank, size, joining_patience(timeout))
             dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=patience)
         except (ValueError, RuntimeError) as error:
             if isinstance(error, EngineError):
