@@ -60,7 +60,7 @@ def contenders(num_nodes: int, collective: str) -> dict[str, Any]:
 
 def command(*words: str) -> str:
     """Run linkstep and return what it printed."""
-    done = subprocess.run([sys.executable, "-m", "linkstep", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-m", "linkstep", *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"linkstep {' '.join(words)}: {done.stderr}")
     return done.stdout

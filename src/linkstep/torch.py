@@ -28,6 +28,7 @@ from linkstep.engines.torchdist import TorchTransport
 from linkstep.engines.torchgroup import ScheduledGroup, make_gloo
 from linkstep.engines.torchwork import Worker, checked
 from linkstep.engines.transport import Silent
+from linkstep.engines.wiring import misfit, wiring_of_all
 
 __all__ = ["VARIABLE", "allreduce_hook", "use"]
 
@@ -59,8 +60,8 @@ def allreduce_hook(state: Communicator, bucket: GradBucket) -> torch.futures.Fut
 def use(*what: Any) -> None:
     """Set what the backend's groups run, before ``init_process_group("linkstep")``: what ``Communicator`` takes.
 
-    Of several, a group takes those for its number of ranks. Groups that none is for leave everything to gloo, except
-    the default group, which refuses.
+    Of several, a group takes those for its number of ranks whose links all are links of what was given for all ranks,
+    if anything was. Groups that none fits leave everything to gloo, except the default group, which refuses.
     """
     _chosen[:] = what
 
@@ -75,16 +76,32 @@ def _wanted() -> list[Any]:
     return found
 
 
-def _fitting(what: list[Any], size: int) -> tuple[list[Any], str]:
-    """Return what can be run by so many ranks, or why nothing can."""
-    fitting, mistake = [], ""
+def _fitting(what: list[Any], size: int, ranks: list[int]) -> tuple[list[Any], str]:
+    """Return what can be run by so many ranks, on the cables between these of all if they are a part, or why not."""
+    wiring = wiring_of_all(what, dist.get_world_size()) if ranks else None
+    fitting, mistake, lacking = [], "", ""
     for one in what:
         try:
             sources_of(one, size)
-            fitting.append(one)
+            lack = "" if wiring is None else misfit(one, ranks, wiring)
         except LinkstepError as error:
             mistake = mistake or str(error)
-    return fitting, "" if fitting else mistake
+            continue
+        lacking = lacking or lack
+        if not lack:
+            fitting.append(one)
+    return fitting, "" if fitting else lacking or mistake
+
+
+_TOLD = "linkstep/left to gloo"
+"""The key of the default store that counts the groups that nothing fits."""
+
+
+def _tell(ranks: list[int], mistake: str) -> None:
+    """Warn once in a job, whichever group is the first."""
+    if dist.distributed_c10d._get_default_store().add(_TOLD, 1) == 1:
+        names = ", ".join(map(str, ranks[:8])) + ", ..." * (len(ranks) > 8)
+        warnings.warn(f"groups that nothing fits are left to gloo, such as ranks {names}: {mistake}", stacklevel=3)
 
 
 def _make_group(options: Any, _: Any = None) -> ScheduledGroup:
@@ -94,7 +111,7 @@ def _make_group(options: Any, _: Any = None) -> ScheduledGroup:
     gloo, inner = make_gloo(options.store, rank, size, timeout)
     try:
         transport = TorchTransport(gloo, timeout.total_seconds(), store=options.store, ranks=ranks or list(range(size)))
-        fitting, mistake = _fitting(_wanted(), size)
+        fitting, mistake = _fitting(_wanted(), size, ranks)
         told = [json.loads(text) for text in transport.gather(json.dumps([len(fitting), mistake]).encode())]
     except Silent as silent:
         raise EngineError(f"the ranks of a group cannot begin: {silent.silence.reason or silent}") from None
@@ -105,7 +122,7 @@ def _make_group(options: Any, _: Any = None) -> ScheduledGroup:
             raise EngineError(f"the group of {size} ranks cannot begin: {first}")
         communicator = Communicator(fitting, transport)
     elif rank == 0:
-        warnings.warn(f"a group of {size} ranks is left to gloo: {mistake}", stacklevel=2)
+        _tell(ranks, mistake)
     return ScheduledGroup(gloo, inner, communicator)
 
 

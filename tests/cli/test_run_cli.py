@@ -1,6 +1,7 @@
 """``linkstep run``: mistakes in one line before anything starts; real runs, marked slow, over MPI."""
 
 import csv
+import dataclasses
 import importlib
 import importlib.util
 import io
@@ -15,8 +16,8 @@ import pytest
 import linkstep
 from linkstep.cli import main
 from linkstep.core.collective import Collective
-from linkstep.core.schedule import COLLECTIVES
-from linkstep.engines import launch, mpi
+from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
+from linkstep.engines import launch, mpi, notes
 from linkstep.engines.measure import actual_sizes
 from linkstep.engines.preparation import prepare
 from linkstep.selector import Rule, Selector
@@ -34,7 +35,7 @@ needs_mpi = pytest.mark.skipif(
 @pytest.fixture
 def unlaunched(monkeypatch):
     """No rank may be started."""
-    for names in launch._RANK_VARIABLES.values():
+    for names in notes.RANK_VARIABLES.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(RUN, "launch", lambda *_: pytest.fail("ranks were started"))
@@ -89,6 +90,15 @@ def test_files_that_are_wrong(capsys, unlaunched, tmp_path):
     assert f"linkstep: {path}: not run, it is wrong: " in refused(capsys, path)
     path.write_text("")
     assert f"linkstep: {path}: " in refused(capsys, path)
+
+
+def test_a_schedule_file_that_is_wrong(capsys, unlaunched, tmp_path):
+    whole = linkstep.schedule("K_4", "allgather").schedule
+    rows = {name: getattr(whole, name)[1:] for name in ROW_COLUMNS}
+    path = tmp_path / "allgather.json"
+    linkstep.save(dataclasses.replace(whole, **rows), path)
+    words = "[0, 1)/1 of shard 0 never arrives at node 1"
+    assert refused(capsys, path) == f"linkstep: {path}: not run, it is wrong: {words}"
 
 
 def test_sizes_too_small_for_the_ranks_are_those_that_run(tmp_path):

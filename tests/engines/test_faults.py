@@ -7,12 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import linkstep
+from linkstep.core.schedule import ROW_COLUMNS
 from linkstep.engines.launch import _launcher, launch
+from linkstep.engines.processes import shared_files
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("mpi4py", reason="needs MPI: pip install '.[mpi]'")
@@ -20,6 +24,7 @@ pytest.importorskip("mpi4py", reason="needs MPI: pip install '.[mpi]'")
 ROOT = Path(__file__).parents[2]
 WITHIN = 10.0
 """Seconds from a fault to the end of everything."""
+ENGINES = ("mpi", pytest.param("torch", marks=pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")))
 FOREVER = ("--size", "1KiB", "--repetitions", "1000000", "--no-own")
 
 
@@ -50,6 +55,18 @@ class Run:
             if len(self.pids) == count:
                 return self.pids
             time.sleep(0.01)
+        raise AssertionError(f"{len(self.pids)} of {count} ranks: {self.process.communicate()}")
+
+    def begun(self, count, seconds=60.0):
+        """Wait until so many ranks exist, and return their numbers; they have not found each other yet."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            for path in self.folder.glob("linkstep-run-*/*.start"):
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    self.pids[int(path.stem)] = int(path.read_text().split()[0])
+            if len(self.pids) == count:
+                return self.pids
+            time.sleep(0.002)
         raise AssertionError(f"{len(self.pids)} of {count} ranks: {self.process.communicate()}")
 
     def end(self, since, within=WITHIN):
@@ -84,6 +101,7 @@ RUNS: list[Run] = []
 
 def started(tmp_path, *words, **variables):
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    tmp_path.mkdir(exist_ok=True)
     environment = os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"} | variables
     process = subprocess.Popen(
         [str(word) for word in words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -124,6 +142,7 @@ def test_a_killed_rank(tmp_path, delay):
     assert code == 2
     assert set(said) == set(range(8)) - {3}
     assert all("rank 3 ended before the others" in line for line in said.values()), errors
+    assert "cable" not in errors
 
 
 def test_a_stopped_rank(tmp_path):
@@ -142,6 +161,93 @@ def test_a_stopped_rank(tmp_path):
     assert "linkstep: no answer from rank 2: stopped, or too busy?" in errors
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_rank_stopped_while_it_begins(tmp_path, engine):
+    """Nobody has joined yet, so that nobody can speak but the launcher."""
+    run = linkstep_run(tmp_path, "K_4", *FOREVER, "--engine", engine)
+    pid = run.begun(4)[2]
+    os.kill(pid, signal.SIGSTOP)
+    code, errors = run.end(time.monotonic())
+    assert code == 2
+    assert spoken(errors)[-1] == "linkstep: no answer from rank 2: stopped, or too busy?"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("delay", [0.5, 1.5, 2.5])
+def test_a_rank_stopped_with_much_data(tmp_path, engine, delay):
+    """While ranks fill or check arrays, or in the middle of long messages: its last sign of life is what counts."""
+    run = linkstep_run(tmp_path, "K_4", "--size", "64MiB", "--repetitions", "1000", "--no-own", "--engine", engine)
+    pids = run.ranks(4)
+    time.sleep(delay)
+    os.kill(pids[2], signal.SIGSTOP)
+    code, errors = run.end(time.monotonic())
+    assert code == 2
+    assert "linkstep: no answer from rank 2: stopped, or too busy?" in spoken(errors), errors
+
+
+def shared(pids):
+    return {name for pid in pids for name, _ in shared_files(pid)}
+
+
+ENDS = {
+    "killed": lambda run: os.kill(run.pids[1], signal.SIGKILL),
+    "Ctrl-C": lambda run: os.killpg(run.process.pid, signal.SIGINT),
+    "SIGTERM": lambda run: run.process.send_signal(signal.SIGTERM),
+    "stopped": lambda run: os.kill(run.pids[1], signal.SIGSTOP),
+}
+
+
+@pytest.mark.parametrize("fault", ENDS)
+def test_a_job_that_fails_leaves_no_shared_memory_and_others_theirs(tmp_path, fault):
+    runs = [linkstep_run(tmp_path / name, "K_4", *FOREVER) for name in ("one", "two")]
+    mine, others = (shared(run.ranks(4).values()) for run in runs)
+    assert mine and others and not mine & others
+    ENDS[fault](runs[0])
+    code, errors = runs[0].end(time.monotonic())
+    assert code, errors
+    assert not [name for name in mine if Path(name).exists()]
+    assert all(Path(name).exists() for name in others)
+    runs[1].process.send_signal(signal.SIGINT)
+    runs[1].end(time.monotonic())
+    assert not [name for name in others if Path(name).exists()]
+
+
+def test_a_script_that_fails_leaves_no_shared_memory(tmp_path):
+    """Somebody else's launcher removes nothing; a rank does when it aborts."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.replace("WRONG", SHARES + MISTAKES["exception"]).replace("{TMP}", str(tmp_path)))
+    run = external(tmp_path, [sys.executable, script], ranks=(4,))
+    code, errors = run.end(time.monotonic(), within=60)
+    assert code, errors
+    [names] = {path.read_text() for path in tmp_path.glob("shared-*")}
+    assert names and not [name for name in names.split() if Path(name).exists()]
+
+
+SHARES = """
+import os
+from linkstep.engines.processes import shared_files
+with open(f"{TMP}/shared-{communicator.rank}", "w") as file:
+    file.write(" ".join(sorted(name for name, _ in shared_files(os.getpid()))))
+communicator.allreduce(array)
+"""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch: pip install torch")
+def test_ranks_of_torch_listen_to_this_machine_alone(tmp_path):
+    run = linkstep_run(tmp_path, "K_4", *FOREVER, "--engine", "torch")
+    pids, found = run.ranks(4), set()
+    for pid in pids.values():
+        sockets = {str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir() if path.is_symlink()}
+        for table in ("tcp", "tcp6"):
+            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:  # LISTEN
+                    found.add(fields[1].partition(":")[0])
+    assert found == {"0100007F"}
+    run.process.send_signal(signal.SIGINT)
+    run.end(time.monotonic())
+
+
 OWN = """
 import sys, time
 from pathlib import Path
@@ -155,7 +261,7 @@ def own(self, collective, source, target, operation, root):
     return call
 
 mpi.MpiTransport.own = own
-sys.exit(rank.main(Path(sys.argv[1])))
+sys.exit(rank.main("mpi", Path(sys.argv[1])))
 """
 LAUNCH = """
 import pickle, sys
@@ -281,7 +387,31 @@ def test_a_wrong_file_on_one_rank(tmp_path, broken):
     assert len(lines) == 4, errors
 
 
+WRONG_SCHEDULE = """
+import sys
+import linkstep
+
+try:
+    linkstep.Communicator(sys.argv[1])
+except linkstep.LinkstepError as error:
+    print(f"linkstep: {error}", file=sys.stderr)
+"""
+
+
+def test_a_wrong_schedule_is_refused_by_all_ranks_together(tmp_path):
+    whole = linkstep.schedule("K_4", "allgather").schedule
+    linkstep.save(replace(whole, **{name: getattr(whole, name)[1:] for name in ROW_COLUMNS}), tmp_path / "wrong.json")
+    (tmp_path / "script.py").write_text(WRONG_SCHEDULE)
+    run = external(tmp_path, [sys.executable, tmp_path / "script.py", tmp_path / "wrong.json"], ranks=(4,))
+    code, errors = run.end(time.monotonic(), within=60)
+    assert code == 0, errors
+    words = f"linkstep: {tmp_path / 'wrong.json'}: not run, it is wrong: [0, 1)/1 of shard 0 never arrives at node 1"
+    assert spoken(errors) == [words] * 4
+
+
 SCRIPT = """
+import os, sys
+sys.stderr = open(f"{TMP}/errors-{os.getpid()}", "w", buffering=1)  # those of several ranks would be mixed
 import numpy as np
 import linkstep
 
@@ -318,6 +448,7 @@ def test_ranks_at_odds_in_a_script(tmp_path, mistake):
     while len(list(tmp_path.glob("ready-*"))) < 4 and time.monotonic() < end:
         time.sleep(0.02)
     code, errors = run.end(time.monotonic())
+    errors += "".join(path.read_text() for path in tmp_path.glob("errors-*"))
     assert code != 0, errors
     innocent = {0, 1, 3} if mistake in ("exception", "exit", "refusal") else {0, 1, 2, 3}
     for rank in innocent:

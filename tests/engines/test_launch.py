@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from linkstep.engines.launch import FOLDER, _Ranks, _silent_end, register_end, report_silence, say
+from linkstep.engines.launch import _silent_end
+from linkstep.engines.notes import FOLDER, register_end, report_silence, say
+from linkstep.engines.roster import Roster
 
 
 @pytest.fixture
@@ -52,21 +54,21 @@ def test_files_appear_whole(folder, monkeypatch, leave):
 def test_the_cable_that_is_suspected(folder, waits, verdict):
     for rank, peers in waits.items():
         report_silence(rank, peers)
-    assert _Ranks(folder).verdict() == verdict
+    assert Roster(folder, 4).verdict() == verdict
 
 
 def test_a_rank_that_registers_meanwhile_is_not_lost(folder, monkeypatch):
     """More ranks may be alive than were registered a moment before."""
-    ranks = _Ranks(folder)
-    monkeypatch.setattr(ranks, "registered", lambda: {0})
+    ranks = Roster(folder, 4)
+    monkeypatch.setattr(ranks, "_known", lambda: {0: (10, "")})
     monkeypatch.setattr(ranks, "alive", lambda: {0: 10, 1: 11})
     assert not ranks.lost()
 
 
 def test_a_rank_that_ends_meanwhile_is_not_lost(folder, monkeypatch):
     """It leaves its exit code before it ends."""
-    ranks = _Ranks(folder)
-    monkeypatch.setattr(ranks, "registered", lambda: {0})
+    ranks = Roster(folder, 4)
+    monkeypatch.setattr(ranks, "_known", lambda: {0: (10, "")})
 
     def alive():
         register_end(0, 0)
@@ -80,6 +82,6 @@ def test_a_rank_that_ends_meanwhile_is_not_lost(folder, monkeypatch):
 
 
 def test_a_run_that_fails_says_something():
-    assert "SIGKILL" in _silent_end([-9], "mpi")
-    assert "exit code 3" in _silent_end([0, 3, None], "torch")
-    assert "a rank was gone" in _silent_end([None], "mpi")
+    assert "SIGKILL" in _silent_end([-9], "mpi", set())
+    assert "exit code 3" in _silent_end([0, 3, None], "torch", set())
+    assert "a rank was gone" in _silent_end([None], "mpi", set())

@@ -1,13 +1,16 @@
 """What a run is made from: recipes, topologies, schedules, programs, files and selectors; no processes."""
 
+import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import linkstep
 from linkstep.core.collective import Collective
-from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.errors import FileError, LinkstepError, ScheduleError
+from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
 from linkstep.core.topology import Topology
 from linkstep.engines.preparation import prepare
 from linkstep.engines.renumbered import order_of
@@ -145,6 +148,34 @@ def test_wrong_programs_are_not_run(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps({"format": "linkstep-selector", "version": 1, "rules": 3}))
     with pytest.raises(FileError, match=r"s\.json: rules must be a list, not 3"):
         sources_of(str(tmp_path / "s.json"))
+
+
+def dropped(schedule, row):
+    """A schedule without one of its rows."""
+    columns = {name: np.delete(getattr(schedule, name), row) for name in ROW_COLUMNS}
+    return dataclasses.replace(schedule, **columns)
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_wrong_schedules_are_not_run(tmp_path, collective):
+    wrong = dropped(linkstep.schedule("K_4", collective).schedule, 1)
+    with pytest.raises(ScheduleError, match=r"^the schedule: not run, it is wrong: "):
+        sources_of(wrong)
+    path = tmp_path / "wrong.json"
+    linkstep.save(wrong, path)
+    Selector((Rule(collective, None, None, "wrong.json"),)).save(tmp_path / "s.json")
+    for what in (path, ["K_4", str(path)], tmp_path / "s.json"):
+        with pytest.raises(ScheduleError, match=r"wrong\.json: not run, it is wrong: "):
+            sources_of(what)
+
+
+def test_a_schedule_is_checked_once(monkeypatch):
+    checked = []
+    monkeypatch.setattr("linkstep.engines.source.check", checked.append)
+    schedule = linkstep.schedule("K_4", "allgather").schedule
+    for _ in range(3):
+        sources_of(schedule)
+    assert checked == [schedule]
 
 
 def test_hosts_are_found_by_full_or_short_names():

@@ -96,6 +96,19 @@ def test_groups_take_the_schedule_of_their_size(found: list[Ended]) -> None:
     all_said(found, "subgroup", range(4, 8))
 
 
+def test_groups_run_what_their_ranks_have_cables_for() -> None:
+    ended = run_ranks("groups", 8, 300)
+    all_said(ended, "left", range(0, 8, 2))
+    all_said(ended, "right", range(1, 8, 2))
+    all_said(ended, "six", range(6))
+    for rank in (0, 1, 4, 5):
+        all_said(ended, "wired", range(rank, rank + 1))
+    told = [line for one in ended for line in one.out.splitlines() if line.startswith("warned [") and "gloo" in line]
+    assert len(told) == 1, told
+    first = r"ranks (0, 2, 4, 6|1, 3, 5, 7): K_4 needs a cable from rank (0 to rank 2|1 to rank 3)"
+    assert re.search(f"groups that nothing fits are left to gloo, such as {first}, and there is none", told[0])
+
+
 def test_all_ranks_end_well(found: list[Ended]) -> None:
     assert [one.code for one in found] == [0] * 16, [one.err[-500:] for one in found if one.code]
 

@@ -199,7 +199,11 @@ def put_mpi_in_place(monkeypatch, executor):
 
 
 def test_build_over_mpi(tmp_path, monkeypatch):
-    put_mpi_in_place(monkeypatch, ThreadPoolExecutor)
+    def executor(workers, python_args):
+        assert python_args == ["-P"]  # workers that MPI starts run nothing of the current folder
+        return ThreadPoolExecutor(workers)
+
+    put_mpi_in_place(monkeypatch, executor)
     assert build(tmp_path / "log.csv", JOBS, executor="mpi") == len(JOBS)
     assert done_jobs(tmp_path / "log.csv") == set(map(marker, JOBS))
 

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from fractions import Fraction
@@ -34,7 +35,7 @@ from support.torch_topologies import CUT, TOPOLOGIES
 PROGRAMS = Path(__file__).parent / "programs"
 ALL_TO_ALL = str(PROGRAMS / "direct-all-to-all.rccl.xml")
 """For four ranks."""
-PATIENT = 60.0
+PATIENT = 300.0
 """Seconds: the ranks share few cores, and the tests must not fail because the machine is busy."""
 TYPES = (torch.float32, torch.bfloat16, torch.int64, torch.float16, torch.float64, torch.int32)
 REDUCE: dict[str, Callable[..., Any]] = {
@@ -319,6 +320,24 @@ def collectives(rank: int) -> None:
         check("subgroup", lambda: run_subgroup(four, True))
 
 
+def groups(rank: int) -> None:
+    """Parts of eight ranks that are wired as K_{4,4}: what has no cables there is not run there."""
+    given = ("K_{4,4}", "K_4", "BiRing(2,6)")
+    options = {"backend": "linkstep", "timeout": timedelta(seconds=PATIENT)}
+    members = {"left": [0, 2, 4, 6], "right": [1, 3, 5, 7], "six": [0, 1, 2, 3, 4, 5], "wired": [0, 1, 4, 5]}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        made = {}
+        for name, ranks in members.items():
+            linkstep.torch.use(*given, *["K_{2,2}"] * (name == "wired"))
+            made[name] = dist.new_group(ranks, **options)
+    print("warned", [str(one.message) for one in told if "gloo" in str(one.message)], flush=True)
+    for name, ranks in members.items():
+        if rank in ranks:
+            check(name, lambda name=name: run_subgroup(made[name], name == "wired"))
+    dist.barrier()
+
+
 def run_subgroup(group: Any, is_ours: bool) -> None:
     tensor = torch.ones(3)
     dist.all_reduce(tensor, group=group)
@@ -379,7 +398,7 @@ def killed(rank: int) -> None:
         raise
 
 
-JOBS = {"collectives": collectives, "refusals": refusals, "killed": killed}
+JOBS = {"collectives": collectives, "groups": groups, "refusals": refusals, "killed": killed}
 
 
 def become_rank(rank: int, job: str, folder: Path) -> None:

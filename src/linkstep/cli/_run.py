@@ -33,7 +33,7 @@ from linkstep.engines.launch import Place, is_rank, launch, run_folder
 from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
 from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
 from linkstep.engines.rank import JOB, ROWS
-from linkstep.engines.source import first_collective, is_runtime_file, is_selector, sources_of
+from linkstep.engines.source import checked, first_collective, is_runtime_file, is_selector, sources_of
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transport import TIMEOUT
@@ -86,7 +86,9 @@ def _what(args: argparse.Namespace, bed: Testbed | None) -> tuple[Any, str, Sequ
             raise LinkstepError(f"{args.topology} runs as it is: faults are those of a recipe or a topology")
         return args.topology, args.topology, None
     given = read(args.topology, args)
-    what = given.schedule or (given.topology if given.recipe is None else given.recipe)
+    what: Any = given.topology if given.recipe is None else given.recipe
+    if given.schedule is not None:
+        what = checked(given.schedule, args.topology)
     return what, given.topology.name or args.topology, given.topology.labels
 
 
@@ -179,7 +181,7 @@ def _launched(job: Job, num_ranks: int, timeout: float, bed: Testbed | None) -> 
         place = Place([bed.prefix(host) for host in range(num_ranks)], bed.environment(), bed.address(0))
     with run_folder() as folder, busy(f"running {num_ranks} ranks"):
         (folder / JOB).write_bytes(pickle.dumps(job))
-        command = [sys.executable, "-m", "linkstep.engines.rank", str(folder)]
+        command = [sys.executable, "-P", "-m", "linkstep.engines.rank", job.engine, str(folder)]
         code = launch(job.engine, num_ranks, command, folder, timeout, place)
         rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
     return code, rows

@@ -25,7 +25,7 @@ from linkstep.engines.binding import SMALL, Bound, bind_direct, bind_staged
 from linkstep.engines.layout import Layout
 from linkstep.engines.plan import Compiled, Plan, Plans
 from linkstep.engines.session import Stuck
-from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Transport
+from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Transport, ranks_in_words
 
 if TYPE_CHECKING:
     from linkstep.core.schedule import Schedule
@@ -332,20 +332,10 @@ class Communicator:
         return EngineError(self._broken)
 
     def _words(self, silence: Silence) -> str:
-        if silence.dead:
-            return f"{self._ranks(silence.dead)} ended before the others"
-        told = []
-        if silence.from_ranks:
-            told.append(f"nothing came from {self._ranks(silence.from_ranks)}")
-        if silence.to_ranks:
-            told.append(f"{self._ranks(silence.to_ranks)} took nothing")
-        text = f"{' and '.join(told) or 'not all others came'}"
-        text += f" for {silence.seconds:.0f} s: is it alive, is the cable up, does it make the same call?"
-        return f"{text} ({silence.reason})" if silence.reason else text
+        return silence.words(self._names)
 
     def _ranks(self, ranks: Sequence[int]) -> str:
-        names = [str(r) if self._names is None else f"{r} ({self._names[r]})" for r in ranks]
-        return f"rank{'s' * (len(names) > 1)} {', '.join(names)}"
+        return ranks_in_words(ranks, self._names)
 
     def close(self) -> None:
         """Give back what the engine holds for this communicator; it may go on being used afterwards."""

@@ -17,8 +17,8 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
 from linkstep.engines.communicator import Communicator, open_transport
 from linkstep.engines.counters import device_bytes
-from linkstep.engines.launch import register_rank, report_silence
 from linkstep.engines.measure import Bench, Row
+from linkstep.engines.notes import register_rank, report_silence
 from linkstep.engines.plan import Compiled
 from linkstep.engines.renumbered import Renumbered, order_of
 from linkstep.engines.transport import SETUP, Silent, Transport
@@ -79,8 +79,9 @@ def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
         transport.mark_failed()
         raise EngineError(f"rank {transport.rank}: the ranks did not find each other: {silent}") from None
     except EngineError:
-        if communicator is not None and communicator.silence is not None:
-            report_silence(transport.rank, communicator.silence.from_ranks + communicator.silence.to_ranks)
+        silence = None if communicator is None else communicator.silence
+        if silence is not None and not silence.dead:  # where a rank is gone, nobody waits for a cable
+            report_silence(transport.rank, silence.from_ranks + silence.to_ranks)
         transport.mark_failed()
         raise
 

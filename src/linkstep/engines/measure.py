@@ -194,9 +194,10 @@ class Bench:
             own_median=None if own_times is None else float(np.median(own_times)), cables=cables,
         )  # fmt: skip
 
-    def _gather(self, value: Any, patience: float | None = None) -> list[Any]:
+    def _gather(self, value: Any) -> list[Any]:
+        """Return every rank's value; to check much data takes ranks that share cores differently long."""
         try:
-            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode(), patience)]
+            return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode(), SETUP)]
         except Silent as silent:
             raise self.communicator.failure("between two measurements", silent.silence) from None
 
@@ -211,7 +212,7 @@ class Bench:
         wrong = count_wrong(
             target, self.collective, layout, rank, repetition, n, self.operation, self.type_name, self.root
         )
-        return sum(self._gather(wrong, SETUP))  # checking much data takes ranks that share cores differently long
+        return sum(self._gather(wrong))
 
     def _own_once(self, theirs: Callable[[], None], size: int, estimate: float) -> Span:
         """Run the engine's own collective once; end it if it takes very much longer than ours or a rank is lost."""

@@ -2,7 +2,8 @@
 
 A rank that waits gives way to others first and sleeps a little longer each time, so that ranks on the same core make
 progress; none of MPI's own waits does that (and ``Waitsome`` spins without yielding). While it waits it watches: for
-processes of this host that are gone, and for time running out. What MPI itself notices it reports as an MPI error.
+processes of this host that are gone or stopped, and for time without a sign of life. What MPI itself notices it reports
+as an MPI error, unless a rank turns out to be gone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,25 @@ import numpy as np
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
 from linkstep.engines.arrays import kind_of
-from linkstep.engines.processes import Watch
-from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Wire
+from linkstep.engines.counters import device_bytes
+from linkstep.engines.peers import Beat, Meeting, Peers, joining_patience
+from linkstep.engines.processes import shared_files, unlink_shared
+from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
 
 _AWAKE = 2e-3
 """Seconds for which a rank that waits gives way to others but does not sleep: messages within a host, which both ends
 carry on whenever they look, take no longer."""
 _PART, _SHORTEST, _LONGEST = 1 / 16, 1e-4, 1e-3
 """Then it sleeps for a part of the time that it has slept, and for no less and no more than this."""
-_SLOWEST = 2e6
-"""Bytes in a second that messages are allowed besides the timeout: MPI does not tell how far one has got."""
+_SLOWEST, _SLOWEST_HERE = 2e6, 5e6
+"""Bytes in a second that a message is allowed besides the timeout, to another machine and within one: MPI does not tell
+how far it has got."""
+_MOVED = 10_000
+"""Bytes on network devices that are a sign of life: acknowledgements alone are fewer."""
 _LOOK = 0.3
 """Seconds between looks at whether the others are alive."""
+_NEWS = 1.5
+"""Seconds that an MPI error waits for news of a rank that is gone: its connections close before it is seen to be."""
 
 
 def load_mpi() -> Any:
@@ -55,16 +63,16 @@ class MpiTransport:
         self._mpi = load_mpi()
         world = self._mpi.COMM_WORLD if communicator is None else communicator
         self.rank, self.size, self.timeout = world.Get_rank(), world.Get_size(), timeout
-        self._watch: Watch | None = None
+        self._beat, self._others = Beat(), Peers(self.rank, [])
         self._peers: dict[int, tuple[bool, int]] = {}
         self._bytes: dict[int, int] = {}
         self._comm, request = world.Idup()
-        self._wait_patiently([request], SETUP)
+        self._meet(request, joining_patience(timeout))
         self.tag_limit = int(self._comm.Get_attr(self._mpi.TAG_UB) or 32767) + 1
         self._comm.Set_errhandler(self._mpi.ERRORS_RETURN)
-        told = [text.decode() for text in self.gather(Watch.card().encode(), SETUP)]
-        self._watch = Watch(self.rank, told)
-        self.shares_clock = self._watch.shares_clock
+        self._others = Peers(self.rank, self.gather(self._beat.card(), joining_patience(timeout)))
+        self.shares_clock = self._others.shares_clock
+        self._is_emulated = self.shares_clock and not self._others.shares_network
 
     def prepare(self, wires: Sequence[Wire]) -> list[Any]:
         """Return a persistent request for each message."""
@@ -94,21 +102,62 @@ class MpiTransport:
                         self._wait_patiently(handles)
                         return
         except self._mpi.Exception as error:
-            raise Silent(self._silence(handles, 0.0, reason=str(error).splitlines()[0])) from None
+            raise Silent(self._failure(handles, error)) from None
 
-    def _wait_patiently(self, handles: Sequence[Any], patience: float | None = None) -> None:
-        """Sleep between tests, and look after the others now and then."""
-        done, clock = self._mpi.Request.Testall, time.monotonic
-        begin = last = clock()
-        allowed = (patience or self.timeout) + sum(self._bytes.get(id(handle), 0) for handle in handles) / _SLOWEST
-        while not done(handles):
-            now = clock()
+    def _failure(self, handles: Sequence[Any], error: Exception) -> Silence:
+        """Return what an MPI error is about: a rank that is gone, if one turns out to be within a moment."""
+        end = time.monotonic() + _NEWS
+        while not (dead := self.dead()) and time.monotonic() < end:
+            time.sleep(_SHORTEST)
+        return self._silence(handles, 0.0, dead, "" if dead else str(error).splitlines()[0])
+
+    def _naps(self, is_done: Callable[[], bool]) -> Iterator[float]:
+        """Sleep between tests, and yield the time whenever the others are to be looked after."""
+        begin = last = time.monotonic()
+        while not is_done():
+            now = time.monotonic()
             time.sleep(min(max((now - begin) * _PART, _SHORTEST), _LONGEST))
             if now - last > _LOOK:
                 last = now
-                dead = self.dead()
-                if dead or now - begin > allowed:
-                    raise Silent(self._silence(handles, now - begin, dead))
+                yield now
+
+    def _wait_patiently(self, handles: Sequence[Any]) -> None:
+        """Wait for messages; what counts is the time since one of them arrived, or anything moved on the cables."""
+        begin = life = time.monotonic()
+        pending, moved = len(handles), self._moved()
+        for now in self._naps(lambda: bool(self._mpi.Request.Testall(handles))):
+            left = [handle for handle in handles if not handle.Test()]
+            if len(left) < pending or self._moved() > moved + _MOVED:
+                life, pending, moved = now, len(left), self._moved()
+            dead, failed = self.dead(), self._others.failed()
+            if left and (dead or failed or now - life > self._allowed(left)):
+                reason = f"rank {failed[0]} gave up" if failed else ""
+                raise Silent(self._silence(left, now - begin, dead, reason))
+
+    def _moved(self) -> int:
+        """Return the bytes that crossed this rank's network devices, where these carry nothing else."""
+        if not self._is_emulated:
+            return 0
+        return sum(sum(counts) for device, counts in device_bytes().items() if device != "lo")
+
+    def _allowed(self, handles: Sequence[Any]) -> float:
+        """Return the silence that is a failure: longer for a long message, unless one would see it move."""
+        stopped = self._others.stopped()
+        if self._is_emulated or any(self._peers[id(handle)][1] in stopped for handle in handles):
+            return self.timeout
+        rate = _SLOWEST_HERE if self.shares_clock else _SLOWEST
+        return self.timeout + max(self._bytes[id(handle)] for handle in handles) / rate
+
+    def _meet(self, request: Any, patience: float | None) -> None:
+        """Wait for a message from all to all."""
+        meeting = Meeting(self._others, self._beat.enter(), self.timeout, patience, time.monotonic())
+        try:
+            for now in self._naps(request.Test):
+                if silence := meeting.look(now):
+                    raise Silent(silence)
+        except self._mpi.Exception as error:
+            raise Silent(self._failure((), error)) from None
+        self._beat.pass_on()
 
     def is_open(self) -> bool:
         """Whether MPI_Finalize was not called yet."""
@@ -116,7 +165,7 @@ class MpiTransport:
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks of this host whose process is gone."""
-        return self._watch.dead() if self._watch else ()
+        return self._others.dead()
 
     def _silence(
         self, handles: Sequence[Any], seconds: float, dead: tuple[int, ...] = (), reason: str = ""
@@ -162,22 +211,24 @@ class MpiTransport:
         """Return every rank's bytes: first how many they are, then all of them."""
         lengths = np.zeros(self.size, np.int64)
         own = np.array([len(value)], np.int64)
-        self._wait_patiently([self._comm.Iallgather(own, lengths)], patience)
+        self._meet(self._comm.Iallgather(own, lengths), patience)
         ends = np.cumsum(lengths)
         got = np.zeros(int(ends[-1]), np.uint8)
         spec = [got, (lengths, ends - lengths), self._mpi.BYTE]
         mine = [np.frombuffer(value, np.uint8), self._mpi.BYTE]
-        self._wait_patiently([self._comm.Iallgatherv(mine, spec)], patience)
+        self._meet(self._comm.Iallgatherv(mine, spec), patience)
         data = got.tobytes()
         return [data[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 
     def mark_failed(self) -> None:
         """Let the process abort when it ends: MPI_Finalize would wait for messages that never come."""
+        self._beat.fail()
         atexit.unregister(_abort_at_exit)
         atexit.register(_abort_at_exit)
 
     def abort(self) -> None:
         """Call MPI_Abort: the launcher ends every rank."""
+        unlink_shared(shared_files(os.getpid()))
         self._comm.Abort(2)
 
 
@@ -189,4 +240,5 @@ def _abort_at_exit() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     time.sleep(_GRACE)
+    unlink_shared(shared_files(os.getpid()))  # MPI_Abort leaves them
     load_mpi().COMM_WORLD.Abort(2)

@@ -1,11 +1,13 @@
-"""Processes of one machine that watch each other: where one runs, and whether it is still there."""
+"""What the kernel tells of processes on this machine: whether one is there, what it does, what memory it shares."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
-from linkstep.engines.launch import has_said
+_SHARED = "/dev/shm/mpich_shm_"
+"""How the names of MPICH's shared memory begin: files that stay if a job does not get to its end."""
 
 
 def place() -> str:
@@ -15,6 +17,55 @@ def place() -> str:
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return f"pid {os.getpid()}"  # alone
+
+
+def network() -> str:
+    """Return the network namespace of this process, empty where there is no such thing."""
+    try:
+        return str(Path("/proc/self/ns/net").readlink())
+    except OSError:
+        return ""
+
+
+class Activity(NamedTuple):
+    """What a process was doing at one moment."""
+
+    state: str
+    """A letter, as ``ps`` shows it."""
+    work: tuple[int, ...]
+    """Counters that grow whenever it runs: page faults, ticks, nanoseconds."""
+    started: str
+    """When it began: a process number that is used again is not taken for it."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it is stopped by a signal or a debugger."""
+        return self.state in "Tt"
+
+    def follows(self, before: Activity | None) -> bool:
+        """Whether it shows a sign of life: it runs, waits for a disk, or has run since."""
+        if self.is_stopped:
+            return False
+        return before is None or self.state in "RD" or self.work != before.work
+
+
+def activity(pid: int) -> Activity | None:
+    """Return what a process does; None if it is gone, or ended and not yet waited for.
+
+    >>> activity(os.getpid()).is_stopped
+    False
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    if fields[0] in "ZX":
+        return None
+    try:
+        ran = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        ran = 0
+    return Activity(fields[0], (int(fields[7]), int(fields[9]), int(fields[11]), int(fields[12]), ran), fields[19])
 
 
 def is_alive(pid: int) -> bool:
@@ -29,33 +80,28 @@ def is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    try:  # a process that ended and was not waited for yet is gone as well
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return True
-    return state not in "ZX"
+    return not Path("/proc/self/stat").exists() or activity(pid) is not None
 
 
-class Watch:
-    """The processes of a job's ranks, as far as they run on this machine."""
+def shared_files(pid: int) -> set[tuple[str, int]]:
+    """Return the files of MPICH's shared memory that a process has mapped, by name and inode."""
+    found = set()
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return set()
+    for line in lines:
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and fields[5].startswith(_SHARED) and not fields[5].endswith(" (deleted)"):
+            found.add((fields[5], int(fields[4])))
+    return found
 
-    def __init__(self, rank: int, told: list[str]) -> None:
-        """Take what ``Watch.card`` returned at every rank."""
-        places = [text.partition(" ")[2] for text in told]
-        self.shares_clock = len({where.partition(" ")[0] for where in places}) == 1
-        """Whether all ranks run on one machine."""
-        self._pids = {
-            other: int(text.partition(" ")[0])
-            for other, (text, where) in enumerate(zip(told, places, strict=True))
-            if where == place() and other != rank
-        }
 
-    @staticmethod
-    def card() -> str:
-        """Return what the other ranks must know of this process."""
-        return f"{os.getpid()} {place()}"
-
-    def dead(self) -> tuple[int, ...]:
-        """Return the ranks of this machine whose process is gone, first those that did not say why."""
-        gone = [(has_said(pid), rank) for rank, pid in self._pids.items() if not is_alive(pid)]
-        return tuple(rank for _, rank in sorted(gone))
+def unlink_shared(files: set[tuple[str, int]]) -> None:
+    """Remove files of ``shared_files``, unless their names are now those of others."""
+    for name, inode in files:
+        try:
+            if Path(name).stat().st_ino == inode:
+                Path(name).unlink()
+        except OSError:  # its own process was first
+            continue

@@ -1,17 +1,22 @@
-"""One rank of a run that ``linkstep run`` started on this machine: ``python -m linkstep.engines.rank FOLDER``.
+"""One rank of a run that ``linkstep run`` started here: ``python -P -m linkstep.engines.rank ENGINE FOLDER``.
 
-The folder holds the job, and is where the first rank leaves the result.
+The folder holds the job, and is where the first rank leaves the result. What takes time to import comes after the
+rank's number is known to the launcher.
 """
 
 from __future__ import annotations
 
 import pickle
 import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.job import Job, run_job
-from linkstep.engines.launch import fail, register_end, say
+from linkstep.engines.notes import count_ended, fail, leave_process, register_end, register_start, say
+
+if TYPE_CHECKING:
+    from linkstep.engines.job import Job
 
 JOB, ROWS = "job", "rows"
 """The files: pickled by this machine's linkstep for itself."""
@@ -21,8 +26,11 @@ _GRACE = 2.5
 """Seconds that a failed rank stays at most: who sees it gone would name it, and not what it waits for itself."""
 
 
-def main(folder: Path) -> int:
+def main(engine: str, folder: Path) -> int:
     """Run the job and return the exit code: 0 done, 1 wrong results, 2 failed."""
+    register_start(engine)
+    from linkstep.engines.job import run_job
+
     job: Job = pickle.loads((folder / JOB).read_bytes())
     try:
         rank, rows = run_job(job, lambda done, total: None)
@@ -35,8 +43,12 @@ def main(folder: Path) -> int:
         part.rename(folder / ROWS)
     code = 1 if any(row.wrong for row in rows) else 0
     register_end(rank, code)
+    if engine == "torch":  # the threads of torch take seconds to end, on a busy machine half a minute
+        while rank == 0 and count_ended() < len(job.compiled):
+            time.sleep(0.01)  # the others need the store, which goes with this process
+        leave_process(code)
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(sys.argv[1], Path(sys.argv[2])))

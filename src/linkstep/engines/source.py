@@ -1,12 +1,13 @@
 """Where programs come from: files of runtimes, schedules, topologies, or a selector that says which serves what size.
 
 A source answers for which collectives and sizes it has a program, and makes it. A program that was given is proven
-first; those that are lowered here are what the verifier proves in tests.
+first, and a schedule checked; what is made and lowered here is proven in tests.
 """
 
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,10 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from linkstep.core.collective import Collective
-from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.errors import FileError, LinkstepError, ScheduleError
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
+from linkstep.correctness import check
 from linkstep.engines.compile import compile_plan, fingerprint_of
 from linkstep.engines.plan import Plan
 from linkstep.files import SUFFIXES, load
@@ -206,6 +208,21 @@ def proven(program: Program, name: str) -> Program:
     return program
 
 
+_checked: weakref.WeakSet[Schedule] = weakref.WeakSet()
+"""Schedules that were found right: they are asked for several times before a run."""
+
+
+def checked(schedule: Schedule, name: str) -> Schedule:
+    """Return the schedule if it does what it says; ScheduleError shows a witness otherwise."""
+    if schedule not in _checked:
+        try:
+            check(schedule)
+        except ScheduleError as error:
+            raise ScheduleError(f"{name}: not run, it is wrong: {error}", error.row) from None
+        _checked.add(schedule)
+    return schedule
+
+
 def _from_text(text: str, name: str, dialect: str | None = None) -> Program:
     try:
         return proven(read_program(text, dialect), name)
@@ -238,7 +255,9 @@ def _from_name(name: str, how: Mapping[str, Any] = MappingProxyType({}), dialect
     if not is_file:
         return TopologySource(parse(name), how)
     thing = load(name)
-    return ScheduleSource(thing) if isinstance(thing, Schedule) else TopologySource(thing, how)
+    if isinstance(thing, Schedule):
+        return ScheduleSource(checked(thing, name))
+    return TopologySource(thing, how)
 
 
 def is_selector(name: str) -> bool:
@@ -251,7 +270,7 @@ def _sources(what: Any) -> list[Source]:
     if isinstance(what, Program):
         return [ProgramSource(proven(what, "the program"))]
     if isinstance(what, Schedule):
-        return [ScheduleSource(what)]
+        return [ScheduleSource(checked(what, "the schedule"))]
     if isinstance(what, (Topology, Recipe)):
         return [TopologySource(what)]
     if isinstance(what, Selector):

@@ -23,12 +23,14 @@ from typing import Any
 import numpy as np
 
 from linkstep.core.collective import Collective
-from linkstep.core.errors import EngineError
-from linkstep.engines.processes import Watch
-from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Wire
+from linkstep.engines.peers import Beat, Meeting, Peers, joining_patience
+from linkstep.engines.torchjoin import first_line, load_torch, open_group
+from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
 
 _NAPS = (1e-3, 20e-3)
 """The first pause between two looks at the store, and the longest."""
+_LOOK = 0.3
+"""Seconds between looks at whether the others are alive."""
 _BRIEFLY = timedelta(milliseconds=1)
 _GRACE = 1.0
 """Seconds that a failed process stays: a launcher that sees it end would end others before they have spoken."""
@@ -36,39 +38,6 @@ _LAST_BREATH = 0.02
 """Seconds in which a process that has closed its connections is seen to be gone."""
 _PROBE_TAG = 2**31 - 1
 _opened: Counter[str] = Counter()
-
-
-def load_torch() -> Any:
-    """Return the module torch; EngineError in one line if there is none that can be used."""
-    try:
-        import torch
-        import torch.distributed as dist
-    except ImportError as error:
-        raise EngineError(f"no torch: pip install torch ({str(error).splitlines()[0]})") from None
-    if not dist.is_available():
-        raise EngineError("this build of torch has no torch.distributed: install one that has")
-    return torch
-
-
-def open_group(timeout: float = TIMEOUT) -> Any:
-    """Return the default process group; it is made from the environment, over gloo, if there is none yet."""
-    torch = load_torch()
-    dist = torch.distributed
-    if not dist.is_initialized():
-        patience = timedelta(seconds=max(timeout, SETUP))
-        try:
-            dist.init_process_group("gloo", timeout=patience)
-        except (ValueError, RuntimeError) as error:
-            raise EngineError(f"the process group cannot be made: {_first_line(error)}") from None
-    return dist.group.WORLD
-
-
-def _first_line(error: BaseException) -> str:
-    """Return what torch said, without the place in its sources."""
-    line = (str(error).splitlines() or [""])[0]
-    if line.startswith("[") and "] " in line:
-        line = line.partition("] ")[2]
-    return line.partition(". This is typically")[0]
 
 
 @dataclass
@@ -98,10 +67,9 @@ class TorchTransport:
         self._limit = timedelta(seconds=timeout)
         self.posts_late = "nccl" in str(self._group.name())
         self._store, self._host = self._own_store(store), self._host_of_store(ranks)
-        self._gathers, self._watch = 0, Watch(self.rank, [])
-        told = [text.decode() for text in self.gather(Watch.card().encode(), SETUP)]
-        self._watch = Watch(self.rank, told)
-        self.shares_clock = self._watch.shares_clock
+        self._beat, self._others = Beat(), Peers(self.rank, [])
+        self._others = Peers(self.rank, self.gather(self._beat.card(), joining_patience(timeout)))
+        self.shares_clock = self._others.shares_clock
 
     def _own_store(self, store: Any) -> Any:
         """Return a part of the group's store that no other transport uses: all ranks make theirs in the same order."""
@@ -195,14 +163,14 @@ class TorchTransport:
                 if self._store.check([f"failed/{peer}"]):
                     note = json.loads(self._store.get(f"failed/{peer}"))
                     return note["reason"], tuple(note["dead"])
-                return _first_line(error), (peer,)
+                return first_line(error), (peer,)
         except RuntimeError:
             pass
-        return _first_line(error), (peer if self._host is None else self._host,)  # the store went with its process
+        return first_line(error), (peer if self._host is None else self._host,)  # the store went with its process
 
     def _is_gone(self, rank: int | None) -> bool:
         """Whether a rank is known to be gone: torch prints a page for every use of a store that went with it."""
-        return rank is not None and rank in self._watch.dead()
+        return rank is not None and rank in self._others.dead()
 
     def _note(self, silence: Silence) -> None:
         """Leave the cause of a failure for those who find the connection closed."""
@@ -243,7 +211,7 @@ class TorchTransport:
 
     def dead(self) -> tuple[int, ...]:
         """Return the ranks that are known to be gone."""
-        return self._watch.dead()
+        return self._others.dead()
 
     def array(self, length: int, type_name: str) -> Any:
         """Return a flat tensor of zeros, where the group's backend wants it."""
@@ -285,38 +253,41 @@ class TorchTransport:
 
     def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return every rank's bytes, by way of the store."""
-        self._gathers += 1
-        key, store = f"gather/{self._gathers}", self._store
+        number, store = self._beat.enter(), self._store
+        key = f"gather/{number}"
         keys = [f"{key}/{rank}" for rank in range(self.size)]
         begin = time.monotonic()
         try:
             store.set(keys[self.rank], value.hex())
-            self._await(keys, begin, patience or self.timeout)
+            self._await(keys, Meeting(self._others, number, self.timeout, patience, begin))
             told = [bytes.fromhex(store.get(one).decode()) for one in keys]
-            store.delete_key(f"gather/{self._gathers - 1}/{self.rank}")  # all have read it before they came here
+            store.delete_key(f"gather/{number - 1}/{self.rank}")  # all have read it before they came here
             if store.add(f"{key}/read", 1) < self.size and self.rank == self._host:
                 self._stay(f"{key}/read")
         except RuntimeError as error:
             lost = () if self._host is None else (self._host,)
-            raise Silent(Silence(time.monotonic() - begin, lost, (), lost, _first_line(error))) from None
+            raise Silent(Silence(time.monotonic() - begin, lost, (), lost, first_line(error))) from None
+        self._beat.pass_on()
         return told
 
-    def _await(self, keys: list[str], begin: float, patience: float) -> None:
-        """Return when the store has all keys; Silent once a rank is known to be gone, or after long enough."""
+    def _await(self, keys: list[str], meeting: Meeting) -> None:
+        """Return when the store has all keys; Silent once the others are known not to come."""
         nap, longest = _NAPS
+        looked = meeting.begin
         while not self._store.check(keys):
             time.sleep(nap)
             if self._is_gone(self._host):
                 raise RuntimeError("the process that has the store is gone")
-            nap = min(2 * nap, longest)
-            seconds = time.monotonic() - begin
-            if nap < longest:
+            nap, now = min(2 * nap, longest), time.monotonic()
+            if now - looked < _LOOK:
                 continue
-            late = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
-            gone = tuple(rank for rank in self._watch.dead() if rank in late)
+            looked = now
+            late = tuple(rank for rank, key in enumerate(keys) if not self._store.check([key]))
             reason = self._reason_of(late)
-            if gone or reason or seconds > patience:
-                silence = Silence(seconds, tuple(late), (), gone, reason)
+            silence = meeting.look(now, late)
+            if late and (reason or silence):
+                silence = silence or Silence(now - meeting.begin, late, ())
+                silence = silence._replace(reason=reason or silence.reason)
                 self._note(silence)
                 raise Silent(silence)
 
@@ -336,6 +307,7 @@ class TorchTransport:
 
     def mark_failed(self) -> None:
         """Let the process end without waiting for torch's threads, whose messages never come."""
+        self._beat.fail()
         atexit.unregister(_end_at_exit)
         atexit.register(_end_at_exit)
 

@@ -42,12 +42,42 @@ class Silence(NamedTuple):
     reason: str = ""
     """What the engine said, if it said something."""
 
+    def words(self, names: Sequence[str] | None = None) -> str:
+        """Say it, with hosts by their names if they have any.
+
+        >>> Silence(5.2, (1, 2), ()).words()
+        'nothing came from ranks 1, 2 for 5 s: is it alive, is the cable up, does it make the same call?'
+        >>> Silence(0.3, (), (), dead=(3,)).words(["a", "b", "c", "d"])
+        'rank 3 (d) ended before the others'
+        """
+        if self.dead:
+            return f"{ranks_in_words(self.dead, names)} ended before the others"
+        told = []
+        if self.from_ranks:
+            told.append(f"nothing came from {ranks_in_words(self.from_ranks, names)}")
+        if self.to_ranks:
+            told.append(f"{ranks_in_words(self.to_ranks, names)} took nothing")
+        text = " and ".join(told) or "not all others came"
+        text += f" for {self.seconds:.0f} s" if self.seconds >= 1 else ""
+        text += ": is it alive, is the cable up, does it make the same call?"
+        return f"{text} ({self.reason})" if self.reason else text
+
+
+def ranks_in_words(ranks: Sequence[int], names: Sequence[str] | None = None) -> str:
+    """Return ranks as a message names them.
+
+    >>> ranks_in_words((0, 2), ["a", "b", "c"])
+    'ranks 0 (a), 2 (c)'
+    """
+    found = [str(r) if names is None else f"{r} ({names[r]})" for r in ranks]
+    return f"rank{'s' * (len(found) > 1)} {', '.join(found)}"
+
 
 class Silent(Exception):
     """Raised by ``wait``; whoever runs a plan turns it into words."""
 
     def __init__(self, silence: Silence) -> None:
-        super().__init__(str(silence))
+        super().__init__(silence.words())
         self.silence = silence
 
 

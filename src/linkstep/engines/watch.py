@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from linkstep.engines.launch import say
+from linkstep.engines.notes import say
 
 _LOOK = 0.5
 

@@ -36,7 +36,7 @@ def missing() -> str:
 
 def _command(*words: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "linkstep", *words], capture_output=True, text=True, check=False, timeout=PATIENCE
+        [sys.executable, "-P", "-m", "linkstep", *words], capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     if done.returncode:
         raise RuntimeError(done.stderr.strip() or f"linkstep {words[0]} ended with {done.returncode}")

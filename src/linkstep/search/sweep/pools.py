@@ -5,12 +5,13 @@ Not here: what the work is (``runner`` searches, ``linkstep.search.scoring`` rec
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
@@ -44,6 +45,21 @@ def _interrupts_held() -> Iterator[None]:
 
 
 @contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let processes started meanwhile run nothing that lies in the current folder: ``python -c`` looks there first."""
+    name = "PYTHONSAFEPATH"  # multiprocessing takes no options for the interpreter
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+@contextmanager
 def _processes(workers: int | None) -> Iterator[Executor]:
     """Give a pool of processes that are gone when the work is done or has failed, not when they find time to end."""
     others = set(active_children())
@@ -69,7 +85,7 @@ def _mpi(workers: int | None) -> AbstractContextManager[Executor]:
             f"--executor mpi needs mpi4py and an MPI library ({reason[0]}): install an MPI of your system, or run "
             "pip install '.[mpi]' in a clone of linkstep"
         ) from None
-    pool: Any = MPIPoolExecutor(workers)
+    pool: Any = MPIPoolExecutor(workers, python_args=["-P"])
     return pool  # type: ignore[no-any-return]
 
 
@@ -101,8 +117,10 @@ def over_all(
 def _side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], opening: AbstractContextManager[Executor]
 ) -> Results[Item, Result]:
-    with opening as pool:
-        with _interrupts_held():  # processes start as work comes in
-            futures = {pool.submit(work, item): item for item in items}
+    with ExitStack() as stack:
+        with _safe_path():
+            pool = stack.enter_context(opening)
+            with _interrupts_held():  # processes start as work comes in
+                futures = {pool.submit(work, item): item for item in items}
         for future in as_completed(futures):
             yield futures[future], future.result()
