@@ -74,8 +74,9 @@ class Rule:
         ):
             if not isinstance(value, str) or not value or not value.isprintable():
                 raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
-        if isinstance(self.steps, list):
-            object.__setattr__(self, "steps", tuple(self.steps))
+        given: object = self.steps
+        if isinstance(given, list):  # as JSON has it
+            object.__setattr__(self, "steps", tuple(given))
         for name, least in _SEARCH.items():
             value = getattr(self, name)
             numbers = value if name == "steps" and isinstance(value, tuple) and len(value) == 2 else (value,)

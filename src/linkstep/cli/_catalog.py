@@ -22,6 +22,7 @@ from linkstep.search.added import Hops, add_graph, check_addable, compare, defau
 from linkstep.search.catalog import merge
 from linkstep.search.coverage import SIZES, stats
 from linkstep.search.scoring import check_entry
+from linkstep.search.sweep.job import LISTED
 from linkstep.search.sweep.methods import METHODS
 from linkstep.search.sweep.pools import EXECUTORS, over_all
 from linkstep.search.sweep.runner import build, rescore

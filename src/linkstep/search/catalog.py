@@ -11,17 +11,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 from linkstep.core.errors import FileError
-from linkstep.costs import Cost
 from linkstep.files import write_atomically
 from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text, source_of
 from linkstep.search.entry import Entry
 from linkstep.search.frontier import pareto
+
 
 def best_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries that are the best in something, fewest steps first; ties go to the shortest recipe.
