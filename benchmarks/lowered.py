@@ -70,30 +70,27 @@ def _failure(report: Any) -> Row:
     return {"outcome": FAILED, "why": "; ".join(str(error) for error in report.errors[:1]) or "unknown"}
 
 
-def read_log(path: Path) -> list[Row]:
-    """Return the rows of a log; a last line that was cut off is left out, and its topology is done again."""
-    rows: list[Row] = []
+def read_log(path: Path) -> dict[str, list[Row]]:
+    """Return the rows of a log by topology; what a last line that was cut off is of is done again."""
+    known: dict[str, list[Row]] = {}
     if path.exists():
         for line in path.read_text().splitlines():
             try:
-                rows += json.loads(line)
+                rows = json.loads(line)
             except json.JSONDecodeError:
                 break
-    return rows
+            known[rows[0]["recipe"]] = rows
+    return known
 
 
 def run(wanted: Iterable[str], workers: int, log: Path | None) -> Iterator[Row]:
     """Yield the rows of every topology, those of a log first; new ones are added to it, a line for each topology."""
-    known = read_log(log) if log is not None else []
-    names = list(wanted)
-    chosen, done = set(names), {row["recipe"] for row in known}
-    yield from (row for row in known if row["recipe"] in chosen)
-    left = [name for name in names if name not in done]
+    known = read_log(log) if log is not None else {}
     if log is not None and known:
-        by_recipe: dict[str, list[Row]] = {}
-        for row in known:
-            by_recipe.setdefault(row["recipe"], []).append(row)
-        log.write_text("".join(json.dumps(rows) + "\n" for rows in by_recipe.values()))  # whole lines only
+        log.write_text("".join(json.dumps(rows) + "\n" for rows in known.values()))  # whole lines only, each once
+    names = list(wanted)
+    yield from (row for name in names for row in known.get(name, ()))
+    left = [name for name in names if name not in known]
     with get_context("spawn").Pool(workers) as pool:
         for rows in tqdm(pool.imap_unordered(outcomes, left), total=len(left), disable=None):
             if log is not None:
