@@ -561,9 +561,13 @@ def test_csv_columns_in_either_order(tmp_path):
         ("tail,head,cost\n0,1,2\n", r"t\.csv:1: column 'cost' must be bandwidth or alpha"),
         ("tail,head,alpha,alpha\n0,1,2,3\n", "must be bandwidth or alpha, and only once"),
         ("tail,head,alpha\n0,1,\n", r"t\.csv:2: a link is written"),
-        ("tail,head,alpha\n0,1,5us\n", r"t\.csv:2: alpha must be a whole number of ns, not '5us'"),
+        ("tail,head,alpha\n0,1,5kg\n", r"t\.csv:2: alpha must be a whole number of ns, or with a unit .*'5kg'"),
+        ("tail,head,alpha\n0,1,5ps\n", "alpha must be a whole number of ns, or with a unit like 50us, not '5ps'"),
+        ("tail,head,alpha\n0,1,5Gbps\n", "alpha must be a whole number of ns, or with a unit like 50us, not '5Gbps'"),
+        ("tail,head,bandwidth\n0,1,50us\n", "or with a unit like 100Gbps, not '50us'"),
+        ("tail,head,bandwidth\n0,1,1e30Gbps\n", "or with a unit like 100Gbps, not '1e30Gbps'"),
         ("tail,head,alpha\n0,1,2.5\n", "alpha must be a whole number of ns"),
-        ("tail,head,bandwidth\n0,1,nan\n", "bandwidth must be a whole number of bit/s, not 'nan'"),
+        ("tail,head,bandwidth\n0,1,nan\n", "a whole number of bit/s, or with a unit like 100Gbps, not 'nan'"),
         ("tail,head,bandwidth\n0,1,1e300\n", "bandwidth must be a whole number of bit/s"),
         ("tail,head,bandwidth\n0,1,0\n", "link 0: bandwidth must be at least 1, not 0"),
         ("tail,head,bandwidth\n0,1," + "9" * 19, "bandwidth must "),
@@ -672,7 +676,7 @@ STOLEN = '<!DOCTYPE x [<!ENTITY s SYSTEM "file:///etc/passwd">]><graphml>&s;</gr
         (graphml(f"{NODES}<edge/>"), "edge 0: there is no node ''"),
         (
             graphml(f'{NODES}<edge source="a" target="b"><data key="d0">x</data></edge>', KEY),
-            "edge 0: alpha must be a whole number of ns, not 'x'",
+            "edge 0: alpha must be a whole number of ns, or with a unit like 50us, not 'x'",
         ),
         (
             graphml(

@@ -346,7 +346,7 @@ def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     """Say for which fabric a time is: ``alpha 10us, 100Gbps a node``."""
     values = fabric_values(args, topology.degree)
     alpha = f"alpha {shortened(values['alpha'], _LONGEST)}"
-    if topology.alpha is not None and topology.bandwidth is not None:
+    if topology.alpha is not None:
         alpha = "alpha of each link"
     rates = f"{shortened(values['bandwidth'], _LONGEST)} a node"
     if topology.bandwidth is not None:

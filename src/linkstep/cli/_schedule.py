@@ -6,6 +6,7 @@ import argparse
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -117,6 +118,16 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _make(given: Given, args: argparse.Namespace) -> Made:
+    """Make the schedule; where links say only their latency and the size counts, they have the fabric's rate."""
+    topology = given.topology
+    if args.size is None or topology.alpha is None or topology.bandwidth is not None:
+        return _made(given, args)
+    rate = max(round(fabric_of(args, topology.degree).link_bandwidth), 1)
+    made = _made(replace(given, topology=topology.with_bandwidth([rate] * topology.num_links)), args)
+    return replace(made, schedule=replace(made.schedule, topology=topology))
+
+
+def _made(given: Given, args: argparse.Namespace) -> Made:
     with gap_bar("arrival times") as bar, one_interrupt():
 
         def watch(steps: int, bandwidth: Fraction, bound: Fraction) -> None:

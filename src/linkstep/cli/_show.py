@@ -27,6 +27,7 @@ from linkstep.cli._common import (
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.topology import Topology
 from linkstep.core.units import format_time
 from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, moore_steps
 from linkstep.description import Description, describe
@@ -94,7 +95,7 @@ def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
     if found.certificate is None or found.reduce_scatter is None:
         return None
     cost, both = found.certificate.cost, found.certificate.cost + found.reduce_scatter
-    fabric = fabric_of(args, found.topology.degree).on(found.topology)
+    seconds = _seconds(found.topology, cost, both, args)
     return {
         "steps": cost.steps,
         "bandwidth": cost.bandwidth,
@@ -103,8 +104,8 @@ def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
         "allreduce_bandwidth": both.bandwidth,
         "size": args.size,
         "fabric": fabric_text(found.topology, args),
-        "allgather_seconds": float(fabric.time(cost, Collective.ALLGATHER, args.size)),
-        "allreduce_seconds": float(fabric.time(both, Collective.ALLREDUCE, args.size)),
+        "allgather_seconds": seconds[0],
+        "allreduce_seconds": seconds[1],
     }
 
 
@@ -122,6 +123,16 @@ def _proof(split: dict[str, Any]) -> str:
         return "every link carries the same at each step when shards split equally"
     shards, ways = (" ".join(str(row[k]) for row in split["constants"]) for k in (1, 2))
     return f"each link serves {shards} shards at distance 1, 2, ..., each shard has {ways} links"
+
+
+def _seconds(topology: Topology, gather: Cost, both: Cost, args: argparse.Namespace) -> list[float]:
+    """Return seconds of an allgather and of an allreduce; where links have latencies, of the schedules themselves."""
+    fabric = fabric_of(args, topology.degree)
+    if topology.alpha is None:
+        costs = ((gather, Collective.ALLGATHER), (both, Collective.ALLREDUCE))
+        return [float(fabric.on(topology).time(cost, collective, args.size)) for cost, collective in costs]
+    made = (schedule(topology, wanted, method="bfb") for wanted in (Collective.ALLGATHER, Collective.ALLREDUCE))
+    return [float(fabric.time_of(one.schedule, args.size)) for one in made]
 
 
 def _today(recipe: Recipe, args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ def cut(text: str, most: int) -> str:
     """Return text at most this long: the middle goes, since a message says first what is wrong and last what to do.
 
     >>> cut("size '99999999999999999999' has no unit", 24)
-    'size '9999999...has no unit'
+    "size '9999999... no unit"
     """
     if len(text) <= most:
         return text

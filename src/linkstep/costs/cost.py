@@ -15,7 +15,7 @@ from linkstep._kernels.rows import _step_loads
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.units import Number, parse_size
+from linkstep.core.units import Number, parse_bandwidth, parse_size
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,17 @@ def cost_of(schedule: Schedule) -> Cost:
     return Cost(schedule.num_steps, total * topology.degree / (num_shards * schedule.unit))
 
 
-def time_of(schedule: Schedule, size: Number) -> Fraction:
+def time_of(schedule: Schedule, size: Number, *, bandwidth: Number | None = None) -> Fraction:
     """Return seconds for ``size`` bytes in all where links have columns: steps wait for their slowest used link.
 
-    A step takes max over the links it uses of alpha + load / bandwidth (sec:heterogeneous).
+    A step takes max over the links it uses of alpha + load / bandwidth (sec:heterogeneous). ``bandwidth`` is that of
+    every link where the topology says only their alpha.
     """
     topology = check_kind("schedule", schedule, Schedule).topology
-    if topology.alpha is None or topology.bandwidth is None:
+    if topology.alpha is None or (topology.bandwidth is None and bandwidth is None):
         raise LinkstepError("times need both link columns: alpha (ns) and bandwidth (bit/s)")
-    kinds, link_class = np.unique(np.stack([topology.alpha, topology.bandwidth]), axis=1, return_inverse=True)
+    rates = np.zeros_like(topology.alpha) if topology.bandwidth is None else topology.bandwidth
+    kinds, link_class = np.unique(np.stack([topology.alpha, rates]), axis=1, return_inverse=True)
     loads = _step_loads(
         schedule.num_steps,
         kinds.shape[1],
@@ -94,7 +96,8 @@ def time_of(schedule: Schedule, size: Number) -> Fraction:
     )
     num_shards = schedule.collective.num_shards(topology.num_nodes)
     bits = 8 * parse_size(size) / (num_shards * schedule.unit)
-    kind = [(Fraction(a, 10**9), b) for a, b in kinds.T.tolist()]
+    same = Fraction(0) if topology.bandwidth is not None or bandwidth is None else parse_bandwidth(bandwidth)
+    kind = [(Fraction(a, 10**9), b or same) for a, b in kinds.T.tolist()]
     return sum(
         (
             max((a + load * bits / b for load, (a, b) in zip(row, kind, strict=True) if load), default=Fraction(0))

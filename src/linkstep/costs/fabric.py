@@ -84,11 +84,14 @@ class Fabric:
         return replace(self, node_bandwidth=Fraction(self.degree * int(topology.bandwidth[carries].max())))
 
     def time_of(self, schedule: Schedule, size: Number) -> Fraction:
-        """Return seconds for a schedule of ``size`` bytes in all: by its links' own columns where it has both."""
+        """Return seconds for a schedule of ``size`` bytes in all: by its links' own columns where it has them."""
         topology = schedule.topology
-        if topology.alpha is not None and topology.bandwidth is not None:
-            return self.overhead + time_of(schedule, size)
-        return self.on(topology).time(cost_of(schedule), schedule.collective, size)
+        if topology.alpha is None:
+            return self.on(topology).time(cost_of(schedule), schedule.collective, size)
+        seconds = self.overhead + time_of(schedule, size, bandwidth=self.link_bandwidth)
+        if topology.bandwidth is None:
+            seconds += self._reduction_time(cost_of(schedule), schedule.collective, size)
+        return seconds
 
     def time(self, cost: Cost, collective: Collective | str, size: Number) -> Fraction:
         """Return seconds for one call of a collective of ``size`` bytes in all (M), its schedule being of this cost.
@@ -97,11 +100,14 @@ class Fabric:
         gamma a bit; that is an upper bound (thm:computebound), and of an allreduce half the bandwidth cost reduces.
         """
         check_kind("cost", cost, Cost)
-        phases = Collective(check_kind("collective", collective, str)).phases
-        bits = 8 * parse_size(size)
+        wanted = Collective(check_kind("collective", collective, str))
+        sent = 8 * parse_size(size) * cost.bandwidth / self.node_bandwidth
+        return self.overhead + cost.steps * self.alpha + sent + self._reduction_time(cost, wanted, size)
+
+    def _reduction_time(self, cost: Cost, collective: Collective, size: Number) -> Fraction:
+        phases = collective.phases
         reduced = Fraction(phases.count(Phase.REDUCE), len(phases))
-        per_bit = 1 / self.node_bandwidth + reduced * self.gamma
-        return self.overhead + cost.steps * self.alpha + bits * cost.bandwidth * per_bit
+        return 8 * parse_size(size) * cost.bandwidth * reduced * self.gamma
 
     def all_to_all_time(self, flow: Fraction, num_nodes: int, size: Number) -> Fraction:
         """Seconds for each node to send ``size`` bytes, one N-th to each node.

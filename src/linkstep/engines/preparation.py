@@ -65,7 +65,7 @@ class Prepared:
         if schedule is not None:
             return float(wires.time_of(schedule, size))
         program = source.program(self.collective, False, self.root)
-        return simulate_program(program, links, wires, size).time + float(fabric.overhead)
+        return simulate_program(program, links, wires, size).time
 
 
 def prepare(what: Any, collective: Collective, sizes: Sequence[int], root: int) -> Prepared:

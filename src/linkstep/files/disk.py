@@ -75,7 +75,8 @@ def check_writable(path: AnyPath) -> None:
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
-        if not (folder := Path(os.path.realpath(target)).parent).is_dir():
+        real = Path(os.path.realpath(target)) if target.is_symlink() else target
+        if not (folder := real.parent).is_dir():
             raise FileError(f"{path}: there is no folder {folder}") from None
     except NotADirectoryError:
         raise FileError(f"{path}: there is no folder {target.parent}") from None

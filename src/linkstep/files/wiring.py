@@ -17,10 +17,12 @@ from typing import Any, BinaryIO
 from linkstep._version import __version__
 from linkstep.core.errors import FileError
 from linkstep.core.topology import MAX_NODES, Topology
+from linkstep.core.units import parse_bandwidth, parse_time
 from linkstep.files.own import check_idle_nodes, check_name
 
 _COLUMNS = ("bandwidth", "alpha")
 _UNIT = {"bandwidth": "bit/s", "alpha": "ns"}
+_WITH_UNIT = {"bandwidth": "with a unit like 100Gbps", "alpha": "with a unit like 50us"}
 _INTEGER = re.compile(r"-?[0-9]+")
 _COMMENT = re.compile(r"#\s*(nodes|name|labels)\s*=\s*(.*?)\s*")
 _HEADERS = (("tail", "head"), ("source", "target"), ("src", "dst"), ("from", "to"))
@@ -29,16 +31,23 @@ _XMLNS = "http://graphml.graphdrawing.org/xmlns"
 
 
 def _whole(text: str, what: str, where: str) -> int:
-    """Return a link's bandwidth or alpha; ``1e11`` and ``5.0`` are whole numbers too."""
+    """Return a link's bandwidth or alpha: bit/s or ns, or with a unit; ``1e11`` and ``5.0`` are whole numbers too."""
     try:
         if _INTEGER.fullmatch(text) and len(text) < 20:
             return int(text)
-        value = float(text)
-        if value.is_integer() and abs(value) < 2**53:
-            return int(value)
-    except ValueError:
+        if text[-1:].isalpha() and text.lower() not in ("nan", "inf", "infinity"):
+            quantity = 10**9 * parse_time(text) if what == "alpha" else parse_bandwidth(text)
+            if quantity.denominator == 1 and quantity < 2**63:
+                return int(quantity)
+        else:
+            value = float(text)
+            if value.is_integer() and abs(value) < 2**53:
+                return int(value)
+    except ValueError:  # a UnitError too
         pass
-    raise FileError(f"{where}: {what} must be a whole number of {_UNIT[what]}, not {text[:40]!r}")
+    raise FileError(
+        f"{where}: {what} must be a whole number of {_UNIT[what]}, or {_WITH_UNIT[what]}, not {text[:40]!r}"
+    )
 
 
 # --- csv ---

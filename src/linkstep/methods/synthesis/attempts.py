@@ -215,8 +215,8 @@ def synthesize(
     symmetric = check_flag("symmetric", symmetric)
     if loads is not None:
         loads = [check_integer("a load", load) for load in check_kind("loads", loads, list, tuple)]
-    if bandwidth is not None:
-        check_quantity(Fraction(check_kind("bandwidth", bandwidth, Fraction, int)), "bandwidth")
+    if isinstance(bandwidth, Fraction | int):
+        check_quantity(Fraction(bandwidth), "bandwidth")
     case = Case.of(check_kind("topology", topology, Topology), steps, chunks)
     if topology.num_nodes == 1:
         empty = Schedule.from_columns(topology, case.chunks, [], [], [], [], [])
