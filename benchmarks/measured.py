@@ -241,7 +241,9 @@ def write_page(path: Path) -> None:
         tables[collective] = table(results, collective)
         picture(results, collective, path.parent / "pictures" / f"measured-{collective}.svg")
     tables["fit"] = f"```text\n{fitted(results, path.parent / 'pictures' / 'fit.svg')}\n```"
-    tables["rates"], tables["memory"] = table_of_rates(results), table_of_memory(results)
+    for part, name, made in (("rate", "rates", table_of_rates), ("memory", "memory", table_of_memory)):
+        if any(r.get("part") == part for r in results):
+            tables[name] = made(results)
     page = path.with_suffix(".md")
     text = page.read_text()
     for name, made in tables.items():
@@ -251,8 +253,8 @@ def write_page(path: Path) -> None:
             raise SystemExit(f"{page} has no place for {name}")
     page.write_text(text)
     store(results)
-    loads = sorted(r["load"] for r in results if "load" in r)
-    print(f"{page}, its pictures and {STORED.name} are written; load {loads[0]:.1f} to {loads[-1]:.1f}")
+    load = max(r.get("load", 0.0) for r in results)
+    print(f"{page}, its pictures and {STORED.name} are written; the load was up to {load:.1f}")
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from linkstep.engines.arrays import Kind
 from linkstep.engines.plan import Level, Plan, Transfer, Work
 from linkstep.engines.transport import Silence, Silent, Transport, Wire
 
-_AT_ONCE = 2**15
-"""Bytes of a call to one peer that any engine hands to the system when their sends start, whatever the program does
-next: a socket takes no less. With more, data may leave only while somebody waits, so these sends are waited for."""
+_AT_ONCE = 2**14
+"""Bytes of a call to one peer that an engine hands to the system when their sends start, whatever the program does
+next: an open connection takes those of two calls. More may leave only while somebody waits, and is waited for."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Session:
         self._late: list[Any] = []
         """Those that the next call waits for."""
         self._sort_sends(is_borrowed)
-        self._is_settled = True
+        self._is_settled, self._has_run = True, False
 
     def _sort_sends(self, is_borrowed: bool) -> None:
         """Tell the sends that may be complete after the call from those that may not."""
@@ -140,6 +140,9 @@ class Session:
                     work()
             if self._last:
                 wait(self._last)
+            if not self._has_run:  # connections may be opened only while somebody waits
+                self._has_run = True
+                self.settle()
         except Silent as silent:
             raise Stuck(level, silent.silence) from None
 
