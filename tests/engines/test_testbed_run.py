@@ -7,6 +7,7 @@ they are no slower than a busy machine explains.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -86,6 +87,35 @@ def test_a_cut_cable_is_named_and_the_rest_goes_on(bed):
     assert result["what"] == "K_{4,4}, cut 1,6"
     assert result["rows"][0]["wrong"] == 0
     assert result["rows"][0]["cables"][1] < 1.05
+
+
+@pytest.mark.parametrize("engine", ["mpi", "torch"])
+@pytest.mark.parametrize("bed", [("K_{4,4}", "--rate", "50Mbps")], indirect=True)
+def test_a_killed_rank_is_no_cut_cable(bed, engine, tmp_path):
+    """Its connections close before it is seen to be gone, in the middle of what others wait for."""
+    if engine == "torch":
+        pytest.importorskip("torch", reason="needs PyTorch")
+    words = ["run", "--testbed", bed, "--size", "1MB", "--repetitions", "10000", "--no-own", "--engine", engine]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "linkstep", *words], stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    try:
+        before = testbed.status(testbed.load(bed))
+        while _carried(testbed.status(testbed.load(bed))) - _carried(before) < 1e8 / 8:
+            time.sleep(0.1)
+            assert run.poll() is None, run.stderr.read()
+        [path] = tmp_path.glob("linkstep-run-*/3.pid")
+        os.kill(int(path.read_text().split()[0]), signal.SIGKILL)
+        begin = time.monotonic()
+        _, said = run.communicate(timeout=60)
+        assert time.monotonic() - begin < WITHIN
+    finally:
+        run.kill()
+    assert run.returncode == 2
+    spoke = re.findall(r"linkstep: rank (\d):.*rank 3 ended before the others", said)
+    assert sorted(map(int, spoke)) == [0, 1, 2, 4, 5, 6, 7], said
+    assert "cable" not in said
 
 
 def _carried(trunks):

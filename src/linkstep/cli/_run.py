@@ -60,7 +60,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", choices=OPERATIONS, default="sum", help="of a reduction; default: sum")
     parser.add_argument("--repetitions", type=int, metavar="R", help="of each size; default: what three seconds allow")
     parser.add_argument(
-        "--timeout", default=f"{TIMEOUT:g}s", metavar="TIME", help="silence that is a failure; default: 6s"
+        "--timeout", default=f"{TIMEOUT:g}s", metavar="TIME", help=f"silence that is a failure; default: {TIMEOUT:g}s"
     )
     parser.add_argument(
         "--hosts", metavar="FILE|A,B,...", help="the host of each node: ranks are found by where they run"
