@@ -12,6 +12,7 @@ a contribution counts twice exactly when a delivered chunk is delivered again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,14 +107,63 @@ def check_reduce_scatter(schedule: Schedule) -> None:
     _refuse_reduce(schedule, _run(schedule, _every(schedule), gather=False))
 
 
-def reducing_rows(schedule: Schedule) -> Rows:
-    """Return which rows reduce: all, none or, of an allreduce, those of chunks that their node has not sent yet."""
-    collective, topology = schedule.collective, schedule.topology
-    if not (collective.reduces and collective.gathers):
-        return np.full(schedule.num_rows, collective.reduces)
+def common_root(schedule: Schedule) -> int | None:
+    """Return the node through which all chunks of an allreduce go, or None: each goes through its own node, or none.
+
+    A reduction has every node but one send its sum once, and that one sends first when all is there. So the node at
+    which a chunk is complete is the last of all to send it for the first time. If that is the same for node 0's and for
+    node 1's shard, it can only be the root of all of them, and is if all is reduced to it and gathered from it.
+    """
+    topology = schedule.topology
+    if schedule.collective is not Collective.ALLREDUCE or topology.num_nodes == 1:
+        return None
+    root = _last_to_send(schedule, 0)
+    if root != _last_to_send(schedule, 1):
+        return None
+    through = _through(schedule, root)
+    reduces = _phase_of_rows(through) == 0
+    halves = ((reduces, False), (~reduces, True))
+    is_right = all(_run(through, rows, gather=gather, only=root)[0] == 0 for rows, gather in halves)
+    return root if is_right and (_phase_of_rows(through) < 2).all() else None
+
+
+def _last_to_send(schedule: Schedule, source: int) -> int:
+    """Return the node that is the last to send the beginning of a shard for the first time."""
+    rows = np.flatnonzero((schedule.source == source) & (schedule.lo == 0))
+    never = np.iinfo(np.int16).max
+    first = np.full(schedule.topology.num_nodes, never, np.int16)
+    np.minimum.at(first, schedule.topology.tail[schedule.link[rows]], schedule.step[rows])
+    return int(np.where(first == never, 0, first).argmax())
+
+
+def _phase_of_rows(schedule: Schedule) -> NDArray[np.int8]:
+    """Return 0 for rows of an allreduce that reduce, 1 for those that gather, 2 for those that do both."""
+    topology = schedule.topology
     ptr, rows = _rows_by_source(topology.num_nodes, schedule.source, _every(schedule))
     columns = (schedule.source, schedule.lo, schedule.hi, schedule.link, schedule.step)
     phase: NDArray[np.int8] = _phases(topology.tail, *columns, ptr, rows)
+    return phase
+
+
+def _through(schedule: Schedule, root: int) -> Schedule:
+    """Return the same rows as those of one shard, the root's, that is all of the data."""
+    before = schedule.source.astype(np.int64) * schedule.unit
+    source = np.full(schedule.num_rows, root, np.int32)
+    unit = schedule.unit * schedule.topology.num_nodes
+    return replace(schedule, unit=unit, source=source, lo=schedule.lo + before, hi=schedule.hi + before)
+
+
+def reducing_rows(schedule: Schedule) -> Rows:
+    """Return which rows reduce: all, none or, of an allreduce, those of chunks that their node has not sent yet.
+
+    Their node is that of their shard, or the root if all chunks go through one.
+    """
+    collective, topology = schedule.collective, schedule.topology
+    if not (collective.reduces and collective.gathers):
+        return np.full(schedule.num_rows, collective.reduces)
+    root = common_root(schedule)
+    schedule = schedule if root is None else _through(schedule, root)
+    phase = _phase_of_rows(schedule)
     mixed = np.flatnonzero(phase == 2)
     if mixed.size:
         row, node = int(mixed[0]), topology.called(int(schedule.source[mixed[0]]))
@@ -129,10 +179,13 @@ def reducing_rows(schedule: Schedule) -> Rows:
 def check_allreduce(schedule: Schedule) -> None:
     """Raise ScheduleError with a witness unless each chunk is reduced to its node and then gathered from it.
 
+    A chunk's node is that of its shard, or one root for all chunks (``common_root``).
     Rows that carry a chunk before its node first sends it are the chunk's reduction, the rest its gathering: no valid
     reduction has a node send its own shard, and every gathering starts with that. The split is found for each chunk by
     itself, so the two phases of different chunks may overlap in time; a row has chunks of one phase only.
     """
+    if common_root(schedule) is not None:
+        return
     reduces = reducing_rows(schedule)
     _refuse_reduce(schedule, _run(schedule, reduces, gather=False))
     _refuse_gather(schedule, _run(schedule, ~reduces, gather=True))

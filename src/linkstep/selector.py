@@ -64,8 +64,6 @@ class Rule:
         for name, value in (("source", self.source), ("method", self.method), ("dialect", self.dialect or "-")):
             if not isinstance(value, str) or not value or not value.isprintable():
                 raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
-        if isinstance(self.steps, list):
-            object.__setattr__(self, "steps", tuple(self.steps))
         for name, least in _SEARCH.items():
             value = getattr(self, name)
             numbers = value if name == "steps" and isinstance(value, tuple) and len(value) == 2 else (value,)
@@ -227,6 +225,8 @@ def _rule(number: int, members: object) -> Rule:
     for name in ("collective", "source"):
         if name not in known:
             raise FileError(f"rule {number} has no {name!r}")
+    if isinstance(known.get("steps"), list):
+        known["steps"] = tuple(known["steps"])
     try:
         return Rule(**({"smallest": None, "largest": None} | known))
     except LinkstepError as error:

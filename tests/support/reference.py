@@ -6,6 +6,7 @@ permutations tried one by one. Links are lists of (tail, head), a row is a tuple
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations, permutations, product
 
@@ -283,7 +284,15 @@ def phases(links: Links, rows: list[Row]) -> list[int]:
 
 def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
     """Whether each unit's rows split at some step into a reduction and a gathering (every split is tried), and no row
-    reduces one unit and gathers another."""
+    reduces one unit and gathers another; at the nodes of the shards, or all at one root, which may be any."""
+    if _is_split(num_nodes, links, unit, rows, range(num_nodes)):
+        return True
+    whole = num_nodes * unit
+    through = ([(root, v * unit + lo, v * unit + hi, e, s) for v, lo, hi, e, s in rows] for root in range(num_nodes))
+    return any(_is_split(num_nodes, links, whole, rooted, [root]) for root, rooted in enumerate(through))
+
+
+def _is_split(num_nodes: int, links: Links, unit: int, rows: list[Row], sources: Iterable[int]) -> bool:
     last = max((row[4] for row in rows), default=0)
 
     def is_split_at(v: int, x: int, t: int) -> bool:
@@ -294,12 +303,12 @@ def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bo
         )
 
     splits = {}
-    for v in range(num_nodes):
+    for v in sources:
         for x in range(unit):
             splits[v, x] = next((t for t in range(1, last + 2) if is_split_at(v, x, t)), None)
-    return None not in splits.values() and all(
-        len({step < splits[v, x] for x in range(lo, hi)}) == 1 for v, lo, hi, _, step in rows
-    )
+            if splits[v, x] is None:
+                return False
+    return all(len({step < splits[v, x] for x in range(lo, hi)}) == 1 for v, lo, hi, _, step in rows)
 
 
 IS_COLLECTIVE = {

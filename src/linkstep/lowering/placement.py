@@ -16,7 +16,7 @@ import numpy as np
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints
-from linkstep.correctness import reducing_rows
+from linkstep.correctness import common_root, reducing_rows
 from linkstep.lowering.gathering import gathered
 from linkstep.lowering.limits import MAX_MOVES, Excess
 from linkstep.lowering.progress import SILENT, Meter
@@ -147,7 +147,7 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
     """Yield a message for each chunk that its receiver still needs, in the order of the schedule."""
     topology, width = schedule.topology, layout.width
     rows, sources, chunks = _cells(schedule, width)
-    reduces = reducing_rows(schedule).tolist()
+    reduces, root = reducing_rows(schedule).tolist(), common_root(schedule)
     tail, head = topology.tail[schedule.link].tolist(), topology.head[schedule.link].tolist()
     step, link = schedule.step.tolist(), schedule.link.tolist()
     has = np.zeros((topology.num_nodes, topology.num_nodes * width), np.bool_)  # a sum, then the gathered chunk
@@ -164,10 +164,10 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
             base = dst if has[w, at] else layout.given(v, c)
             has[w, at] = True
             yield Message(step[r], link[r], 0, 1, src, dst, base)
-        elif w != v and not gathered[w, at]:
+        elif w != (home := v if root is None else root) and not gathered[w, at]:
             gathered[w, at] = True
-            own = layout.summed(v, v, c) if layout.reduces else layout.given(v, c)
-            src = own if u == v else layout.gathered(u, v, c)
+            own = layout.summed(home, v, c) if layout.reduces else layout.given(v, c)
+            src = own if u == home else layout.gathered(u, v, c)
             yield Message(step[r], link[r], 0, 1, src, layout.gathered(w, v, c))
 
 

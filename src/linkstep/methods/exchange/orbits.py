@@ -81,7 +81,7 @@ class Orbits:
         """Return the sum over steps of the busiest link's load, as ``busiest`` counts it, exactly."""
         rates = self.rate.tolist()
         busiest = (max(Fraction(x, r) for x, r in zip(row, rates, strict=True)) for row in load.tolist())
-        return sum(busiest, Fraction(0)) * max(rates)
+        return sum(busiest, Fraction(0)) * int(self.rate.max())
 
     def schedule(self, paths: Paths) -> Schedule:
         """Return the rows of all paths and their images, joined where neighbouring chunks go together."""
