@@ -119,7 +119,8 @@ def test_synthesized():
         ({"collective": "gossip"}, "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce"),
         (
             {"method": "magic"},
-            "method must be one of best, bfb, arrival, overlapped, expand, stored, synthesized, exchange, not 'magic'",
+            "method must be one of best, bfb, arrival, overlapped, rooted, expand, stored, synthesized, exchange, not "
+            "'magic'",
         ),
         ({"method": "exchange"}, "method exchange makes all-to-all schedules only"),
         ({"collective": "all-to-all", "method": "bfb"}, "method bfb makes no all-to-all .*: method exchange does"),

@@ -25,6 +25,7 @@ from linkstep.methods.arrival import Watch, Wish, arrival_allgather, arrival_cer
 from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
+from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import check_root, derive
 from linkstep.recipe import Member, Recipe, parse
@@ -184,6 +185,18 @@ def _by_overlap(request: Request) -> Made:
     return Made(overlapped_allreduce(request.topology, request.wish(), watch=request.watch), "overlapped")
 
 
+def _by_root(request: Request) -> Made:
+    return Made(rooted_allreduce(request.topology), "rooted")
+
+
+def _no_root(request: Request) -> str | None:
+    if request.collective is Collective.ALLREDUCE and request.steps is not None:
+        return _fewest_steps(request)
+    if request.chunks is not None:
+        return "takes no chunks: the ways to and from the root decide how the data is cut"
+    return "makes allreduce schedules only" if request.collective is not Collective.ALLREDUCE else None
+
+
 def _only_allreduce(request: Request) -> str | None:
     return "makes allreduce schedules only" if request.collective is not Collective.ALLREDUCE else _one_number(request)
 
@@ -240,6 +253,7 @@ METHODS: dict[str, Method] = {
         Method("bfb", "breadth-first broadcast", _by_bfb, _fewest_steps),
         Method("arrival", "arrival times", _by_arrivals, _no_exchange),
         Method("overlapped", "overlapping halves", _by_overlap, _only_allreduce),
+        Method("rooted", "a reduction to one root and a broadcast from it", _by_root, _no_root),
         Method("expand", "expanded from its base", _by_expanding, _no_recipe),
         Method("stored", "from the store of schedules", _from_store, _nothing_stored),
         Method("synthesized", "exact search (small topologies)", _by_synthesis, _no_sizes),
@@ -285,6 +299,8 @@ def _best(request: Request) -> Made:
         chosen = min(options, key=lambda option: price(option[0]))
         for asked in _with_overlap(request, chosen[0], price):
             chosen = min(chosen, (overlapped_cost(asked.topology, asked.wish()), _overlaps(asked)), key=_priced(price))
+        if _no_root(request) is None and best_root(request.topology)[1] < min(cost.steps for cost, _ in options):
+            chosen = min(chosen, (rooted_cost(request.topology), _by_root), key=_priced(price))
     made = chosen[1](request)
     return made if made.certificate is not None else replace(made, certificate=_certificate(request))
 

@@ -74,9 +74,6 @@ class Rule:
         ):
             if not isinstance(value, str) or not value or not value.isprintable():
                 raise LinkstepError(f"the {name} of a rule must be one line of text, not {shown(value)}")
-        given: object = self.steps
-        if isinstance(given, list):  # as JSON has it
-            object.__setattr__(self, "steps", tuple(given))
         for name, least in _SEARCH.items():
             value = getattr(self, name)
             numbers = value if name == "steps" and isinstance(value, tuple) and len(value) == 2 else (value,)
@@ -242,6 +239,8 @@ def _rule(number: int, members: object) -> Rule:
     for name in ("collective", "source"):
         if name not in known:
             raise FileError(f"rule {number} has no {name!r}")
+    if isinstance(known.get("steps"), list):
+        known["steps"] = tuple(known["steps"])
     try:
         return Rule(**({"smallest": None, "largest": None} | known))
     except LinkstepError as error:

@@ -22,6 +22,7 @@ K_{4,4}
   reverse-symmetric            yes
   no schedule beats            2 alpha + 7/8 M/B at this N and d
   BFB allgather                2 steps, Moore-optimal; 7/8 = 0.8750 M/B, bandwidth-optimal
+    proven by                  each link serves 1 3 shards at distance 1, 2, ..., each shard has 1 4 links
   time for 1MB                 allgather 90us, allreduce 180us (alpha 10us, 100Gbps a node)
   all-to-all flow at most      4.000e-01 a pair (any graph: 4.000e-01)
 """

@@ -199,7 +199,8 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "limited_by": searched.explain_bandwidth()
         if searched is not None and optimal is False and made.method in ("bfb", "arrival")
         else None,
-        **wiring_facts(topology, collective, cost),
+        # the bounds of an allreduce are of shards that are complete at their own nodes, not at one root
+        **({"wiring_bound": None} if made.method == "rooted" else wiring_facts(topology, collective, cost)),
         "file": args.output,
     }
 

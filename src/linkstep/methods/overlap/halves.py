@@ -46,7 +46,7 @@ class Middle:
 
     @property
     def least_steps(self) -> int:
-        """What no allreduce goes below."""
+        """What no allreduce goes below whose shards are complete at their own nodes."""
         return int((self.before + self.beyond).max())
 
     def complete(self, steps: int, middle: int) -> Ints:

@@ -34,7 +34,7 @@ _SHORT_WORK, _SHORT_ROUNDS = 3 * 10**5, 20
 
 
 def least_overlapped_steps(topology: Topology) -> int:
-    """Return the fewest steps of an allreduce: a node's shard is made of parts of all others, and then goes to all.
+    """Return the fewest steps of an allreduce in which a node's shard is summed up there, and then goes to all.
 
     >>> least_overlapped_steps(Topology.from_links(3, [0, 1, 2], [1, 2, 0]))
     4
