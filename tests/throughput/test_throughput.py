@@ -225,9 +225,9 @@ def test_refusals(monkeypatch):
     with pytest.raises(LinkstepError, match="at least two nodes"):
         all_to_all(Topology.from_links(1, [], []))
     ring = linkstep.parse("UniRing(1,4)").topology()
-    with pytest.raises(LinkstepError, match=r"gap must lie in \[0, 1\) and seconds above 0, not 2 and 60"):
+    with pytest.raises(LinkstepError, match=r"gap must lie in \[0, 1\), not 2$"):
         all_to_all(ring, gap=2)
-    with pytest.raises(LinkstepError, match=r"not 0\.001 and 0"):
+    with pytest.raises(LinkstepError, match="seconds must be positive, not 0"):
         all_to_all(ring, seconds=0)
     monkeypatch.setattr(solve, "MAX_AMOUNTS", 10)
     with pytest.raises(LinkstepError, match=r"33 nodes with 128 links .* more than the 10 we hold"):

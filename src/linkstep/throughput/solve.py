@@ -53,7 +53,8 @@ def all_to_all(
         raise LinkstepError(f"gap must be a number in [0, 1), such as 0.05, not {shown(gap)}")
     seconds = check_seconds("seconds", seconds)
     if not 0 <= gap < 1:
-        raise LinkstepError(f"gap must lie in [0, 1), not {shown(gap)}")
+        number = f"{float(gap):g}" if -(10**9) < gap < 10**9 else shown(gap)
+        raise LinkstepError(f"gap must lie in [0, 1), not {number}")
     watch = Watch(Fraction(gap), seconds, progress)
     problem = Problem.of(topology)
     method, found = _solve(problem, watch)
