@@ -3,13 +3,14 @@
 import json
 import mmap
 import os
+import threading
 
 import pytest
 
 from linkstep.core.errors import EngineError
-from linkstep.engines import processes, rank
+from linkstep.engines import processes, rank, watch
 from linkstep.engines.mpi import MpiTransport
-from linkstep.engines.notes import FOLDER, report_silence
+from linkstep.engines.notes import FOLDER, register_end, report_silence
 from linkstep.engines.peers import Beat, Meeting, Peers
 from linkstep.engines.processes import Activity, activity, shared_files, unlink_shared
 from linkstep.engines.roster import Roster
@@ -264,3 +265,25 @@ def test_a_rank_of_torch_does_not_wait_for_its_threads(tmp_path, monkeypatch, en
             rank.main(engine, tmp_path)
     else:
         assert rank.main(engine, tmp_path) == 0  # MPI must be finalized
+
+
+@pytest.mark.parametrize(("ended", "spoken"), [(False, 1), (True, 0)])
+def test_a_call_that_never_returns_is_ended_where_a_rank_is_gone(tmp_path, monkeypatch, ended, spoken):
+    """Not where that rank has got to its end, and not twice."""
+    looks, failed = threading.Semaphore(0), []
+
+    def dead():
+        looks.release()
+        return (3,)
+
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    monkeypatch.setattr(watch, "_LOOK", 0.001)
+    monkeypatch.setattr(watch, "fail", failed.append)
+    if ended:
+        register_end(3, 0)
+    with watch.guarded("rank 1: allreduce", dead):
+        for _ in range(8):
+            looks.acquire()
+    assert len(failed) == spoken
+    said = [path.read_text() for path in tmp_path.glob("*.said")]
+    assert said == ["rank 1: allreduce: rank 3 ended before the others"] * spoken

@@ -22,6 +22,7 @@ from linkstep.engines.notes import register_rank, report_silence
 from linkstep.engines.plan import Compiled
 from linkstep.engines.renumbered import Renumbered, order_of
 from linkstep.engines.transport import SETUP, Silent, Transport
+from linkstep.engines.watch import guarded
 
 Progress = Callable[[int, int | None], None]
 
@@ -74,7 +75,8 @@ def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
         if transport.size != len(job.compiled):
             raise EngineError(f"it is for {len(job.compiled)} ranks, and there are {transport.size}")
         communicator = Communicator(job.compiled[transport.rank], transport, names=job.labels)
-        return transport.rank, _measure(job, communicator, progress)
+        with guarded(f"rank {transport.rank}: {job.collective}", transport.dead):
+            return transport.rank, _measure(job, communicator, progress)
     except Silent as silent:
         transport.mark_failed()
         raise EngineError(f"rank {transport.rank}: the ranks did not find each other: {silent}") from None

@@ -126,8 +126,8 @@ def _supervise(processes: list[subprocess.Popen[bytes]], ranks: Roster, timeout:
         if len(ended) == num_ranks and not alive and not any(ended.values()):
             return 0
         if lost or any(ended.values()) or any(process.returncode for process in processes):
-            waited = any(ended.values()) and not ranks.first_lost  # who gave up on a silence has waited that long
-            grace = GRACE if waited else timeout + GRACE
+            grace = GRACE if any(ended.values()) else timeout + GRACE  # who gave up on a silence has waited that long
+            grace = 2 * GRACE if ranks.first_lost else grace
             silent = alive.keys() - ended.keys() - ranks.stopped() or not ranks.joined()
             deadline = min(deadline, time.monotonic() + (grace if silent else 0))
         if time.monotonic() > deadline:

@@ -97,6 +97,12 @@ def register_end(rank: int, code: int) -> None:
         leave(folder / f"{rank}.end", str(code))
 
 
+def has_ended(rank: int) -> bool:
+    """Whether a rank has got to its end, or said why not."""
+    folder = run_folder_here()
+    return folder is not None and (folder / f"{rank}.end").exists()
+
+
 def count_ended() -> int:
     """Return how many ranks have got to their end."""
     folder = run_folder_here()

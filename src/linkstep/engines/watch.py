@@ -1,4 +1,4 @@
-"""A thread that ends this process if a call that cannot be watched from inside does not return: an engine's own."""
+"""Threads that end this process if a call that cannot be watched from inside does not return: an engine's own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from linkstep.engines.notes import say
+from linkstep.engines.notes import fail, has_ended, has_said, run_folder_here, say
 
 _LOOK = 0.5
+_LOOKS = 2
+"""How often a rank is seen to be gone before the process is ended for it: it may notice by itself."""
 
 
 @contextlib.contextmanager
@@ -36,3 +38,30 @@ def watched(seconds: float, dead: Callable[[], tuple[int, ...]], words: str) -> 
     finally:
         done.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def guarded(words: str, dead: Callable[[], tuple[int, ...]]) -> Iterator[None]:
+    """End a rank that our launcher started, saying why, if it does not notice that another is gone.
+
+    MPI may try for ever to send to it, in a call that ought to return at once.
+    """
+    done = threading.Event()
+
+    def watch() -> None:
+        looks = 0
+        while not done.wait(_LOOK):
+            gone = [rank for rank in dead() if not has_ended(rank)]
+            looks = looks + 1 if gone else 0
+            if looks > _LOOKS and not has_said(os.getpid()):
+                say(f"{words}: rank {gone[0]} ended before the others")
+                fail(_LOOKS * _LOOK)
+
+    if run_folder_here() is None:
+        yield
+        return
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
