@@ -65,7 +65,7 @@ class Rule:
                 raise LinkstepError(f"a window of sizes must be whole bytes from 0, not {shown(size)}")
         if self.largest is not None and self.least > self.largest:
             raise LinkstepError(f"a window must go from the smaller size to the larger, not {self.window}")
-        if self.inplace not in (None, False, True) or type(self.inplace) is int:
+        if self.inplace is not None and type(self.inplace) is not bool:
             raise LinkstepError(f"inplace must be true, false or null, not {shown(self.inplace)}")
         for name, value in (
             ("source", self.source),

@@ -13,7 +13,7 @@ from linkstep.core.text import cut, shown
 from linkstep.core.units import parse_bandwidth, parse_size, parse_time
 from linkstep.costs import Fabric, fit, load_fabric, load_runs, save_fabric
 from linkstep.recipe.names import HEADER, lines_by_size
-from linkstep.search.catalog import best
+from linkstep.search.catalog import best_entries
 from linkstep.search.entry import Entry
 from linkstep.simulation.training import Layer, load_model, save_layers
 from linkstep.simulation.training.traces import read_trace
@@ -344,5 +344,5 @@ def test_odd_entries_can_be_read_or_are_refused(total, flow, half):
         entry = Entry.from_line(f"5,4,bi,{total},{flow},{half},,K_5")
     except LinkstepError:
         return
-    assert best([entry]) == [entry]
+    assert best_entries([entry]) == [entry]
     assert entry.flow_range[0] <= entry.flow_range[1] and entry.most_flow > 0
