@@ -1,6 +1,7 @@
 """The answer is the union of all that linkstep knows: nothing it could name beats every row, whatever N and d are."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +18,6 @@ from linkstep.search.spot import Spot
 from linkstep.search.sweep.job import Job
 from linkstep.search.sweep.members import search_members
 from linkstep.search.sweep.runner import search
-from linkstep.throughput import quick_all_to_all
 
 NO_SEARCH = Spot(0)
 
@@ -76,11 +76,20 @@ def test_fewest_steps_at_977():
     assert find(977, 4, max_steps=5).frontier and answer.fewest_steps == 5
 
 
-def test_all_to_all_at_958():
-    """Of the rows for all-to-all, the first is no worse than what is proven of Pi_{4,958}."""
-    proven, _ = quick_all_to_all(parse("Pi_{4,958}").topology())
-    rows = find(958, 4).frontier
-    assert max(row.flow for row in rows if row.is_flow_reached) >= proven
+def test_all_to_all_at_958(monkeypatch):
+    """What is known only within an interval is looked at again before it is ranked, and nothing else is."""
+    asked = []
+
+    def found(topology, seconds):
+        asked.append(topology.name)
+        return SimpleNamespace(value=Fraction(88, 10**5), bound=Fraction(89, 10**5))
+
+    monkeypatch.setattr("linkstep.search.choice.all_to_all", found)
+    assert find(958, 4).ranked_by_all_to_all().frontier[0].flow == Fraction(88, 10**5)
+    assert "Pi_{4,958}" in asked and len(asked) == len(set(asked))
+    asked.clear()
+    exact = find(32, 4)
+    assert exact.ranked_by_all_to_all().frontier[0].flow == max(row.flow for row in exact.frontier) and not asked
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,7 @@ def entry_choices(entry: Entry, origin: str) -> Iterator[Choice]:
         yield Choice(
             recipe, "bfb" if by_bfb else "arrival", allgather.cost, reduce_scatter.cost, is_bfb=by_bfb,
             origin=origin, diameter=entry.diameter, flow=entry.most_flow, is_flow_reached=entry.flow is not None,
+            flow_bound=entry.flow_bound,
             is_simple=simple, is_loop_free=loop_free,
             is_bidirectional=entry.bidirectional,
             is_reverse_symmetric=entry.bidirectional or recipe.is_reverse_symmetric,

@@ -21,7 +21,7 @@ from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
 from linkstep.search.scoring import FLOW_LINKS, ROUNDS
 from linkstep.throughput import all_to_all
-from linkstep.throughput.solve import exact_all_to_all
+from linkstep.throughput.solve import GAP, exact_all_to_all
 
 BUILD_NODES = 512
 """Up to this many nodes, an expanded schedule whose cost the theorems only bound is built to know it."""
@@ -51,6 +51,8 @@ class Choice:
     flow: Fraction | None = None
     """What every pair can get at once when a link carries 1, or if not ``is_flow_reached`` what distances allow."""
     is_flow_reached: bool = False
+    flow_bound: Fraction | None = None
+    """What the flow is proven not to exceed; None where nobody has looked, or where ``flow`` is a bound itself."""
     is_bfb: bool = False
     """Whether no BFB schedule of the topology costs less."""
     is_simple: bool = False
@@ -120,7 +122,9 @@ class Choice:
 
     def expanded(self, recipe: Recipe, **changes: Any) -> Choice:
         """Return the choice that an expansion makes of this one; what was measured or told of the base is not its."""
-        unknown: dict[str, Any] = {"origin": "", "diameter": None, "flow": None, "is_flow_reached": False}
+        unknown: dict[str, Any] = {
+            "origin": "", "diameter": None, "flow": None, "is_flow_reached": False, "flow_bound": None,
+        }  # fmt: skip
         return replace(self, recipe=recipe, **(unknown | changes))
 
     def by_bfb(self) -> Choice:
@@ -160,11 +164,19 @@ class Choice:
         return replace(self, diameter=distances.diameter, flow=value, is_flow_reached=exact is not None)
 
     def with_flow(self, seconds: float) -> Choice:
-        """Return the choice with an all-to-all throughput that is proven to be reached, found in about so long."""
-        if self.is_flow_reached or self.flow is None:
+        """Return the choice with an all-to-all throughput that is proven to be reached, found in about so long.
+
+        Where one is known and may be far from the most that the wiring allows, the better of the two.
+        """
+        if self.flow is None or (self.is_flow_reached and not self._is_flow_loose):
             return self
         found = all_to_all(copy(self.recipe).topology(), seconds=seconds)
-        return replace(self, flow=found.value, is_flow_reached=True)
+        flow = max(found.value, self.flow) if self.is_flow_reached else found.value
+        return replace(self, flow=flow, is_flow_reached=True, flow_bound=found.bound)
+
+    @property
+    def _is_flow_loose(self) -> bool:
+        return self.flow_bound is not None and self.flow is not None and self.flow_bound > self.flow * (1 + GAP)
 
 
 def bfb_costs(recipe: Recipe, looks_alike_turned: bool) -> tuple[Cost, Cost]:
