@@ -153,6 +153,12 @@ SAMPLE = lowered.recipes(20, [1, 2, 3, 4], 24)
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", SAMPLE)
 def test_lowered_to_every_runtime(recipe):
-    """Of each family every 24th member up to 20 nodes, by every collective, to every runtime: all verified."""
-    found = Counter(row["outcome"] for row in lowered.outcomes(recipe))
-    assert found == {"verified": sum(c in target.collectives for target in TARGETS.values() for c in Collective)}
+    """Of each family every 24th member up to 20 nodes, by every collective, to every runtime: verified, or refused.
+
+    What a runtime has no room for is refused with a reason, such as long one-way rings by MSCCL++.
+    """
+    rows = list(lowered.outcomes(recipe))
+    found = Counter(row["outcome"] for row in rows)
+    assert found.total() == sum(c in target.collectives for target in TARGETS.values() for c in Collective)
+    assert found.keys() <= {"verified", "refused"} and found["refused"] <= 1
+    assert all(row["why"] for row in rows if row["outcome"] == "refused")

@@ -194,14 +194,18 @@ def test_shipped_files():
 
 @pytest.mark.slow
 def test_no_shipped_size_is_far_from_the_bound():
-    """What the catalog has is not searched for on the spot, so that it must not be worse than that."""
+    """What the catalog has is not searched for on the spot, so that it must not be worse than that.
+
+    With more ports than servers some stay without use in one step, and two steps are not found at every size.
+    """
     catalog = load_catalog(DATA)
     for degree in catalog.degrees:
         for n in catalog.sizes(degree):
             for both in (False, True):
                 if degree > 2 and catalog.covers(n, degree, both):
                     costs = [cost for entry in catalog.entries(n, degree, both) for cost in entry.costs]
-                    assert over_bound(costs, n, degree, both, "1MB") <= Fraction(6, 5), (n, degree, both)
+                    most = Fraction(6, 5) if degree < n else Fraction(4, 3)
+                    assert over_bound(costs, n, degree, both, "1MB") <= most, (n, degree, both)
 
 
 def is_optimal_by_bfb(entry):

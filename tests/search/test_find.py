@@ -231,7 +231,7 @@ def test_command_by_a_job(capsys, tmp_path):
     (tmp_path / "job.json").write_text('[{"collective": "allreduce", "size": "1KB"}]')
     assert main(["find", "64", "4", "--sizes", str(tmp_path / "job.json"), "--explain"]) == 0
     assert "\n1. " in capsys.readouterr().out
-    for text in ("collective,size\nallreduce,25\n", "collective,size\ngather,1MB\n", "", "size\n1MB\n"):
+    for text in ("collective,size\nallreduce,25m\n", "collective,size\ngather,1MB\n", "", "size\n1MB\n"):
         job.write_text(text)
         assert main(["find", "64", "4", "--sizes", str(job)]) == 2
         err = capsys.readouterr().err

@@ -13,7 +13,7 @@ from linkstep._kernels.lifts import _aims, _anneal, _anneal_pairs, _bits, _energ
 from linkstep.core.distances import diameter, measure_distances
 from linkstep.costs import moore_steps
 from linkstep.recipe import parse
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import LISTED, Job
 from linkstep.search.sweep.lifts import (
     MAX_TEXT,
     MOST,
@@ -194,7 +194,7 @@ def test_rows_of_the_table():
     found = search_best(job)
     assert found == recipes_of(replace(job, method="best")) and len(set(found)) == len(found)
     for row in SWEEPS:
-        assert row.applies(job) and row.search(job)
+        assert row.applies(job) and (row.search(job) or row.name == LISTED)  # the catalog has these already
         assert all((r.num_nodes, r.degree) == (24, 4) for r in row.search(job))
     for recipe in search_best(Job(24, 4, True, budget=30_000)):
         assert recipe.topology().is_bidirectional
