@@ -328,7 +328,7 @@ def test_no_folder(tmp_path):
 
 def test_stats_count():
     rows = [row for row in stats(load_catalog()) if (row.degree, row.bidirectional) == (4, False)]
-    assert len(rows) == 4 and rows[0].smallest == 5
+    assert len(rows) == 4 and rows[0].smallest == 2
     for row in rows:
         assert row.sizes >= row.bandwidth_optimal >= row.both and row.moore_optimal >= row.both
         assert all(1 <= mean <= worst for mean, worst in zip(row.mean_over_bound, row.worst_over_bound, strict=True))

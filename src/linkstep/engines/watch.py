@@ -60,8 +60,10 @@ def guarded(words: str, dead: Callable[[], tuple[int, ...]]) -> Iterator[None]:
     if run_folder_here() is None:
         yield
         return
-    threading.Thread(target=watch, daemon=True).start()
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
     try:
         yield
     finally:
         done.set()
+        thread.join()  # or a last look could end the process after all was well
