@@ -194,8 +194,8 @@ def show(value: Value, like: str | None = None) -> str:
 
     Whole numbers look alike whether they are an int or a Fraction: a file does not tell these apart.
 
-    >>> show(Fraction(21, 16), "1.312"), show(Fraction(1, 35), "5.71e-2"), show(None)
-    ('1.3125', '2.857e-02', '-')
+    >>> show(Fraction(21, 16), "1.312"), show(Fraction(1, 35), "5.71e-2"), show(Fraction(2, 3), "2/3"), show(None)
+    ('1.3125', '2.857e-02', '2/3', '-')
     """
     if value is None:
         return "-"
@@ -204,6 +204,8 @@ def show(value: Value, like: str | None = None) -> str:
     if isinstance(value, Between):
         ends = [show(end, like) for end in (value.least, value.most)]
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+    if "/" in (like or "") and isinstance(value, Fraction):
+        return str(value)
     mantissa, _, exponent = (like or "").partition("e")
     if exponent:
         return f"{float(value):.{len(mantissa.partition('.')[2]) + 1}e}"

@@ -144,9 +144,9 @@ def compute_balance() -> Result:
     }  # fmt: skip
     solved = {node: _balanced(node) for node in _INTO}
     loads = {"u1": "1", "u2": "2/3"}
-    cells = [cell(node, "U, the busiest link's load", paper=loads[node], bases=str(solved[node][0])) for node in _INTO]
+    cells = [cell(node, "U, the busiest link's load", paper=loads[node], bases=solved[node][0]) for node in _INTO]
     cells += [
-        cell(u, f"part of {v}'s shard from {w}", paper=text, bases=str(solved[u][1].get((v, w), Fraction(0))))
+        cell(u, f"part of {v}'s shard from {w}", paper=text, bases=solved[u][1].get((v, w), Fraction(0)))
         for (u, v, w), text in printed.items()
     ]
     links = [(v, w) for w, sources in _SOURCES.items() for v in sources]
