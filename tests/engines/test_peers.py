@@ -10,7 +10,7 @@ import pytest
 from linkstep.core.errors import EngineError
 from linkstep.engines import processes, rank, watch
 from linkstep.engines.mpi import MpiTransport
-from linkstep.engines.notes import FOLDER, register_end, report_silence
+from linkstep.engines.notes import FOLDER, leave_shared, register_end, report_silence
 from linkstep.engines.peers import Beat, Meeting, Peers
 from linkstep.engines.processes import Activity, activity, shared_files, unlink_shared
 from linkstep.engines.roster import Roster
@@ -238,6 +238,19 @@ def test_only_files_that_are_mapped_are_removed(tmp_path, monkeypatch):
     unlink_shared(found)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mpich_shm_1", "mpich_shm_2"]
     assert not shared_files(os.getpid())
+
+
+def test_what_a_rank_shared_is_removed_though_nobody_saw_it(tmp_path, monkeypatch):
+    """A rank may be gone before its launcher looks: what it left when it joined is enough."""
+    monkeypatch.setattr(processes, "_SHARED", str(tmp_path / "mpich_shm_"))
+    file, folder = tmp_path / "mpich_shm_0", tmp_path / "run"
+    file.write_bytes(bytes(4096))
+    folder.mkdir()
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 4096):
+        leave_shared(folder, 2)
+    assert file.exists()
+    Roster(folder, 4).kill()
+    assert not file.exists()
 
 
 def test_a_stopped_process_shows_no_sign_of_life():

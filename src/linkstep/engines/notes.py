@@ -1,7 +1,7 @@
 """What a rank leaves for the launcher that started it, as files in the folder of the run; nothing if nobody did.
 
-A rank leaves its process number when it begins and again when it has joined the others, its exit code at its end, and
-where it failed a line to print and the ranks that it waited for.
+A rank leaves its process number when it begins and again when it has joined the others, with the memory that it shares,
+its exit code at its end, and where it failed a line to print and the ranks that it waited for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from linkstep.engines.processes import activity
+from linkstep.engines.processes import activity, shared_files
 
 FOLDER = "LINKSTEP_RUN"
 """The variable that names the folder."""
@@ -65,7 +65,21 @@ def register_rank(rank: int) -> None:
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     os.environ[_OWN_RANK] = str(rank)
+    leave_shared(folder, rank)  # first: who sees that this rank has joined can remove what it shares
     leave(folder / f"{rank}.pid", _identity())
+
+
+def leave_shared(folder: Path, rank: int) -> None:
+    """Leave word of the shared memory that this process has mapped: it may be gone before anybody looks."""
+    leave(folder / f"{rank}.shared", json.dumps(sorted(shared_files(os.getpid()))))
+
+
+def shared_by_ranks(folder: Path) -> set[tuple[str, int]]:
+    """Return the files that ranks said they share, by name and inode."""
+    found = set()
+    for path in folder.glob("*.shared"):
+        found |= {(str(name), int(inode)) for name, inode in json.loads(path.read_text())}
+    return found
 
 
 def _identity() -> str:

@@ -9,6 +9,7 @@ import signal
 import time
 from pathlib import Path
 
+from linkstep.engines.notes import shared_by_ranks
 from linkstep.engines.processes import Activity, activity, shared_files, unlink_shared
 
 _POLL = 0.05
@@ -31,7 +32,7 @@ class Roster:
 
     def forget(self) -> None:
         """Remove what ranks left, before they are started once more."""
-        for kind in ("start", "pid", "end"):
+        for kind in ("start", "pid", "shared", "end"):
             for path in self.folder.glob(f"*.{kind}"):
                 path.unlink()
         self.first_lost.clear()
@@ -120,7 +121,7 @@ class Roster:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(_POLL)
-        for files in self._shared.values():
+        for files in (*self._shared.values(), shared_by_ranks(self.folder)):
             unlink_shared(files)
 
     def said(self) -> list[str]:
