@@ -289,3 +289,13 @@ def test_no_progress_without_a_terminal(capsys):
     with progress_bar("work") as bar:
         bar(1, None)
     assert capsys.readouterr() == ("", "")
+
+
+def test_leaving_at_once_leaves_no_semaphore():
+    """A pool's are still there when Ctrl-C ends a search that has just begun; nobody is told of them."""
+    code = (
+        "from multiprocessing import get_context; from linkstep.cli._signals import leave_at_once\n"
+        "queue = get_context('spawn').Queue(); leave_at_once(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")

@@ -50,11 +50,14 @@ def insistent_interrupts() -> Iterator[None]:
 def leave_at_once(code: int) -> NoReturn:
     """End the process without waiting for threads that are still at work, nor for child processes.
 
-    The solver's process ends when its standard input does; those of a pool are ended here.
+    The solver's process ends when its standard input does; those of a pool are ended here. Semaphores are given back:
+    multiprocessing has a process of its own that would complain of them.
     """
     if "multiprocessing" in sys.modules:
-        from multiprocessing import active_children
+        from multiprocessing import active_children, util
 
         for child in active_children():
             child.terminate()
+        with contextlib.suppress(Exception):
+            util._run_finalizers(0)  # type: ignore[attr-defined]  # what multiprocessing does at a usual end
     os._exit(code)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
@@ -63,7 +63,9 @@ def _safe_path() -> Iterator[None]:
 def _processes(workers: int | None) -> Iterator[Executor]:
     """Give a pool of processes that are gone when the work is done or has failed, not when they find time to end."""
     others = set(active_children())
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_ignore_interrupts) as pool:
+    with _safe_path():  # multiprocessing has a process of its own that keeps track of semaphores
+        made = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
+    with made as pool:
         try:
             yield pool
         except BrokenProcessPool:
@@ -117,10 +119,8 @@ def over_all(
 def _side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], opening: AbstractContextManager[Executor]
 ) -> Results[Item, Result]:
-    with ExitStack() as stack:
-        with _safe_path():
-            pool = stack.enter_context(opening)
-            with _interrupts_held():  # processes start as work comes in
-                futures = {pool.submit(work, item): item for item in items}
+    with opening as pool:
+        with _safe_path(), _interrupts_held():  # processes start as work comes in
+            futures = {pool.submit(work, item): item for item in items}
         for future in as_completed(futures):
             yield futures[future], future.result()
