@@ -49,7 +49,8 @@ def test_cables_carry_what_the_schedule_says(bed):
     assert done.returncode == 0, done.stderr
     [row] = json.loads(done.stdout)["rows"]
     assert row["wrong"] == 0
-    assert 1.0 < row["cables"][0] <= row["cables"][1] < 1.02
+    one_more = 15 / 14  # a cable carries 14 chunks; a busy machine loses packets, which are sent again, but not so many
+    assert 1.0 < row["cables"][0] <= row["cables"][1] < one_more
     lent = 8 * 2**15 / 50e6  # by each cable's token bucket, once
     assert row["predicted"] == pytest.approx(7 / 4 * 32e6 / 200e6 - lent)
     assert 0.5 * row["median"] < row["predicted"] < 1.02 * row["median"]  # rates hold; a busy machine may be slower
