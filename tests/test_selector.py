@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linkstep.cli import main
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.selector import Rule, Selector, source_beside, update_selector
@@ -152,6 +153,13 @@ def test_changes_come_one_after_the_other(tmp_path):
 def test_names_of_files(tmp_path):
     assert source_beside(tmp_path / "s.json", tmp_path / "files" / "a.xml") == "files/a.xml"
     assert source_beside(tmp_path / "here" / "s.json", tmp_path / "a.xml") == "../a.xml"
+
+
+def test_a_file_that_would_be_read_as_a_recipe_is_refused(capsys, tmp_path):
+    plan, rules = tmp_path / "K_4", tmp_path / "s.json"
+    assert main(["lower", "K_4", "--to", "mscclpp", "-o", str(plan), "--selector", str(rules)]) == 2
+    assert "ends like x.json, x.xml" in capsys.readouterr().err
+    assert not plan.exists() and not rules.exists()
     with pytest.raises(FileError, match=r"s\.xml: the name of a selector must end in \.json"):
         Selector(()).save(tmp_path / "s.xml")
     with pytest.raises(FileError, match="there is no folder"):

@@ -51,6 +51,7 @@ def test_json_with_faults(capsys):
     ("argv", "message"),
     [
         (["K_5", "--gap", "x"], "a gap is written 1% or 0.01, not 'x'"),
+        (["K_5", "--gap", "1e999999999"], "a gap is written 1% or 0.01, not '1e999999999'"),
         (["K_5", "--gap", "200%"], "gap must lie in [0, 1), not 2"),
         (["K_5", "--seconds", "soon"], "soon"),
         (["K_5", "--size", "much"], "much"),

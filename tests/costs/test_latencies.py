@@ -47,6 +47,17 @@ def test_the_same_as_with_a_column_of_that_rate(alpha, reduction):
     assert fabric.time_of(made, "1MB") == fabric.time_of(twin, "1MB") == time_of(made, "1MB", bandwidth=rate)
 
 
+def test_a_frontier_counts_the_links_own_latencies(capsys, tmp_path):
+    """Each step at 50us as schedules on these links have it; where links differ, at the slowest: then it says so."""
+    for alpha, file in (([50_000] * 6, "same.csv"), ([50_000, *[1000] * 5], "other.csv")):
+        linkstep.save(Topology.from_links(3, RING.tail, RING.head, alpha=alpha), tmp_path / file)
+    same, other = (said(capsys, "schedule", str(tmp_path / f), "--frontier") for f in ("same.csv", "other.csv"))
+    assert same["points"][0]["seconds"] == other["points"][0]["seconds"] == pytest.approx(2 * 50e-6 + 4 / 3 * 80e-6)
+    assert (same["seconds_at_most"], other["seconds_at_most"]) == (False, True)
+    assert main(["schedule", str(tmp_path / "other.csv"), "--frontier"]) == 0
+    assert "at most for 1MB" in capsys.readouterr().out
+
+
 def test_commands_agree(capsys, tmp_path):
     """What schedule, check and show say is what is simulated: 50us a step, not the 10us of --alpha's default."""
     file, saved = str(tmp_path / "t.csv"), str(tmp_path / "s.npz")

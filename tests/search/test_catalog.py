@@ -165,6 +165,24 @@ def test_rescore_goes_on_where_its_log_ends(capsys, tmp_path):
     assert list(read_entries(log)) == [RIGHT, SLOWER]
 
 
+def test_narrow_takes_longer_over_what_is_not_known_well(capsys, tmp_path):
+    folder, log = tmp_path / "catalog", tmp_path / "log.csv"
+    folder.mkdir()
+    loose = replace(RIGHT, flow=RIGHT.flow / 2, flow_bound=RIGHT.flow * 2)
+    write(folder / "d2.csv", loose, SLOWER)
+    narrow = ("catalog", "narrow", str(log), "--catalog", str(folder), "--workers", "1")
+    code, out, _ = run(capsys, *narrow)
+    assert code == 0 and out.startswith("1 entries worked out; the other 1 are within 0.01 or were before")
+    assert list(read_entries(log)) == [RIGHT]
+    assert run(capsys, "catalog", "merge", str(log), "--into", str(folder))[0] == 0
+    assert RIGHT in load_catalog(folder) and loose not in load_catalog(folder)
+    assert run(capsys, *narrow)[1].startswith("0 entries worked out")
+    write(folder / "d2.csv", replace(RIGHT, flow=RIGHT.flow / 4, flow_bound=RIGHT.flow / 2))
+    code, _, err = run(capsys, "catalog", "narrow", str(tmp_path / "b.csv"), *narrow[3:], "--gap", "0")
+    assert code == 2 and "all-to-all on" in err
+    assert run(capsys, *narrow, "--gap", "x")[0] == run(capsys, *narrow, "--seconds", "x")[0] == 2
+
+
 @pytest.mark.slow
 def test_what_is_nearest_is_scored_first():
     """Also where a worse graph comes first that no schedule on it improves."""

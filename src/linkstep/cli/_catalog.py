@@ -12,6 +12,7 @@ from pathlib import Path
 from linkstep.cli._common import Command, add_json, busy, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
+from linkstep.core.units import parse_part, parse_time
 from linkstep.costs import moore_steps
 from linkstep.files import load_topology
 from linkstep.files.documents import naming
@@ -25,8 +26,9 @@ from linkstep.search.scoring import check_entry
 from linkstep.search.sweep.job import LISTED
 from linkstep.search.sweep.methods import METHODS
 from linkstep.search.sweep.pools import EXECUTORS, over_all
-from linkstep.search.sweep.runner import build, rescore
+from linkstep.search.sweep.runner import build, narrow, rescore
 
+GAP, SECONDS = "1%", "5s"
 _WORTH_PROCESSES = 32
 """Entries from which on starting processes takes less time than they save."""
 
@@ -84,6 +86,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub = actions.add_parser("rescore", help="work out what entries say anew and log it; run again to go on")
     sub.add_argument("log", metavar="LOG", help="file to append to; recipes that it has are not worked out again")
     sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
+    _add_workers(sub)
+
+    sub = actions.add_parser(
+        "narrow", help="compute all-to-all throughput where entries do not know it well, and log it; run again to go on"
+    )
+    sub.add_argument("log", metavar="LOG", help="file to append to; recipes that it has are not worked out again")
+    sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
+    sub.add_argument("--gap", default=GAP, metavar="PART", help="how near is near enough (1%%)")
+    sub.add_argument("--seconds", default=SECONDS, metavar="TIME", help="about how long an entry may take (5s)")
     _add_workers(sub)
 
 
@@ -191,7 +202,20 @@ def _rescore(args: argparse.Namespace) -> int:
     return 0
 
 
-_ACTIONS = {"build": _build, "merge": _merge, "add": _add, "stats": _stats, "verify": _verify, "rescore": _rescore}
+def _narrow(args: argparse.Namespace) -> int:
+    gap, seconds = parse_part(args.gap), float(parse_time(args.seconds))
+    entries = list(load_catalog(Path(args.catalog)))
+    with progress_bar("narrow", " entries") as bar:
+        ran = narrow(Path(args.log), entries, gap, seconds, workers=args.workers, progress=bar)
+    print(f"{ran} entries worked out; the other {len(entries) - ran} are within {float(gap):.3g} or were before")
+    print(f"next: linkstep catalog merge {args.log} --into FOLDER")
+    return 0
+
+
+_ACTIONS = {
+    "build": _build, "merge": _merge, "add": _add, "stats": _stats, "verify": _verify, "rescore": _rescore,
+    "narrow": _narrow,
+}  # fmt: skip
 
 
 def _run(args: argparse.Namespace) -> int:

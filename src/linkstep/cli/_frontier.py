@@ -53,7 +53,7 @@ def run(given: Given, args: argparse.Namespace) -> int:
 def _facts(
     given: Given, collective: Collective, points: Sequence[Point], bound: Fraction, args: argparse.Namespace
 ) -> dict[str, Any]:
-    fabric = fabric_of(args, given.topology.degree).on(given.topology)
+    fabric, alpha = fabric_of(args, given.topology.degree).slowest_on(given.topology), given.topology.alpha
     return {
         "recipe": given.topology.name or args.topology,
         "collective": collective,
@@ -61,6 +61,7 @@ def _facts(
         "fabric": fabric_text(given.topology, args),
         "bandwidth_bound": bound,
         "plot": args.plot,
+        "seconds_at_most": alpha is not None and bool((alpha != alpha[0]).any()),
         "points": [
             {
                 "steps": point.cost.steps,
@@ -87,7 +88,8 @@ def _print(facts: dict[str, Any]) -> None:
         rows.append(
             (str(point["steps"]), str(value), f"{float(value):.4f}", format_time(point["seconds"]), method, known)
         )
-    head = ("T_L", "T_B", "M/B", f"time for {facts['size']}", "method", "in so many steps")
+    time = f"at most for {facts['size']}" if facts["seconds_at_most"] else f"time for {facts['size']}"
+    head = ("T_L", "T_B", "M/B", time, "method", "in so many steps")
     print_table(head, rows, right=(0, 1, 2, 3))
     if facts["plot"]:
         print(f"\ndrawn to {facts['plot']}")

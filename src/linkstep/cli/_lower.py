@@ -166,6 +166,7 @@ def _lower(args: argparse.Namespace) -> Lowered:
     _check_output(args.output, TARGETS[args.to])
     if args.selector is not None:
         check_selector_path(args.selector)
+        source_beside(args.selector, args.output)
         if args.to == MSCCLPP:
             check_module_path(module_beside(args.selector))
     given = read(args.topology, args)

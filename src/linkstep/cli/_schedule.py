@@ -145,7 +145,7 @@ def _price(given: Given, args: argparse.Namespace) -> Price | None:
     if given.schedule is not None or not any((args.size, args.alpha, args.fabric)):
         return None
     topology = given.topology
-    fabric, collective = fabric_of(args, topology.degree).on(topology), args.collective or DEFAULT
+    fabric, collective = fabric_of(args, topology.degree).slowest_on(topology), args.collective or DEFAULT
     return lambda cost: fabric.time(cost, collective, args.size or SIZE)
 
 

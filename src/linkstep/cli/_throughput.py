@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from fractions import Fraction
 from typing import Any
 
 from linkstep.cli._common import (
@@ -19,8 +18,7 @@ from linkstep.cli._common import (
     read,
 )
 from linkstep.cli._progress import gap_bar
-from linkstep.core.errors import LinkstepError
-from linkstep.core.units import format_time, parse_size, parse_time
+from linkstep.core.units import format_time, parse_part, parse_size, parse_time
 from linkstep.costs import all_to_all_bound
 from linkstep.throughput import Throughput, all_to_all
 
@@ -45,14 +43,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fabric(parser)
     add_faults(parser)
     add_json(parser)
-
-
-def _part(text: str) -> Fraction:
-    """Read 1% or 0.01."""
-    try:
-        return Fraction(text.removesuffix("%").strip()) / (100 if text.endswith("%") else 1)
-    except (ValueError, ZeroDivisionError):
-        raise LinkstepError(f"a gap is written 1% or 0.01, not {text!r:.60}") from None
 
 
 def _facts(found: Throughput, args: argparse.Namespace) -> dict[str, Any]:
@@ -113,7 +103,7 @@ def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _run(args: argparse.Namespace) -> int:
-    gap, seconds = _part(args.gap), parse_time(args.seconds)
+    gap, seconds = parse_part(args.gap), parse_time(args.seconds)
     fabric_of(args, 1)
     parse_size(args.size)
     given = read(args.topology, args)

@@ -22,6 +22,7 @@ _PREFIX = {p: Fraction(10**e) for p, e in _DECIMAL.items()} | {p: Fraction(2**e)
 _TIME = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6)}
 _TIME |= {"ns": Fraction(1, 10**9), "ps": Fraction(1, 10**12)}
 _SIZE = {f"{p}B": f for p, f in _PREFIX.items()} | {"": Fraction(1)}
+_PART = {"%": Fraction(1, 100), "": Fraction(1)}
 _RATE = {f"{p}{u}": f for p, f in _PREFIX.items() for u in ("bps", "b/s", "bit/s")}
 _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 
@@ -119,6 +120,18 @@ def parse_fraction(text: str, what: str) -> Fraction:
     if _FRACTION.fullmatch(text) is None or len(text) > 80:  # 1e999999999 would fill the memory
         raise UnitError(f"{what} must be a fraction such as 7/8, not {text!r:.60}")
     return Fraction(text)
+
+
+def parse_part(text: str) -> Fraction:
+    """Return a part of a whole, such as 1% or 0.01.
+
+    >>> parse_part("1%"), parse_part("0.01")
+    (Fraction(1, 100), Fraction(1, 100))
+    """
+    try:
+        return _parse(text, _PART, "gap", "1% or 0.01", "part of a whole")
+    except UnitError:
+        raise UnitError(f"a gap is written 1% or 0.01, not {text!r:.60}") from None
 
 
 def parse_time(text: Number) -> Fraction:

@@ -83,6 +83,13 @@ class Fabric:
             return self
         return replace(self, node_bandwidth=Fraction(self.degree * int(topology.bandwidth[carries].max())))
 
+    def slowest_on(self, topology: Topology) -> Fabric:
+        """Return the fabric as ``on`` does, with the largest latency that links have of their own: no step takes more."""
+        carries = topology.tail != topology.head
+        if topology.alpha is None or not carries.any():
+            return self.on(topology)
+        return replace(self.on(topology), alpha=Fraction(int(topology.alpha[carries].max()), 10**9))
+
     def time_of(self, schedule: Schedule, size: Number) -> Fraction:
         """Return seconds for a schedule of ``size`` bytes in all: by its links' own columns where it has them."""
         topology = schedule.topology

@@ -18,7 +18,8 @@ from linkstep.methods.arrival import arrival_costs
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
 from linkstep.search.entry import Entry, Half, Option
-from linkstep.throughput import exact_all_to_all, quick_all_to_all
+from linkstep.throughput import all_to_all, exact_all_to_all, quick_all_to_all
+from linkstep.throughput.solve import rounded
 
 MORE_STEPS = 2
 """Steps beyond the diameter that are tried while they take bandwidth off."""
@@ -97,6 +98,22 @@ def rescored(entry: Entry) -> Entry:
     right = with_flow(entry_of(parse(entry.recipe)))
     (low, high), (least, most) = entry.flow_range, right.flow_range
     return _told(entry, right) if high - low <= most - least else right
+
+
+def is_wide(entry: Entry, gap: Fraction) -> bool:
+    """Whether all-to-all throughput is not known within ``gap``."""
+    low, high = entry.flow_range
+    return high > (1 + gap) * low
+
+
+def narrowed(entry: Entry, gap: Fraction, seconds: float) -> Entry:
+    """Return an entry with all-to-all throughput within ``gap``, or as near as that comes in about so many seconds."""
+    (low, high), found = entry.flow_range, all_to_all(parse(entry.recipe).topology(), gap=gap, seconds=seconds)
+    value, bound = rounded(found.value, found.bound)
+    if value > high or low > bound:
+        short = parse(entry.recipe).short
+        raise LinkstepError(f"the catalog says {low}..{high} of all-to-all on {short}; that has {value}..{bound}")
+    return replace(entry, flow=max(low, value), flow_bound=min(high, bound))
 
 
 def _told(entry: Entry, right: Entry) -> Entry:

@@ -30,7 +30,7 @@ MAX_ROUNDS = 100
 QUICK_WORK, MOST_QUICK, QUICK_ROUNDS = 2 * 10**6, 2**24, 20
 """Sources times wires that the rounds of a quick method come to; above the second there is none; rounds at most."""
 DIGITS = 10**9
-"""A quick interval is rounded outwards to multiples of one part in so many of its bound."""
+"""An interval is rounded outwards to multiples of one part in so many of its bound."""
 MAX_AMOUNTS = 2**27
 """Sources times wires whose flows we hold: 1 GiB of floats."""
 
@@ -104,10 +104,19 @@ def quick_all_to_all(topology: Topology) -> tuple[Fraction, Fraction] | None:
     method = solve_by_columns if problem.num_classes <= MAX_CLASSES else solve_by_prices
     found = method(problem, _Rounds(min(QUICK_ROUNDS, max(1, QUICK_WORK // work))))
     value = problem.value(found.flow.loads(), found.flow.unit)
-    if value == found.bound:
+    return rounded(value, found.bound)
+
+
+def rounded(value: Fraction, bound: Fraction) -> tuple[Fraction, Fraction]:
+    """Return an interval with both ends rounded outwards, so that they are short to write; what is exact stays so.
+
+    >>> rounded(Fraction(1, 3), Fraction(1, 2))
+    (Fraction(357913941, 1073741824), Fraction(1, 2))
+    """
+    if value == bound:
         return value, value
-    part = Fraction(1, 2 ** round(DIGITS / found.bound).bit_length())
-    return value // part * part, -(-found.bound // part) * part
+    part = Fraction(1, 2 ** round(DIGITS / bound).bit_length())
+    return value // part * part, -(-bound // part) * part
 
 
 def _solve(problem: Problem, watch: Watch) -> tuple[str, Solution]:

@@ -1,17 +1,20 @@
 """Long work that survives being killed: what is found is logged at once, and what the log has is not done again.
 
-``build`` runs jobs of search, ``rescore`` works out anew what the entries of a catalog say.
+``build`` runs jobs of search, ``rescore`` works out anew what the entries of a catalog say, ``narrow`` takes longer
+over their all-to-all throughput.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from linkstep.search.catalog import best_entries, read_entries
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import entry_of, rescored, score_best, with_flow
+from linkstep.search.scoring import entry_of, is_wide, narrowed, rescored, score_best, with_flow
 from linkstep.search.sweep.job import Job, check_job
 from linkstep.search.sweep.log import done_jobs, log_entries, log_lines, marker, open_log
 from linkstep.search.sweep.methods import SCORED_WHOLE, check_method, recipes_of
@@ -62,10 +65,33 @@ def rescore(
     path: Path, entries: Iterable[Entry], *, workers: int | None = None, progress: Progress | None = None
 ) -> int:
     """Work out anew what entries say, unless the log at ``path`` has it already; return for how many that was done."""
+    return _work_out(rescored, path, entries, workers, progress)
+
+
+def narrow(
+    path: Path,
+    entries: Iterable[Entry],
+    gap: Fraction,
+    seconds: float,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Bring the all-to-all throughput of entries that know it less well within ``gap``; return how many those were.
+
+    No entry takes much longer than ``seconds``, and what the log at ``path`` has already is not worked out again.
+    """
+    wide = [entry for entry in entries if is_wide(entry, gap)]
+    return _work_out(partial(narrowed, gap=gap, seconds=seconds), path, wide, workers, progress)
+
+
+def _work_out(
+    work: Callable[[Entry], Entry], path: Path, entries: Iterable[Entry], workers: int | None, progress: Progress | None
+) -> int:
     before = {entry.recipe for entry in read_entries(path)} if path.exists() else set()
     todo = [entry for entry in entries if entry.recipe not in before]
     report = progress or (lambda done, total: None)
-    results = over_all(rescored, todo, workers=workers)
+    results = over_all(work, todo, workers=workers)
     with open_log(path) as log, closing(results):
         for done, (_, entry) in enumerate(results, 1):
             log_lines(log, [entry.line()])
