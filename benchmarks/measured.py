@@ -4,7 +4,7 @@ For N = 5 to 12 hosts with 4 ports: the paper's topologies (tab:ourtopologies), 
 schedule and with ours, and a plain ring; then a few wires without delay, and shared memory. Run as root, on a machine
 with nothing else to do; what was measured before is not measured again, so an interrupted run goes on:
 
-    python -m benchmarks.measured run docs/measured.json          # about 30 minutes
+    python -m benchmarks.measured run docs/measured.json          # about 20 minutes
     python -m benchmarks.measured page docs/measured.json         # tables and pictures in docs/, and what exhibits use
 """
 
@@ -25,6 +25,7 @@ from typing import Any
 
 import linkstep
 from linkstep.baselines import baseline
+from linkstep.core.units import format_time
 
 PAPER = {
     5: "K_5", 6: "K_3*2", 7: "C(7,{2,3})", 8: "K_{4,4}", 9: "H(2,3)", 10: "BiRing(2,5)*2", 11: "C(11,{2,3})",
@@ -197,7 +198,7 @@ def table_of_rates(results: list[dict[str, Any]]) -> str:
         for k, row in enumerate(result["rows"]):
             size = f"{row['size'] // 10**6} MB" if row["size"] >= 10**6 else f"{row['size'] // 1000} kB"
             of_it = f"{row['predicted'] / row['median']:.0%}" if row["predicted"] else "nothing is predicted"
-            cells = [result["what"] if k == 0 else "", size, f"{row['median'] * 1e3:.3g} ms", of_it]
+            cells = [result["what"] if k == 0 else "", size, format_time(row["median"]), of_it]
             cells += [f"{row['own_median'] / row['median']:.2g}x", "{:.3f} to {:.3f}".format(*row["cables"])]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -158,7 +158,7 @@ def test_names_of_files(tmp_path):
 def test_a_file_that_would_be_read_as_a_recipe_is_refused(capsys, tmp_path):
     plan, rules = tmp_path / "K_4", tmp_path / "s.json"
     assert main(["lower", "K_4", "--to", "mscclpp", "-o", str(plan), "--selector", str(rules)]) == 2
-    assert "ends like x.json, x.xml" in capsys.readouterr().err
+    assert "end like x.json, x.xml" in capsys.readouterr().err
     assert not plan.exists() and not rules.exists()
     with pytest.raises(FileError, match=r"s\.xml: the name of a selector must end in \.json"):
         Selector(()).save(tmp_path / "s.xml")

@@ -214,9 +214,7 @@ def update_selector(path: AnyPath, change: Callable[[Selector], Selector]) -> Se
 def source_beside(selector: AnyPath, file: AnyPath) -> str:
     """Return the path of a file as a selector names it: from the selector's folder; its name must tell it is a file."""
     if not str(file).lower().endswith(_FILES):
-        raise LinkstepError(
-            f"a selector takes a name for a file's if it ends like x.json, x.xml, not {str(file)!r:.60}"
-        )
+        raise LinkstepError(f"a selector takes names of files that end like x.json, x.xml, not {str(file)!r:.60}")
     return Path(os.path.relpath(file, to_path(selector).parent)).as_posix()
 
 

@@ -84,7 +84,7 @@ class Fabric:
         return replace(self, node_bandwidth=Fraction(self.degree * int(topology.bandwidth[carries].max())))
 
     def slowest_on(self, topology: Topology) -> Fabric:
-        """Return the fabric as ``on`` does, with the largest latency that links have of their own: no step takes more."""
+        """Return the fabric as ``on`` does, with the largest latency of links that have one: no step takes more."""
         carries = topology.tail != topology.head
         if topology.alpha is None or not carries.any():
             return self.on(topology)
