@@ -17,6 +17,7 @@ import linkstep
 from linkstep.core.schedule import ROW_COLUMNS
 from linkstep.engines.launch import _launcher, launch
 from linkstep.engines.processes import shared_files
+from support.crowding import crowding
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("mpi4py", reason="needs MPI: pip install '.[mpi]'")
@@ -71,8 +72,9 @@ class Run:
 
     def end(self, since, within=WITHIN):
         """Wait for the end and return (exit code, errors); nothing may be left, and not much time have passed."""
+        within *= crowding()
         try:
-            _, errors = self.process.communicate(timeout=60)
+            _, errors = self.process.communicate(timeout=50 + within)
         finally:
             self.process.kill()
         passed = time.monotonic() - since

@@ -257,9 +257,9 @@ def test_shipped_powers_of_two(nodes, steps):
 
 
 def test_loading_one_degree_is_fast():
-    start = time.perf_counter()
+    start = time.process_time()
     assert load_catalog().entries(64, 4)
-    assert time.perf_counter() - start < 0.5  # 50 ms where nothing else runs
+    assert time.process_time() - start < 0.5  # about 50 ms
 
 
 def test_damaged_catalog(tmp_path):

@@ -27,7 +27,7 @@ CPU = '<schedule format="linkstep-cpu" version="1" coll="allreduce" ranks="{n}" 
 
 def answer(text: str, dialect: str | None = None) -> str:
     """Verify a text that must not be right; return the answer and insist that it is one short line, soon."""
-    start = time.monotonic()
+    start = time.process_time()
     try:
         report = verify_text(text, dialect)
     except FileError as error:
@@ -35,7 +35,7 @@ def answer(text: str, dialect: str | None = None) -> str:
     else:
         assert not report.is_verified and len(report.findings) < 200
         said = str(report.findings[0])
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
     assert "\n" not in said and len(said) < 500
     return said
 

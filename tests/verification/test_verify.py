@@ -129,10 +129,10 @@ def test_sixty_four_ranks_take_seconds():
             lines.append("</tb>\n")
         lines.append("</gpu>\n")
     text = "".join(lines) + "</algo>\n"
-    start = time.monotonic()
+    start = time.process_time()
     report = verify_text(text, "msccl")
     assert report.is_verified and report.instructions == n * channels * (2 * n - 1)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
     last = text.rindex('type="rrcs"')
     report = verify_text(text[:last] + text[last:].replace("rrcs", "rcs", 1), "msccl")
     assert report.errors[0].rule == "result" and "lacks the part of rank 63" in report.errors[0].message
