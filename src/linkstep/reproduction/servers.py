@@ -211,7 +211,7 @@ _NOTES = (
     "Predicted: 21.60us and 13.33us a step, 78.6 Gbps a server, as the paper fitted its own testbed. ShiftedBFBRing is "
     "sec:spathbiring on each ring, 2 floor(N/2) steps; BFB on both rings at once, which linkstep has, takes fewer.",
     "Emulated wires: medians measured once on network namespaces with 20 Mbps and 10 ms a cable (docs/measured.md). A "
-    "cable lets 32 KiB pass at once, so that the many small messages of rings cost them less at 2MB than real cables would.",
+    "cable lets 32 KiB pass at once, so that at 2MB the many small messages of rings cost less than on real cables.",
 )
 
 
