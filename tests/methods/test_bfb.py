@@ -18,6 +18,7 @@ from linkstep.families._kautz_costs import kautz_costs
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_time, equal_split, unequal
 from linkstep.methods.bfb import schedule as bfb_schedule
 from linkstep.methods.bfb.cost import solve
+from linkstep.methods.bfb.plain import is_plain, plain_bfb_cost
 from linkstep.methods.bfb.problems import Links
 from linkstep.methods.bfb.translations import translations
 from support import lp, reference
@@ -50,6 +51,21 @@ def test_property_both_methods_agree(graph):
     by_subsets, by_flows = (solve(topology, links, by_flows=flows) for flows in (False, True))
     assert by_subsets.cost == by_flows.cost
     assert [s.load for s in by_subsets.steps] == [s.load for s in by_flows.steps]
+
+
+@given(CONNECTED)
+def test_property_the_same_without_a_kernel(graph):
+    topology = topology_of(*graph)
+    assert is_plain(topology) and plain_bfb_cost(topology) == bfb_cost(topology)
+
+
+@pytest.mark.parametrize(
+    "recipe", ["ShiftedRing(6,28)", "ShiftedRing(14,12)", "ShiftedRing(16,500)", "TwistedHypercube(5)", "Pi_{4,37}"]
+)
+def test_members_cost_the_same_without_a_kernel(recipe):
+    """Parallel links, many neighbours, nodes that differ and self-loops."""
+    assert plain_bfb_cost(build(recipe)) == bfb_cost(build(recipe))
+    assert not is_plain(build("K_64"))
 
 
 @given(CONNECTED, st.sampled_from([None, 1, 2, 3, 7]))

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from fractions import Fraction
 
 import pytest
@@ -11,6 +12,7 @@ from linkstep.cli import main
 from linkstep.core.errors import LinkstepError
 from linkstep.costs import Fabric, cost_of
 from linkstep.search import find
+from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, KNOWN
 from linkstep.search.spot import MAX_NODES, Spot, search_now
 
@@ -90,3 +92,37 @@ def test_what_is_known_needs_no_compiler():
     code = "import sys, linkstep.cli as c; assert c.main(['find', '1024', '4']) == 0; assert 'numba' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+EXPANDED = {(12, 14), (13, 14), (1536, 16)}
+"""Sizes, duplex, where an expanded schedule is better than BFB and arrival times, which is all that entries tell."""
+
+
+def answers_at_once(monkeypatch, capsys, sizes):
+    """``find`` answers for these (N, d, duplex) without a kernel, on average well within a second."""
+
+    def refuse(kernel, *args):
+        raise AssertionError(f"{kernel.py_func.__name__} is needed")
+
+    monkeypatch.setattr("linkstep._kernels.Kernel.__call__", refuse)
+    begin = time.process_time()
+    for nodes, degree, both in sizes:
+        argv = ["find", str(nodes), str(degree), *(["--bidirectional"] if both else [])]
+        assert main(argv) == 0 and main([*argv, "--json"]) == 0, argv
+        capsys.readouterr()
+    assert time.process_time() - begin < len(sizes)
+
+
+def test_small_sizes_need_no_kernel(monkeypatch, capsys):
+    """Trees, rings of six ports, bundles, twisted cubes; 664 had no entry for Pi_{4,664}."""
+    sizes = [(4, 6, False), (8, 8, True), (32, 5, False), (48, 4, False), (664, 4, False), (100, 6, True)]
+    answers_at_once(monkeypatch, capsys, sizes)
+
+
+@pytest.mark.slow
+def test_stored_sizes_need_no_kernel(monkeypatch, capsys):
+    catalog = load_catalog()
+    kinds = [(d, both) for d in range(1, 17) for both in (False, True)]
+    stored = [(n, d, both) for d, both in kinds for n in catalog.sizes(d) if catalog.covers(n, d, both)]
+    assert len(stored) > 5700
+    answers_at_once(monkeypatch, capsys, [size for size in stored[::6] if size[:2] not in EXPANDED])

@@ -19,7 +19,7 @@ from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, Fabric, bandwidth_bound
 from linkstep.families import Family, family_written
 from linkstep.make import MAX_ROWS
-from linkstep.methods.bfb import bfb_cost
+from linkstep.methods.bfb import bfb_cost, is_plain, plain_bfb_cost
 from linkstep.methods.transform import derive
 from linkstep.recipe import Member
 from linkstep.throughput import exact_all_to_all
@@ -306,7 +306,8 @@ class Baseline:
             return None if hops is None else Cost(hops, bandwidth_bound(self.num_nodes))
         if self.num_nodes * self.recipe.degree > QUICK_LINKS or not family.bidirectional(*args):
             return None
-        return bfb_cost(copy(self.recipe).topology())
+        topology = copy(self.recipe).topology()
+        return plain_bfb_cost(topology) if is_plain(topology) else bfb_cost(topology)
 
     @property
     def _is_measured(self) -> bool:

@@ -64,17 +64,21 @@ def _notes(choice: Choice, answer: Answer) -> str:
     return ", ".join(word for word, holds in notes if holds)
 
 
-def _schedules(b: Baseline, time: Fraction, fabric: Fabric, size: str) -> str:
-    """Say which schedule a baseline has, and what ours takes on the same wires, where it is faster.
+def _ours(b: Baseline) -> Cost | None:
+    """Return what each half of our schedule costs on a baseline's wires.
 
     Not of large trees: their nodes differ, so that to say it takes a while; ``linkstep baselines`` does.
     """
-    if not b.recipe.is_regular and b.num_nodes > _SMALL_TREE:
+    return b.ours if b.recipe.is_regular or b.num_nodes <= _SMALL_TREE else None
+
+
+def _schedules(b: Baseline, time: Fraction, fabric: Fabric, size: str) -> str:
+    """Say which schedule a baseline has, and what ours takes on the same wires, where it is faster."""
+    cost = _ours(b)
+    ours = time if cost is None else fabric.time(cost + cost, Collective.ALLREDUCE, size)
+    if cost is None or ours >= time:
         return b.name
-    ours = None if b.ours is None else fabric.time(b.ours + b.ours, Collective.ALLREDUCE, size)
-    if b.ours is None or ours is None or ours >= time:
-        return b.name
-    return f"{b.name}; our schedule on it: {b.ours.steps} steps, {float(b.ours.bandwidth):.4f} M/B, {format_time(ours)}"
+    return f"{b.name}; our schedule on it: {cost.steps} steps, {float(cost.bandwidth):.4f} M/B, {format_time(ours)}"
 
 
 def print_answer(answer: Answer, fabric: Fabric, size: str) -> None:
@@ -182,7 +186,7 @@ def _row(choice: Choice, answer: Answer, fabric: Fabric, size: str) -> dict[str,
 
 
 def _baseline_json(b: Baseline, fabric: Fabric, size: str) -> dict[str, Any]:
-    (first, half), ours = b.halves_at(fabric, size), b.ours
+    (first, half), ours = b.halves_at(fabric, size), _ours(b)
     return {
         "name": b.name,
         "recipe": str(b.recipe),
