@@ -362,7 +362,10 @@ def test_what_cannot_be_made():
         baseline("ring", "UniRing(4,20000)").schedule()
 
 
-@pytest.mark.parametrize(("num_nodes", "degree"), [(2, 1), (10**4, 4), (10**7, 1), (10**7, 2), (2**20, 3), (2**20, 20)])
+@pytest.mark.parametrize(
+    ("num_nodes", "degree"),
+    [(2, 1), (10**4, 4), (10**7, 1), (10**7, 2), (2**20, 3), pytest.param(2**20, 20, marks=pytest.mark.slow)],
+)
 def test_costs_of_large_clusters_are_quick(num_nodes, degree):
     for one in usual_baselines(num_nodes, degree):
         assert one.allreduce_time(FABRIC.with_degree(degree), "1MB") > 0

@@ -444,7 +444,10 @@ def test_random_regular_graphs(build, mean, exact, size):
     assert reached >= exact * seeds
 
 
-@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("allreduce", "broadcast", "reduce")]
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", *SLOW])
 def test_every_collective(collective):
     made = linkstep.schedule(random_digraph(20, 3, 1), collective, method="arrival", steps=5, root=3)
     check(made.schedule)

@@ -344,6 +344,7 @@ def test_no_folder(tmp_path):
         load_catalog(tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_stats_count():
     rows = [row for row in stats(load_catalog()) if (row.degree, row.bidirectional) == (4, False)]
     assert len(rows) == 4 and rows[0].smallest == 2
