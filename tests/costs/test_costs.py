@@ -1,15 +1,14 @@
 """Exact costs, bounds, and what they are worth in seconds."""
 
+from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkstep._kernels.rows import _step_loads
 from linkstep.core.errors import LinkstepError, UnitError
 from linkstep.core.schedule import Schedule
 from linkstep.costs import (
@@ -20,6 +19,7 @@ from linkstep.costs import (
     cost_of,
     is_bandwidth_optimal,
     is_moore_optimal,
+    loads_of,
     lower_bound,
     moore_levels,
     moore_steps,
@@ -145,19 +145,27 @@ def test_loads_past_32_bits():
     assert cost_of(schedule) == Cost(2, 1 - Fraction(1, 2 * unit))
 
 
-@given(garbage_cases(), st.integers(1, 3), seeds)
-def test_step_loads(case, num_classes, seed):
-    """The kernel against its twin: by step and class, the busiest link."""
+@given(garbage_cases())
+def test_loads_of_links_and_hosts(case):
+    """The kernel, and what hosts carry, against their twin."""
     schedule = case.schedule()
-    rng = Random(seed)
-    link_class = [rng.randrange(num_classes) for _ in case.links]
-    columns = (schedule.lo, schedule.hi, schedule.link, schedule.step)
-    loads = _step_loads(schedule.num_steps, num_classes, np.array(link_class, np.int64), *columns)
-    rows = list(zip(schedule.source.tolist(), *(column.tolist() for column in columns), strict=True))
-    expected = [[0] * num_classes for _ in range(schedule.num_steps)]
-    for (step, link), load in reference.link_loads(rows).items():
-        expected[step - 1][link_class[link]] = max(expected[step - 1][link_class[link]], load)
-    assert loads.tolist() == expected
+    columns = (schedule.source, schedule.lo, schedule.hi, schedule.link, schedule.step)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    expected = reference.link_loads(rows)
+    loads = loads_of(schedule)
+    assert _table(loads.links) == expected
+    counts = Counter((step, link) for *_, link, step in rows)
+    assert dict(zip(_table(loads.links), loads.messages.tolist(), strict=True)) == counts
+    for carried, ends in ((loads.sent, schedule.topology.tail), (loads.received, schedule.topology.head)):
+        total = Counter()
+        for (step, link), load in expected.items():
+            total[step, int(ends[link])] += load
+        assert _table(carried) == total
+
+
+def _table(carried):
+    keys = zip(carried.step.tolist(), carried.place.tolist(), strict=True)
+    return dict(zip(keys, carried.amount.tolist(), strict=True))
 
 
 def hypercube_case(dimensions):

@@ -11,7 +11,7 @@ import linkstep
 from linkstep.cli import main
 from linkstep.core.collective import Collective
 from linkstep.core.topology import Topology
-from linkstep.costs import Fabric, save_fabric, time_of
+from linkstep.costs import Fabric, save_fabric, seconds_of, time_of
 from linkstep.engines.preparation import prepare
 from linkstep.files import load
 from linkstep.simulation import simulate_schedule
@@ -31,7 +31,7 @@ def test_links_with_an_alpha_alone(collective):
     made = linkstep.schedule(RING, collective).schedule
     cost = linkstep.cost_of(made)
     expected = Fraction(3, 10**6) + cost.steps * Fraction(50, 10**6) + cost.bandwidth * 8 * 10**6 / 10**11
-    assert fabric.time_of(made, "1MB") == expected
+    assert seconds_of(made, fabric, "1MB") == expected
     assert simulate_schedule(made, "msccl", fabric, "1MB").time == pytest.approx(float(expected))
 
 
@@ -44,7 +44,7 @@ def test_the_same_as_with_a_column_of_that_rate(alpha, reduction):
     made = linkstep.schedule(alone, "allgather").schedule
     twin = linkstep.Schedule.from_columns(both, made.unit, made.source, made.lo, made.hi, made.link, made.step)
     fabric = Fabric.of("10us", 2 * rate, 2, reduction)
-    assert fabric.time_of(made, "1MB") == fabric.time_of(twin, "1MB") == time_of(made, "1MB", bandwidth=rate)
+    assert seconds_of(made, fabric, "1MB") == seconds_of(twin, fabric, "1MB") == time_of(made, "1MB", bandwidth=rate)
 
 
 def test_a_frontier_counts_the_links_own_latencies(capsys, tmp_path):

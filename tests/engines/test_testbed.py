@@ -21,6 +21,7 @@ import linkstep
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
 from linkstep.core.topology import Topology
+from linkstep.costs import seconds_of
 from linkstep.engines import testbed as beds
 from linkstep.engines.preparation import wiring_of
 from linkstep.engines.testbed import lifecycle, namespaces, network, relay, relaying, state
@@ -200,7 +201,7 @@ def test_prediction_knows_what_token_buckets_lend():
     whole = linkstep.parse("K_{4,4}").build("allreduce")
     bed = Bed("k44", whole.topology, 50_000_000, Fraction(0), "token", "boot")
     lent = Fraction(8 * 2**15, 50_000_000)
-    assert beds.predict_time(bed, whole, 4_000_000) == bed.fabric().time_of(whole, 4_000_000) - lent
+    assert beds.predict_time(bed, whole, 4_000_000) == seconds_of(whole, bed.fabric(), 4_000_000) - lent
     assert beds.predict_time(bed, whole, 1000) == 0
 
 

@@ -1,4 +1,4 @@
-"""One pass over a schedule's rows: are they in range and in order, and what does each step cost."""
+"""One pass over a schedule's rows: are they in range and in order, and what does each link carry when."""
 
 import numpy as np
 
@@ -34,15 +34,19 @@ def _first_misplaced(num_nodes, num_links, unit, source, lo, hi, link, step):
 
 
 @njit(cache=True)
-def _step_loads(num_steps, num_classes, link_class, lo, hi, link, step):
-    """Return, by step and class of links, the load of the busiest link (rows are sorted by step, link)."""
-    busiest = np.zeros((num_steps, num_classes), np.int64)
-    load = np.int64(0)
+def _link_loads(lo, hi, link, step):
+    """Return (step, link, load, rows) of every link that is used at a step (rows are sorted by step, link)."""
+    count = 0
     for r in range(link.size):
-        load += hi[r] - lo[r]
-        if r + 1 == link.size or link[r + 1] != link[r] or step[r + 1] != step[r]:
-            t, c = step[r] - 1, link_class[link[r]]
-            if load > busiest[t, c]:
-                busiest[t, c] = load
-            load = 0
-    return busiest
+        if r == 0 or link[r] != link[r - 1] or step[r] != step[r - 1]:
+            count += 1
+    found = np.zeros((4, count), np.int64)
+    at = -1
+    for r in range(link.size):
+        if r == 0 or link[r] != link[r - 1] or step[r] != step[r - 1]:
+            at += 1
+            found[0, at] = step[r]
+            found[1, at] = link[r]
+        found[2, at] += hi[r] - lo[r]
+        found[3, at] += 1
+    return found

@@ -27,7 +27,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import check
-from linkstep.costs import Cost, Fabric, cost_of, lower_bound
+from linkstep.costs import Cost, Fabric, cost_of, lower_bound, seconds_of
 from linkstep.files import check_savable, save
 from linkstep.methods.bfb import MAX_DEGREE
 from linkstep.recipe import parse
@@ -202,7 +202,7 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
             save(made, args.output)
     halves = one.halves_at(fabric, args.size) if is_whole else (one.cost_at(fabric, args.size),)
     cost, charged = cost_of(made), sum(halves, Cost.zero())
-    seconds = float(fabric.time_of(made, args.size))
+    seconds = float(seconds_of(made, fabric, args.size))
     facts = {
         "recipe": str(one.recipe),
         "schedule": one.row.key,

@@ -27,7 +27,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, ScheduleError
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import CHECKS
-from linkstep.costs import bandwidth_bound, cost_of
+from linkstep.costs import bandwidth_bound, cost_of, seconds_of
 from linkstep.files import load_schedule
 
 _BOUNDED = tuple(c for c in Collective if not (c.has_root or c.exchanges))
@@ -71,7 +71,7 @@ def _run(args: argparse.Namespace) -> int:
             print(f"linkstep: {args.file} is not a valid {collective}: {error}", file=sys.stderr)
         return 1
     cost = cost_of(schedule)
-    seconds = fabric_of(args, schedule.topology.degree).time_of(schedule, args.size)
+    seconds = seconds_of(schedule, fabric_of(args, schedule.topology.degree), args.size)
     facts |= {"valid": True, "steps": cost.steps, "bandwidth": cost.bandwidth}
     facts |= {"size": args.size, "seconds": float(seconds), "fabric": fabric_text(schedule.topology, args)}
     facts |= wiring_facts(schedule.topology, collective, cost)

@@ -35,7 +35,7 @@ from linkstep.cli._progress import gap_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
-from linkstep.costs import Cost, lower_bound
+from linkstep.costs import Cost, lower_bound, seconds_of
 from linkstep.files import check_savable, save
 from linkstep.make import BEST, METHODS, Made, Price
 
@@ -166,7 +166,7 @@ def one_interrupt() -> Iterator[None]:
 def _before(made: Made, args: argparse.Namespace) -> dict[str, Any]:
     """Return what faults change, as it was without them."""
     cost = made.cost
-    seconds = fabric_of(args, made.schedule.topology.degree).time_of(made.schedule, args.size or SIZE)
+    seconds = seconds_of(made.schedule, fabric_of(args, made.schedule.topology.degree), args.size or SIZE)
     return {"method": made.method, "steps": cost.steps, "bandwidth": cost.bandwidth, "seconds": float(seconds)}
 
 
@@ -184,7 +184,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "steps": cost.steps,
         "bandwidth": cost.bandwidth,
         "halves": [{"steps": half.steps, "bandwidth": half.bandwidth} for half in made.halves],
-        "seconds": float(fabric_of(args, topology.degree).time_of(schedule, args.size or SIZE)),
+        "seconds": float(seconds_of(schedule, fabric_of(args, topology.degree), args.size or SIZE)),
         "size": args.size or SIZE,
         "alpha": values["alpha"],
         "node_bandwidth": values["bandwidth"],

@@ -29,7 +29,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time
-from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, moore_steps
+from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, moore_steps, seconds_of
 from linkstep.description import Description, describe
 from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
@@ -132,7 +132,7 @@ def _seconds(topology: Topology, gather: Cost, both: Cost, args: argparse.Namesp
         costs = ((gather, Collective.ALLGATHER), (both, Collective.ALLREDUCE))
         return [float(fabric.on(topology).time(cost, collective, args.size)) for cost, collective in costs]
     made = (schedule(topology, wanted, method="bfb") for wanted in (Collective.ALLGATHER, Collective.ALLREDUCE))
-    return [float(fabric.time_of(one.schedule, args.size)) for one in made]
+    return [float(seconds_of(one.schedule, fabric, args.size)) for one in made]
 
 
 def _today(recipe: Recipe, args: argparse.Namespace) -> list[dict[str, Any]]:

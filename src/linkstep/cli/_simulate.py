@@ -31,7 +31,7 @@ from linkstep.core.errors import FileError, LinkstepError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
-from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of
+from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of, seconds_of
 from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS, check_fits, lower
 from linkstep.programs import read_program, read_text
@@ -127,7 +127,7 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
         bar(1, 2)
         done = simulate_program(
             program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
-            predicted=float(fabric.time_of(schedule, args.size)),
+            predicted=float(seconds_of(schedule, fabric, args.size)),
         )  # fmt: skip
         bar(2, 2)
     return done, fabric

@@ -10,19 +10,24 @@ from linkstep.costs.bounds import (
     moore_levels,
     moore_steps,
 )
-from linkstep.costs.cost import Cost, cost_of, time_of
+from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
 from linkstep.costs.fitting import Fit, fit
+from linkstep.costs.loads import Loads, loads_of
+from linkstep.costs.models import MODELS, CostModel, cost_of, seconds_of, time_of
 from linkstep.costs.runs import Run, load_runs
 from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
 from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing
 from linkstep.costs.wiring_steps import StepBound, check_step_bound, step_bound
 
 __all__ = [
+    "MODELS",
     "Cost",
+    "CostModel",
     "Fabric",
     "Fit",
+    "Loads",
     "Run",
     "Standing",
     "StepBound",
@@ -40,10 +45,12 @@ __all__ = [
     "is_moore_optimal",
     "load_fabric",
     "load_runs",
+    "loads_of",
     "lower_bound",
     "moore_levels",
     "moore_steps",
     "save_fabric",
+    "seconds_of",
     "standing",
     "step_bound",
     "time_of",

@@ -5,15 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import LinkstepError
-from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, check_count, parse_bandwidth, parse_size, parse_time
-from linkstep.costs.cost import Cost, cost_of, time_of
+from linkstep.costs.cost import Cost
 
 MAX_DEGREE = 10**6
+
+
+@dataclass(frozen=True)
+class LinkKinds:
+    """The links of a topology by kind: alpha (s) and rate (bit/s) of each kind, least alpha first; the kind of each."""
+
+    alpha: tuple[Fraction, ...]
+    rate: tuple[Fraction, ...]
+    of: Ints
 
 
 @dataclass(frozen=True)
@@ -22,7 +32,10 @@ class Fabric:
 
     ``reduction_bandwidth`` is the rate at which a node adds what it received to what it has (1/gamma of
     sec:computeopt); None leaves that out, as the paper does. ``overhead`` (s) is what every call of a collective takes
-    besides, whatever the topology (epsilon of fig:latencyfit).
+    besides, whatever the topology (epsilon of fig:latencyfit). ``host_bandwidth`` (bit/s) is what all ports of a host
+    carry together, in and out each; None: as much as they are. ``message`` (s) is what a link takes for each message
+    besides. ``hop`` (s) is what each hop after the first adds to a message that cuts through; None: hosts on the way
+    store and forward it.
 
     >>> fabric = Fabric.of("10us", "100Gbps", 4)
     >>> allgather = Cost(5, Fraction(341, 256))  # of Pi_{4,1024}; its reduce-scatter costs the same
@@ -35,6 +48,9 @@ class Fabric:
     degree: int
     reduction_bandwidth: Fraction | None = None
     overhead: Fraction = Fraction(0)
+    host_bandwidth: Fraction | None = None
+    message: Fraction = Fraction(0)
+    hop: Fraction | None = None
 
     @classmethod
     def of(
@@ -44,20 +60,31 @@ class Fabric:
         degree: int,
         reduction_bandwidth: Number | None = None,
         overhead: Number = 0,
+        *,
+        host_bandwidth: Number | None = None,
+        message: Number = 0,
+        hop: Number | None = None,
     ) -> Fabric:
         """Take quantities as people write them."""
-        rate = parse_bandwidth(node_bandwidth)
-        reduction = None if reduction_bandwidth is None else parse_bandwidth(reduction_bandwidth)
-        if rate <= 0 or (reduction is not None and reduction <= 0):
-            raise LinkstepError(
-                f"bandwidth must be positive, not {node_bandwidth if rate <= 0 else reduction_bandwidth}"
-            )
-        ports = check_count("degree", degree, 1, MAX_DEGREE)
-        return cls(parse_time(alpha), rate, ports, reduction, parse_time(overhead))
+        return cls(
+            parse_time(alpha),
+            _rate(node_bandwidth),
+            check_count("degree", degree, 1, MAX_DEGREE),
+            None if reduction_bandwidth is None else _rate(reduction_bandwidth),
+            parse_time(overhead),
+            None if host_bandwidth is None else _rate(host_bandwidth),
+            parse_time(message),
+            None if hop is None else parse_time(hop),
+        )
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """B in bit/s: what a host sends, and receives, at most, by its ports together or by its own limit."""
+        return min(self.node_bandwidth, self.host_bandwidth or self.node_bandwidth)
 
     @property
     def link_bandwidth(self) -> Fraction:
-        """B/d in bit/s."""
+        """What one port runs at, in bit/s: B/d, unless hosts have a limit of their own."""
         return self.node_bandwidth / self.degree
 
     @property
@@ -90,28 +117,52 @@ class Fabric:
             return self.on(topology)
         return replace(self.on(topology), alpha=Fraction(int(topology.alpha[carries].max()), 10**9))
 
-    def time_of(self, schedule: Schedule, size: Number) -> Fraction:
-        """Return seconds for a schedule of ``size`` bytes in all: by its links' own columns where it has them."""
-        topology = schedule.topology
-        if topology.alpha is None:
-            return self.on(topology).time(cost_of(schedule), schedule.collective, size)
-        seconds = self.overhead + time_of(schedule, size, bandwidth=self.link_bandwidth)
-        if topology.bandwidth is None:
-            seconds += self._reduction_time(cost_of(schedule), schedule.collective, size)
-        return seconds
+    def links_of(self, topology: Topology) -> LinkKinds:
+        """Return what a topology's links are like; what it does not say of them is the fabric's.
+
+        >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0], alpha=[1000, 5000, 1000])
+        >>> kinds = Fabric.of("10us", "100Gbps", 4).links_of(ring)
+        >>> kinds.alpha, kinds.of.tolist()
+        ((Fraction(1, 1000000), Fraction(1, 200000)), [0, 1, 0])
+        """
+        same = np.zeros(topology.num_links, np.int64)
+        columns = [same if column is None else column for column in (topology.alpha, topology.bandwidth)]
+        kinds, of = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        alphas, rates = kinds.tolist()
+        return LinkKinds(
+            tuple(self.alpha if topology.alpha is None else Fraction(a, 10**9) for a in alphas),
+            tuple(self.link_bandwidth if topology.bandwidth is None else Fraction(b) for b in rates),
+            of.reshape(-1).astype(np.int64),
+        )
+
+    def width(self, topology: Topology) -> Fraction | None:
+        """Return how many of the fastest links a host can keep busy at once, each way; None if all its ports.
+
+        >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
+        >>> [Fabric.of("10us", "100Gbps", 4, host_bandwidth=h).width(ring) for h in ("30Gbps", "50Gbps", None)]
+        [Fraction(6, 5), None, None]
+        """
+        if self.host_bandwidth is None or not topology.num_links:
+            return None
+        wires = self.on(topology)
+        width = self.host_bandwidth / wires.link_bandwidth
+        return width if width < topology.degree else None
 
     def time(self, cost: Cost, collective: Collective | str, size: Number) -> Fraction:
         """Return seconds for one call of a collective of ``size`` bytes in all (M), its schedule being of this cost.
 
         An allreduce's cost is that of its reduce-scatter and its allgather together. Adding up what arrives takes
         gamma a bit; that is an upper bound (thm:computebound), and of an allreduce half the bandwidth cost reduces.
+        Where hosts have a limit, B is that limit: exact for a cost that counts it (``cost_of`` with a fabric), and at
+        most what a schedule takes whose cost counts links alone, since its links could all run that much slower.
         """
         check_kind("cost", cost, Cost)
         wanted = Collective(check_kind("collective", collective, str))
-        sent = 8 * parse_size(size) * cost.bandwidth / self.node_bandwidth
-        return self.overhead + cost.steps * self.alpha + sent + self._reduction_time(cost, wanted, size)
+        sent = 8 * parse_size(size) * cost.bandwidth / self.bandwidth
+        return self.overhead + cost.steps * self.alpha + sent + self.reduction_time(cost, wanted, size)
 
-    def _reduction_time(self, cost: Cost, collective: Collective, size: Number) -> Fraction:
+    def reduction_time(self, cost: Cost, collective: Collective, size: Number) -> Fraction:
+        """Return seconds for adding up what arrives, at most."""
         phases = collective.phases
         reduced = Fraction(phases.count(Phase.REDUCE), len(phases))
         return 8 * parse_size(size) * cost.bandwidth * reduced * self.gamma
@@ -119,6 +170,14 @@ class Fabric:
     def all_to_all_time(self, flow: Fraction, num_nodes: int, size: Number) -> Fraction:
         """Seconds for each node to send ``size`` bytes, one N-th to each node.
 
-        ``flow`` is f of app-sec:all-to-all: what each pair gets at once when a link carries 1.
+        ``flow`` is f of app-sec:all-to-all: what each pair gets at once when a link carries 1. Where hosts have a limit
+        their links are all taken to run slower by as much: exact where all of them are busy, else at most this.
         """
-        return 8 * parse_size(size) / (num_nodes * flow * self.link_bandwidth)
+        return 8 * parse_size(size) * self.degree / (num_nodes * flow * self.bandwidth)
+
+
+def _rate(value: Number) -> Fraction:
+    rate = parse_bandwidth(value)
+    if rate <= 0:
+        raise LinkstepError(f"bandwidth must be positive, not {value}")
+    return rate

@@ -15,7 +15,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
 from linkstep.core.topology import Topology
-from linkstep.costs import Cost, Fabric, cost_of
+from linkstep.costs import Cost, Fabric, cost_of, seconds_of
 from linkstep.engines.compile import compile_plans, fingerprint_of
 from linkstep.engines.measure import Row
 from linkstep.engines.plan import Compiled
@@ -63,7 +63,7 @@ class Prepared:
         schedule, links = source.schedule(self.collective, self.root), self.links(source)
         wires = fabric.with_degree(max(links.degree, 1))
         if schedule is not None:
-            return float(wires.time_of(schedule, size))
+            return float(seconds_of(schedule, wires, size))
         program = source.program(self.collective, False, self.root)
         return simulate_program(program, links, wires, size).time
 

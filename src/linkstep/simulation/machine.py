@@ -17,7 +17,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, format_time, parse_size, parse_time
-from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound
+from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, seconds_of
 from linkstep.lowering import lower
 from linkstep.programs import Program, read_program
 from linkstep.programs.events import NONE
@@ -306,7 +306,7 @@ def simulate_schedule(
     )
     return simulate_program(
         read_program(lowered.text, to), schedule.topology, fabric, size,
-        instruction_time=instruction_time, tight=tight, predicted=float(fabric.time_of(schedule, size)),
+        instruction_time=instruction_time, tight=tight, predicted=float(seconds_of(schedule, fabric, size)),
     )  # fmt: skip
 
 
