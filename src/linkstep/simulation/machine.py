@@ -120,19 +120,16 @@ class _Machine:
         events, moves = program.events, program.events.moves
         n, self.position = events.num_events, events.step.tolist()
         bits = 8 * parse_size(size) / program.chunks
-        rates = [fabric.link_bandwidth] * topology.num_links
-        if topology.bandwidth is not None:
-            rates = [Fraction(rate) for rate in topology.bandwidth.tolist()]
-        alphas = [fabric.alpha] * topology.num_links
-        if topology.alpha is not None:
-            alphas = [Fraction(alpha, 10**9) for alpha in topology.alpha.tolist()]
+        kinds, host = fabric.links_of(topology), fabric.host_bandwidth
+        slowest = min([*kinds.rate, *([] if host is None else [host])], default=Fraction(1))
         sums = np.bincount(moves.event, (moves.addend != NONE) * moves.count, n)
-        total = int(wires.chunks.sum()) * bits * max((1 / rate for rate in rates), default=0)
-        total += int(sums.sum()) * bits * fabric.gamma + n * overhead + n * max([*alphas, fabric.alpha])
+        total = int(wires.chunks.sum()) * bits / slowest + wires.chunks.size * fabric.message
+        total += int(sums.sum()) * bits * fabric.gamma + n * overhead + n * max([*kinds.alpha, fabric.alpha])
         ticks = self.ticks = _Ticks(Fraction(total))
 
-        self.chunk = [ticks(bits / rate) for rate in rates]
-        self.alpha = [ticks(alpha) for alpha in alphas]
+        chunk, alpha = [ticks(bits / rate) for rate in kinds.rate], [ticks(one) for one in kinds.alpha]
+        self.chunk, self.alpha = ([one[kind] for kind in kinds.of.tolist()] for one in (chunk, alpha))
+        self.message, self.host_chunk = ticks(fabric.message), None if host is None else ticks(bits / host)
         added = ticks(bits * fabric.gamma)
         self.work = (sums.astype(np.int64) * added + program.is_instruction * ticks(overhead)).tolist()
         first, end = first_links(wires, topology)
@@ -144,7 +141,9 @@ class _Machine:
 
         self.start, self.end, self.round = [0] * n, [0] * n, [0] * n
         self.free = [0] * topology.num_links
-        self.link, self.sent, self.gone = ([0] * len(self.chunks) for _ in range(3))
+        self.tail, self.head = wires.tail.tolist(), wires.head.tolist()
+        self.out, self.into = [0] * topology.num_nodes, [0] * topology.num_nodes
+        self.link, self.sent, self.done, self.gone = ([0] * len(self.chunks) for _ in range(4))
 
     def _set_edges(self, program: Program, wires: Wires, topology: Topology, alpha: int, tight: bool) -> None:
         """Sort edges by their first event; each is its transfer's arrival, or takes a time (a signal's, or none)."""
@@ -212,14 +211,22 @@ class _Machine:
                     push(heap, (ready[then], rounds[then], position[then], then))
 
     def send(self, wire: int, now: int) -> None:
-        """Put a transfer on that link of its pair where it ends first."""
+        """Put a transfer on that link of its pair where it ends first.
+
+        It is gone when its link is done with it and, where hosts have a limit, the ports of both ends together are.
+        """
         chunks, best, end = self.chunks[wire], -1, 0
         for link in self.servers[wire]:
-            stop = max(now, self.free[link]) + chunks * self.chunk[link]
+            stop = max(now, self.free[link]) + chunks * self.chunk[link] + self.message
             if best < 0 or stop < end:
                 best, end = link, stop
-        self.link[wire], self.sent[wire], self.gone[wire] = best, end - chunks * self.chunk[best], end
-        self.free[best] = end
+        self.link[wire], self.sent[wire] = best, end - chunks * self.chunk[best] - self.message
+        self.free[best] = self.done[wire] = end
+        if self.host_chunk is not None:
+            for host, ports in ((self.tail[wire], self.out), (self.head[wire], self.into)):
+                ports[host] = max(now, ports[host]) + chunks * self.host_chunk
+                end = max(end, ports[host])
+        self.gone[wire] = end
         event = self.wire_event[wire]
         self.end[event] = max(self.end[event], end + (self.alpha[best] if self.fetches[wire] else 0))
 
@@ -257,20 +264,20 @@ def simulate_program(
     machine.run()
     assert not any(machine.missing)  # ``read_program`` found an order
     second, call = float(machine.ticks.tick), float(fabric.overhead)
-    columns = (machine.start, machine.end, machine.sent, machine.gone)
-    start, end, sent, gone = (np.array(column, np.float64) * second + call for column in columns)
+    columns = (machine.start, machine.end, machine.sent, machine.done)
+    start, end, sent, done = (np.array(column, np.float64) * second + call for column in columns)
     link = np.array(machine.link, np.int64)
     order = np.lexsort((sent, link))
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
     return Simulation(
         program, topology, float(end.max(initial=0)), start, end,
-        wires.event[order], link[order], rounds[order], sent[order], gone[order], predicted,
+        wires.event[order], link[order], rounds[order], sent[order], done[order], predicted,
     )  # fmt: skip
 
 
 def bound_time(program: Program, fabric: Fabric, size: Number) -> float | None:
     """Return the seconds that B alone asks of the collective (thm:bwoptequation), whatever the program."""
-    n, data = program.num_ranks, 8 * parse_size(size) / fabric.node_bandwidth
+    n, data = program.num_ranks, 8 * parse_size(size) / fabric.bandwidth
     if n == 1:
         return 0.0
     if program.collective is Collective.ALL_TO_ALL:
