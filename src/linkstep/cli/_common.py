@@ -272,9 +272,13 @@ def add_bandwidth(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fabric(parser: argparse.ArgumentParser) -> None:
-    """Add ``--alpha``, ``--bandwidth`` and ``--fabric``: what a step and a byte take."""
+    """Add ``--alpha``, ``--bandwidth``, ``--host-bandwidth`` and ``--fabric``: what a step and a byte take."""
     parser.add_argument("--alpha", action=_FabricOption, metavar="TIME", help=f"latency of a hop; default: {ALPHA}")
     add_bandwidth(parser)
+    parser.add_argument(
+        "--host-bandwidth", metavar="RATE",
+        help="what all ports of a host carry together, in and out each; default: as much as they do apart",
+    )  # fmt: skip
 
 
 def add_names(parser: argparse.ArgumentParser) -> None:
@@ -314,23 +318,33 @@ def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
 
     A file describes wires, so that a link has its rate whatever the number of ports; ``--bandwidth`` is for all ports.
     """
-    ports, reduction = max(degree, 1), getattr(args, "reduction", None)
+    ports, reduction, host = max(degree, 1), getattr(args, "reduction", None), getattr(args, "host_bandwidth", None)
     if args.fabric is None:
-        return Fabric.of(args.alpha or ALPHA, args.bandwidth or BANDWIDTH, ports, reduction)
-    wires = args.fabric.with_degree(ports)
-    adding = wires.reduction_bandwidth if reduction is None else reduction
-    return Fabric.of(wires.alpha, wires.node_bandwidth, ports, adding, wires.overhead)
+        return Fabric.of(args.alpha or ALPHA, args.bandwidth or BANDWIDTH, ports, reduction, host_bandwidth=host)
+    wires: Fabric = args.fabric.with_degree(ports)
+    given = Fabric.of(0, 1, ports, reduction, host_bandwidth=host)  # reads what the options say
+    return replace(
+        wires,
+        reduction_bandwidth=given.reduction_bandwidth or wires.reduction_bandwidth,
+        host_bandwidth=given.host_bandwidth or wires.host_bandwidth,
+    )
 
 
 def fabric_values(args: argparse.Namespace, degree: int) -> dict[str, str]:
-    """Return alpha, bandwidth (of a node) and overhead as text, exact: as they were given, or from the file."""
-    if args.fabric is None:
-        return {"alpha": args.alpha or ALPHA, "bandwidth": args.bandwidth or BANDWIDTH, "overhead": "0s"}
+    """Return alpha, bandwidth (of a node) and overhead as text, exact: as they were given, or from the file.
+
+    And what else a fabric says, where it does: the limit of a host.
+    """
     fabric = fabric_of(args, degree)
+    host = fabric.host_bandwidth
+    given = {} if host is None else {"host_bandwidth": getattr(args, "host_bandwidth", None) or write_bandwidth(host)}
+    if args.fabric is None:
+        return {"alpha": args.alpha or ALPHA, "bandwidth": args.bandwidth or BANDWIDTH, "overhead": "0s", **given}
     return {
         "alpha": write_time(fabric.alpha),
         "bandwidth": write_bandwidth(fabric.node_bandwidth),
         "overhead": write_time(fabric.overhead),
+        **given,
     }
 
 
@@ -351,6 +365,8 @@ def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     rates = f"{shortened(values['bandwidth'], _LONGEST)} a node"
     if topology.bandwidth is not None:
         rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
+    if "host_bandwidth" in values:
+        rates += f", {shortened(values['host_bandwidth'], _LONGEST)} a host"
     call = "" if values["overhead"] == "0s" else f", {shortened(values['overhead'], _LONGEST)} a call"
     return f"{alpha}, {rates}{call}"
 

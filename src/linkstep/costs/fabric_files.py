@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +22,29 @@ from linkstep.files.disk import AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
 
 _KIND = "fabric"
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A quantity in a fabric file: the field of ``Fabric`` that it is, and how it is read and written."""
+
+    field: str
+    parse: Callable[[Number], Fraction]
+    write: Callable[[Fraction], str]
+
+
+_MEMBERS = {
+    "alpha": _Member("alpha", parse_time, write_time),
+    "bandwidth": _Member("node_bandwidth", parse_bandwidth, write_bandwidth),
+    "overhead": _Member("overhead", parse_time, write_time),
+    "reduction": _Member("reduction_bandwidth", parse_bandwidth, write_bandwidth),
+    "host_bandwidth": _Member("host_bandwidth", parse_bandwidth, write_bandwidth),
+    "message": _Member("message", parse_time, write_time),
+    "hop": _Member("hop", parse_time, write_time),
+}
+_ALWAYS = ("alpha", "bandwidth", "overhead", "reduction")
+"""Written even where they say nothing."""
+_KNOWN = ("format", "version", *_MEMBERS, "degree", "source")
 _FRACTION = re.compile(r"\d{1,1000}/0*[1-9]\d{0,999}", re.ASCII)
 
 
@@ -49,18 +74,15 @@ def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None 
     }
     """
     check_fabric_path(path)
-    reduction = check_kind("fabric", fabric, Fabric).reduction_bandwidth
-    # What cannot be read again is not written.
-    Fabric.of(fabric.alpha, fabric.node_bandwidth, fabric.degree, reduction, fabric.overhead)
-    members = {
-        "alpha": write_time(fabric.alpha),
-        "bandwidth": write_bandwidth(fabric.node_bandwidth),
-        "overhead": write_time(fabric.overhead),
-        "reduction": None if reduction is None else write_bandwidth(reduction),
-        "degree": fabric.degree,
-        "source": source,
-    }
-    write_document(path, _KIND, members)
+    check_kind("fabric", fabric, Fabric)
+    members: dict[str, Any] = {}
+    for name, member in _MEMBERS.items():
+        value = getattr(fabric, member.field)
+        if value is not None:
+            member.parse(value)  # what cannot be read again is not written
+        if name in _ALWAYS or value:
+            members[name] = None if value is None else member.write(value)
+    write_document(path, _KIND, {**members, "degree": fabric.degree, "source": source})
 
 
 def load_fabric(path: AnyPath) -> Fabric:
@@ -70,17 +92,20 @@ def load_fabric(path: AnyPath) -> Fabric:
         for name in ("alpha", "bandwidth", "degree"):
             if document.get(name) is None:
                 raise FileError(f"has no {name!r}, which a fabric needs")
+        for name in document:
+            if name not in _KNOWN:
+                close = get_close_matches(name, _KNOWN, 1)
+                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_MEMBERS)}"
+                raise FileError(f"has {shown(name)}, which no fabric has: {hint}")
         degree = document["degree"]
         if type(degree) is not int or not 1 <= degree <= MAX_DEGREE:
             raise FileError(f"degree must be an integer in [1, {MAX_DEGREE}], not {shown(degree)}")
-        reduction = document.get("reduction")
-        return Fabric.of(
-            _quantity(document["alpha"], parse_time),
-            _quantity(document["bandwidth"], parse_bandwidth),
-            degree,
-            None if reduction is None else _quantity(reduction, parse_bandwidth),
-            _quantity(document.get("overhead") or 0, parse_time),
-        )
+        given = {
+            member.field: _quantity(document[name], member.parse)
+            for name, member in _MEMBERS.items()
+            if document.get(name) is not None
+        }
+        return Fabric.of(degree=degree, **given)
 
 
 def _quantity(value: Number, parse: Callable[[Number], Fraction]) -> Fraction:
