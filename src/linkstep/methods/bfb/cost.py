@@ -17,7 +17,8 @@ from linkstep._kernels.bfb_subsets import _costs_by_subsets
 from linkstep.core.arguments import check_kind
 from linkstep.core.distances import distance_profiles
 from linkstep.core.topology import Topology
-from linkstep.costs import Cost
+from linkstep.costs import Cost, Fabric
+from linkstep.methods.bfb.hosts import Bottleneck, HostFlows, all_send_alike
 from linkstep.methods.bfb.problems import (
     Arrivals,
     Block,
@@ -41,6 +42,10 @@ class StepCertificate:
     the sources are the nodes v with d(v, node) = step all of whose shortest paths to node end in one of ``links``. For
     other arrivals a than distances, they are the pieces q with a(q, node) = step whose in-neighbours w of node with
     a(q, w) < step are all tails of ``links``, and a load is in shards of as many pieces as the arrivals say.
+
+    Where hosts have a limit, that of ``receivers`` may decide, whatever links there are; or that of ``senders``: the
+    sources are then pairs of a shard and a node that it reaches at this step, all of whose ways end in one of ``links``
+    or come from one of the senders. A host's limit counts as the width of the certificate does, links as one each.
     """
 
     step: int
@@ -48,6 +53,8 @@ class StepCertificate:
     links: tuple[int, ...]
     sources: int
     load: Fraction
+    senders: tuple[int, ...] = ()
+    receivers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,8 @@ class Certificate:
     topology: Topology
     steps: tuple[StepCertificate, ...]
     arrivals: Arrivals | None = None
+    width: Fraction | None = None
+    """How many of the fastest links a host keeps busy at once, each way; None: all it has."""
 
     def __repr__(self) -> str:
         what = "BFB" if self.arrivals is None else "arrivals"
@@ -69,23 +78,32 @@ class Certificate:
     def cost(self) -> Cost:
         """The cost that no BFB schedule (none with these arrivals) beats and ``bfb_allgather`` reaches."""
         total = sum((s.load for s in self.steps), Fraction(0))
-        return Cost(len(self.steps), total * self.topology.degree / self.topology.num_nodes)
+        return Cost(len(self.steps), total * self._ports / self.topology.num_nodes)
+
+    @property
+    def _ports(self) -> Fraction:
+        """How many of the fastest links B stands for."""
+        return Fraction(self.topology.degree) if self.width is None else self.width
 
     def explain_bandwidth(self) -> str | None:
         """Say which node and step keep T_B above T_B*, or None if it is reached.
 
         T_B* needs every link busy all the time: at each step all nodes receive equally much, spread over all d links.
         """
-        n, d, called = self.topology.num_nodes, self.topology.degree, self.topology.called
+        n, d, called, ports = self.topology.num_nodes, self.topology.degree, self.topology.called, self._ports
         if self.cost.bandwidth == Fraction(n - 1, n):
             return None
         for s in self.steps:
             here = self._received([s.node])[0][s.step]
-            if s.load > here / d:
-                bound = Fraction(s.sources, pieces_of(self.arrivals))
+            bound = Fraction(s.sources, pieces_of(self.arrivals))
+            if s.senders:
+                which = f"{called(s.senders[0])}{f' and {len(s.senders) - 1} more' if len(s.senders) > 1 else ''}"
+                also = f" or over {len(s.links)} links" if s.links else ""
+                return f"step {s.step}: {bound} shards can come only from {which}{also}, limited by the host's ports"
+            if s.load > here / ports:
                 return (
                     f"step {s.step}, {called(s.node)}: {bound} of its {here} shards can come only over "
-                    f"{len(s.links)} of {d} links, {s.load} a link where {here / d} would be even"
+                    f"{len(s.links)} of {d} links, {s.load} a link where {here / ports} would be even"
                 )
         for s in self.steps:
             counts = [row[s.step] for row in self._received()]
@@ -111,10 +129,11 @@ def solve(
     by_flows: bool | None = None,
     progress: Progress | None = None,
     arrivals: Arrivals | None = None,
+    width: Fraction | None = None,
 ) -> Certificate:
     """Find max over nodes of U(u, t) for each step; ``by_flows`` forces one of the two exact methods."""
     if topology.num_nodes == 1:
-        return Certificate(topology, (), arrivals)
+        return Certificate(topology, (), arrivals, width)
     steps = max_steps(topology, arrivals)
     nodes = representatives(topology, arrivals)
     if by_flows is None:
@@ -140,30 +159,51 @@ def solve(
         ids = links.id[links.ptr[node] : links.ptr[node + 1]].tolist()
         used = tuple(e for k, e in enumerate(ids) if tight >> k & 1)
         found.append(StepCertificate(t, node, used, sources, ratio * fastest))
-    return Certificate(topology, tuple(found), arrivals)
+    if width is not None:
+        found = _limited(HostFlows(topology, links, width, arrivals), found)
+    return Certificate(topology, tuple(found), arrivals, width)
 
 
-def bfb_certificate(topology: Topology, *, progress: Progress | None = None) -> Certificate:
+def _limited(flows: HostFlows, steps: list[StepCertificate]) -> list[StepCertificate]:
+    """Return what decides each step where hosts have a limit: the links as before, or hosts."""
+    fastest = Fraction(int(flows.links.weight.max()), pieces_of(flows.arrivals))
+    alike, found = all_send_alike(flows.topology, flows.arrivals), []
+    for number, step in enumerate(steps):
+        best = Bottleneck(step.load / fastest, step.sources, step.node, step.links)
+        best = max(best, flows.received(number), key=lambda one: one.load)
+        if not alike:
+            best = flows.least(number, best)
+        load = best.load * fastest
+        found.append(StepCertificate(step.step, best.node, best.links, best.jobs, load, best.senders, best.receivers))
+    return found
+
+
+def bfb_certificate(
+    topology: Topology, fabric: Fabric | None = None, *, progress: Progress | None = None
+) -> Certificate:
     """Return, for each step, the node that decides its load and the links that cannot carry less.
 
-    Solved once for a topology and kept with it.
+    Solved once for a topology and kept with it. Where the hosts of a fabric have a limit, it may be theirs.
 
     >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
     >>> bfb_certificate(ring).steps
     (StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1)),)
     """
-    if "bfb" not in check_kind("topology", topology, Topology).derived:
-        topology.derived["bfb"] = solve(topology, Links.of(topology), progress=progress)
-    certificate: Certificate = topology.derived["bfb"]
+    width = None if fabric is None else check_kind("fabric", fabric, Fabric).width(topology)
+    key = "bfb", width
+    if key not in check_kind("topology", topology, Topology).derived:
+        topology.derived[key] = solve(topology, Links.of(topology), progress=progress, width=width)
+    certificate: Certificate = topology.derived[key]
     return certificate
 
 
-def bfb_cost(topology: Topology, *, progress: Progress | None = None) -> Cost:
+def bfb_cost(topology: Topology, fabric: Fabric | None = None, *, progress: Progress | None = None) -> Cost:
     """Return the cost of the best BFB schedule, exactly, without building one (thm:shortestlpopt).
 
-    One node is enough where the topology is known to be vertex-transitive.
+    One node is enough where the topology is known to be vertex-transitive. T_B counts the limit of a fabric's hosts as
+    ``cost_of`` does.
 
     >>> bfb_cost(Topology.from_links(3, [0, 1, 2], [1, 2, 0]))
     Cost(steps=2, bandwidth=Fraction(2, 3))
     """
-    return bfb_certificate(topology, progress=progress).cost
+    return bfb_certificate(topology, fabric, progress=progress).cost

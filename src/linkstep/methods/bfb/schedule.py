@@ -19,7 +19,9 @@ from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.units import Number, check_count, parse_size
+from linkstep.costs import Fabric
 from linkstep.methods.bfb.cost import Certificate, bfb_certificate
+from linkstep.methods.bfb.hosts import HostFlows, share_of
 from linkstep.methods.bfb.problems import (
     Arrivals,
     Block,
@@ -80,19 +82,21 @@ def bfb_allgather(
     chunks: int | None = None,
     *,
     size: Number | None = None,
+    fabric: Fabric | None = None,
     progress: Progress | None = None,
 ) -> Schedule:
     """Return a BFB allgather of least T_B (thm:shortestlpopt), or the best with ``chunks`` equal chunks a shard.
 
     Without ``chunks`` the cost is exactly ``bfb_cost(topology)`` and ``unit`` divides lcm(1..d) where links are alike.
     With per-link latencies the best split depends on ``size``, the bytes gathered in all (sec:heterogeneous); shards
-    are then cut in ``chunks`` (64 if not given) and the schedule is the fastest BFB one on that grid.
+    are then cut in ``chunks`` (64 if not given) and the schedule is the fastest BFB one on that grid. Where the
+    hosts of a ``fabric`` have a limit, its cost is ``bfb_cost(topology, fabric)``, latencies of links left aside.
 
     >>> ring = Topology.from_links(4, [0, 0, 1, 1, 2, 2, 3, 3], [1, 3, 0, 2, 1, 3, 0, 2])
     >>> bfb_allgather(ring)
     <Schedule allgather on N=4: 16 rows, 2 steps, unit 2>
     """
-    return build(topology, bfb_certificate(topology), chunks, size, progress)
+    return build(topology, bfb_certificate(topology, fabric), chunks, size, progress)
 
 
 def build(
@@ -109,12 +113,49 @@ def build(
     links = Links.of(topology)
     if topology.num_nodes == 1:
         return Schedule.from_columns(topology, 1, [], [], [], [], [])
-    caps = _capacities(topology, links, certificate, chunks, total)
     if certificate.arrivals is None:
         group = translations(topology) if topology.num_nodes >= _WORTH_TRANSLATING else None
     else:
         group = certificate.arrivals.group
+    if certificate.width is not None and (group is None or len(group) < topology.num_nodes):
+        group = None
+        caps = _through_hosts(topology, links, certificate, _parts(certificate, chunks))
+    else:
+        caps = _capacities(topology, links, certificate, chunks, total)
     return _build(topology, links, caps, certificate.arrivals, group, progress)
+
+
+def _parts(certificate: Certificate, chunks: int | None) -> int | None:
+    """Return the chunks of what arrives at one step, a piece of a shard; None: as many as it takes."""
+    pieces = pieces_of(certificate.arrivals)
+    if chunks is not None and chunks % pieces:
+        raise ScheduleError(f"{pieces} pieces of a shard arrive apart: chunks must be a multiple, not {chunks}")
+    return None if chunks is None else chunks // pieces
+
+
+def _through_hosts(topology: Topology, links: Links, certificate: Certificate, parts: int | None) -> Capacities:
+    """Return what each link carries in the flows that keep within the limit of the hosts that send."""
+    assert certificate.width is not None
+    flows = HostFlows(topology, links, certificate.width, certificate.arrivals)
+    pieces, fastest = pieces_of(certificate.arrivals), int(links.weight.max())
+    shares, carried = [], []
+    for number, step in enumerate(certificate.steps):
+        load = step.load * pieces / fastest
+        share = share_of(load, links, flows.limit) if parts is None else parts
+        if parts is not None:
+            load = flows.grid_load(number, load, parts)
+        found = flows.link_loads(number, share, load)
+        assert found is not None, f"step {step.step} does not fit although its load is feasible"
+        shares.append(share)
+        carried.append(found)
+    caps = Capacities(np.array(shares, np.int64), np.array(carried), np.arange(links.id.size))
+    return _checked(caps, pieces)
+
+
+def _checked(caps: Capacities, pieces: int) -> Capacities:
+    if caps.unit * pieces > MAX_UNIT:
+        raise ScheduleError(f"the exact split needs {caps.unit * pieces} chunks a shard: ask for a number with chunks")
+    return caps
 
 
 def _capacities(
@@ -124,18 +165,11 @@ def _capacities(
     pieces = pieces_of(arrivals)
     fastest = int(links.weight.max())
     loads = [step.load * pieces / fastest for step in certificate.steps]  # in pieces, per unit of weight
-    if chunks is not None and chunks % pieces:
-        raise ScheduleError(f"{pieces} pieces of a shard arrive apart: chunks must be a multiple, not {chunks}")
-    parts = None if chunks is None else chunks // pieces
-    if topology.alpha is not None and size is not None:
+    parts = _parts(certificate, chunks)
+    if topology.alpha is not None and size is not None and certificate.width is None:
         return Capacities(*grid_capacities(topology, links, parts or -(-64 // pieces), size, arrivals))
     if parts is None:
-        caps = _exact(loads, links)
-        if caps.unit * pieces > MAX_UNIT:
-            raise ScheduleError(
-                f"the exact split needs {caps.unit * pieces} chunks a shard: ask for a number with chunks"
-            )
-        return caps
+        return _checked(_exact(loads, links), pieces)
     if fastest == int(links.weight.min()):
         return _chunked(loads, links, parts)
     return Capacities(*lift_to_grid(topology, links, loads, parts, arrivals))
