@@ -129,15 +129,16 @@ def _max_flow(ptr, node, twin, left, supply, sink, need, level, queue, at, path)
 
 
 @njit(cache=True, nogil=True)
-def _tightest_cut(num_nodes, tail, head, weight, sinks, rooted, each, fixed, num, den, inside):
-    """Raise num / den to the largest (each |S| + fixed) / (weight of links out of S); ``inside`` becomes the mask of S.
+def _tightest_cut(tail, head, weight, sinks, rooted, held, fixed, num, den, inside):
+    """Raise num / den to the largest (held in S + fixed) / (weight of links out of S); ``inside`` becomes S's mask.
 
     Over all sets S that some node of ``sinks`` is not in; if ``rooted``, over those with sinks[0] in them. At a ratio
-    num / den, all sets without a sink w are within it if and only if flows of ``den each`` from every node, and of
+    num / den, all sets without a sink w are within it if and only if flows of ``den held`` from every node, and of
     ``den fixed`` besides from the root, reach w through links of capacity ``num weight``; a flow that fails names a set
     that is beyond (Newton's method on the ratio). Sets without earlier sinks are known to be within, so that later
     flows may start from these with as much as they want: they soon become short.
     """
+    num_nodes, total = held.size, held.sum()
     ptr, node, twin, place = _arcs(num_nodes, tail, head)
     left = np.empty(node.size, np.int64)
     supply = np.empty(num_nodes, np.int64)
@@ -147,20 +148,21 @@ def _tightest_cut(num_nodes, tail, head, weight, sinks, rooted, each, fixed, num
     path = np.empty(num_nodes, np.int64)
     for k in range(1 if rooted else 0, sinks.size):
         while True:
-            need = den * (each * (num_nodes - 1) + fixed)
+            need = den * (total - held[sinks[k]] + fixed)
             left[:] = 0
             for e in range(tail.size):
                 left[place[e]] = num * weight[e]
-            supply[:] = den * each
+            supply[:] = den * held
             for i in range(k):
                 supply[sinks[i]] = need
             sent, rest = _max_flow(ptr, node, twin, left, supply, sinks[k], need, level, queue, at, path)
             if sent == need:
                 break
             inside[:] = True
+            num, den = total + fixed, np.int64(0)
             for i in range(rest):
                 inside[queue[i]] = False
-            num, den = each * (num_nodes - rest) + fixed, np.int64(0)
+                num -= held[queue[i]]
             for e in range(tail.size):
                 if inside[tail[e]] and not inside[head[e]]:
                     den += weight[e]

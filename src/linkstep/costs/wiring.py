@@ -2,19 +2,20 @@
 
 In an allgather the shards of a set S of nodes leave S over its outgoing links, so these take |S| / capacity(S) shard
 times at least (a shard time is d/N M/B); T_B is no less for any S. A reduce-scatter is an allgather on the transpose.
-The largest ratio is found by flows in whole numbers, the set that has it is the proof, and ``check_wiring_bound``
-counts it again. Not here: what more can be said for a given number of steps (``costs.wiring_steps``), and what N and d
-alone forbid (``costs.bounds``).
+Where hosts have a limit, what they send and receive goes through one more link each. The largest ratio is found by
+flows in whole numbers, the set that has it is the proof, and ``check_wiring_bound`` counts it again. Not here: what
+more can be said for a given number of steps (``costs.wiring_steps``), and what N and d alone forbid (``costs.bounds``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkstep._kernels.cuts import _tightest_cut
 from linkstep.core.arguments import check_kind
@@ -23,6 +24,9 @@ from linkstep.core.distances import check_connected, distance_profiles, distance
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.topology import Ints, Topology
 from linkstep.costs.cost import Cost
+from linkstep.costs.fabric import Fabric
+
+Mask = NDArray[np.bool_]
 
 _SHOWN = 8
 """Names of nodes or links in a line of text, before it only counts them."""
@@ -37,19 +41,51 @@ class Wires:
     head: Ints
     weight: Ints
     fastest: int
+    limit: int | None = None
+    """What a host sends at most, and receives, in the same units; None: as much as its links."""
 
     @classmethod
-    def of(cls, topology: Topology) -> Wires:
+    def of(cls, topology: Topology, width: Fraction | None = None) -> Wires:
         """Leave out self-loops; refuse rates that flows of 64 bits cannot hold."""
         link = np.flatnonzero(topology.tail != topology.head)
         weight = np.ones(link.size, np.int64)
         if topology.bandwidth is not None and link.size:
             rates = topology.bandwidth[link]
             weight = rates // gcd(*rates.tolist())
-        if topology.num_nodes * sum(weight.tolist()) >= 2**62:
+        fastest, limit = int(weight.max(initial=1)), None
+        if topology.num_nodes * (1 if width is None else width.denominator) * sum(weight.tolist()) >= 2**62:
             raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
+        if width is not None:
+            weight, limit = weight * width.denominator, fastest * width.numerator
+            fastest *= width.denominator
         tail, head = (ids[link].astype(np.int64) for ids in (topology.tail, topology.head))
-        return cls(tail, head, weight, int(weight.max(initial=1)))
+        return cls(tail, head, weight, fastest, limit)
+
+    def split(self, num_nodes: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return (tail, head, weight, held) for flows: where hosts have a limit, host u sends through node u + N.
+
+        It receives through node u + 2N. ``held`` counts the shards at each node.
+        """
+        if self.limit is None:
+            return self.tail, self.head, self.weight, np.ones(num_nodes, np.int64)
+        host = np.arange(num_nodes)
+        tail = np.concatenate([host, self.tail + num_nodes, host + 2 * num_nodes])
+        head = np.concatenate([host + num_nodes, self.head + 2 * num_nodes, host])
+        limits = np.full(num_nodes, self.limit)
+        return tail, head, np.concatenate([limits, self.weight, limits]), np.repeat([1, 0, 0], num_nodes)
+
+    def hosts(self, inside: Mask, num_nodes: int) -> tuple[int, ...]:
+        """Return the hosts that a cut of ``split`` goes through: they send from inside, or receive outside."""
+        if self.limit is None:
+            return ()
+        at, out, back = inside.reshape(3, num_nodes)
+        return tuple(np.flatnonzero((at & ~out) | (back & ~at)).tolist())
+
+    def through(self, end: Ints, num_nodes: int) -> Ints:
+        """Return what goes at most through each node at this end of its links: tails for sending."""
+        total = np.zeros(num_nodes, np.int64)
+        np.add.at(total, end, self.weight)
+        return total if self.limit is None else np.minimum(total, self.limit)
 
 
 @dataclass(frozen=True)
@@ -68,6 +104,10 @@ class WiringBound:
     cost: Cost
     nodes: tuple[int, ...]
     halves: tuple[WiringBound, ...] = ()
+    width: Fraction | None = None
+    """How many of the fastest links a host keeps busy at once, each way; None: all it has."""
+    hosts: tuple[int, ...] = ()
+    """Those whose limit counts in place of their links: what those among ``nodes`` send, and the others receive."""
 
     def __repr__(self) -> str:
         return f"<WiringBound of {self.collective} on {self.topology!r}: {self.cost}>"
@@ -79,14 +119,17 @@ class WiringBound:
 
     @cached_property
     def links(self) -> tuple[int, ...]:
-        """The links that are too few: out of ``nodes``, of a reduce-scatter into them; all, if there are no nodes."""
-        inside = np.zeros(self.topology.num_nodes, bool)
-        inside[list(self.nodes)] = True
+        """The links that are too few: out of ``nodes``, of a reduce-scatter into them; all, if there are no nodes.
+
+        Without those of ``hosts``, whose limit counts instead.
+        """
+        inside, limited = (np.zeros(self.topology.num_nodes, bool) for _ in range(2))
+        inside[list(self.nodes)], limited[list(self.hosts)] = True, True
         begin, end = self.topology.tail, self.topology.head
         if self.collective is Collective.REDUCE_SCATTER:
             begin, end = end, begin
-        crosses = inside[begin] & ~inside[end] if self.nodes else begin != end
-        return tuple(np.flatnonzero(crosses).tolist())
+        crosses = inside[begin] & ~inside[end] & ~limited[end] if self.nodes else begin != end
+        return tuple(np.flatnonzero(crosses & ~limited[begin]).tolist())
 
     def explain(self) -> str:
         """Say why no schedule takes less bandwidth.
@@ -96,7 +139,7 @@ class WiringBound:
         """
         if self.topology.num_nodes == 1:
             return "one node has all there is"
-        over = f"over {self._links_text()}"
+        over = f"over {' and '.join(filter(None, (self._hosts_text(), self._links_text())))}"
         total = self.topology.num_nodes
         count = len(self.nodes)
         if not self.nodes:
@@ -115,8 +158,16 @@ class WiringBound:
             return f"{them} get{verb} the {_shards(count)} of the others {over}"
         return f"{them} send{verb} {_shards(count)} to the others {over}"
 
+    def _hosts_text(self) -> str:
+        if not self.hosts:
+            return ""
+        each = " each" if len(self.hosts) > 1 else ""
+        return f"the ports of {_names(self.topology, list(self.hosts))} together, which have a limit{each}"
+
     def _links_text(self) -> str:
         topology, links = self.topology, self.links
+        if self.hosts and not links:
+            return ""
         text = f"{len(links)} link{'' if len(links) == 1 else 's'}"
         if topology.bandwidth is not None:
             rates = topology.bandwidth[list(links)]
@@ -145,10 +196,13 @@ def has_wiring_bound(collective: Collective) -> bool:
     return collective in _BOUNDED
 
 
-def wiring_bound(topology: Topology, collective: Collective | str = Collective.ALLGATHER) -> WiringBound:
+def wiring_bound(
+    topology: Topology, collective: Collective | str = Collective.ALLGATHER, fabric: Fabric | None = None
+) -> WiringBound:
     """Return the least T_L and T_B that any schedule of a collective can have on a topology, with a proof of T_B.
 
-    Links run at the rates of the topology, self-loops carry nothing, and T_B is in M/B as that of schedules is.
+    Links run at the rates of the topology, self-loops carry nothing, and T_B is in M/B as that of schedules is. Where
+    the hosts of a fabric have a limit, it counts, as it does in ``cost_of``.
 
     >>> square = Topology.from_links(4, [0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2])  # a cable of the ring is cut
     >>> bound = wiring_bound(square)
@@ -159,40 +213,59 @@ def wiring_bound(topology: Topology, collective: Collective | str = Collective.A
     wanted = Collective(check_kind("collective", collective, str))
     if wanted not in _BOUNDED:
         raise LinkstepError(f"a wiring bounds {', '.join(_BOUNDED)}, not {wanted}")
-    key = ("wiring bound", wanted)
+    width = None if fabric is None else check_kind("fabric", fabric, Fabric).width(topology)
+    return _bound(topology, wanted, width)
+
+
+def _bound(topology: Topology, wanted: Collective, width: Fraction | None) -> WiringBound:
+    key = ("wiring bound", wanted, width)
     if key not in topology.derived:
         check_connected(topology)
-        found = _both(topology) if wanted is Collective.ALLREDUCE else _one_way(topology, wanted)
+        found = _both(topology, width) if wanted is Collective.ALLREDUCE else _one_way(topology, wanted, width)
         check_wiring_bound(found)
         topology.derived[key] = found
     bound: WiringBound = topology.derived[key]
     return bound
 
 
-def _one_way(topology: Topology, collective: Collective) -> WiringBound:
+def _one_way(topology: Topology, collective: Collective, width: Fraction | None) -> WiringBound:
     """Return the bound of an allgather, or of a reduce-scatter: that of an allgather on the transpose."""
     if topology.num_nodes == 1:
-        return WiringBound(topology, collective, Cost.zero(), ())
+        return WiringBound(topology, collective, Cost.zero(), (), width=width)
     turned = topology.transpose() if collective is Collective.REDUCE_SCATTER else topology
-    nodes = _tightest(turned)
+    nodes, hosts = _tightest(turned, width)
     steps = int(_eccentricities(topology).max())
-    found = WiringBound(topology, collective, Cost(steps, Fraction(0)), nodes)
-    return WiringBound(topology, collective, Cost(steps, _bandwidth(found)), nodes)
+    found = WiringBound(topology, collective, Cost(steps, Fraction(0)), nodes, width=width, hosts=hosts)
+    return replace(found, cost=Cost(steps, _bandwidth(found)))
 
 
-def _tightest(topology: Topology) -> tuple[int, ...]:
-    """Return the set S with the most |S| / capacity out of S; where single nodes are as bad as any, all but one."""
-    wires, n = Wires.of(topology), topology.num_nodes
-    into = np.zeros(n, np.int64)
-    np.add.at(into, wires.head, wires.weight)
+def _all_alike(topology: Topology, wires: Wires) -> bool:
+    """Whether no set of nodes has less capacity out than one node has, so that all but one node are the worst.
+
+    So it is in a connected vertex-transitive graph without parallel links (docs/wiring-bound.md has the proof): a set
+    has as many links out, or one that goes through a host with a limit has at least that limit.
+    """
+    same = (wires.weight == wires.weight[0]).all() if wires.weight.size else True
+    return bool(topology.vertex_transitive and not topology.num_parallel and same)
+
+
+def _tightest(topology: Topology, width: Fraction | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the set S with the most |S| / capacity out of S; where single nodes are as bad as any, all but one.
+
+    And the hosts whose limit counts.
+    """
+    wires, n = Wires.of(topology, width), topology.num_nodes
+    into = wires.through(wires.head, n)
     worst = int(into.argmin())
-    inside = np.arange(n) != worst
-    # Of a connected vertex-transitive graph without parallel links no set has fewer links out than one node has
-    # (docs/wiring-bound.md has the proof), so that all but one node are the worst.
-    if not (topology.vertex_transitive and not topology.num_parallel and (wires.weight == 1).all()):
+    tail, head, weight, held = wires.split(n)
+    inside = np.ones(held.size, bool)
+    inside[worst] = False
+    if wires.limit is not None and into[worst] < wires.limit:
+        inside[worst + 2 * n] = False  # its links are fewer than its limit
+    if not _all_alike(topology, wires):
         sinks = np.zeros(1, np.int64) if topology.vertex_transitive else _by_distance(topology, worst)
-        _tightest_cut(n, wires.tail, wires.head, wires.weight, sinks, False, 1, 0, n - 1, int(into[worst]), inside)
-    return tuple(np.flatnonzero(inside).tolist())
+        _tightest_cut(tail, head, weight, sinks, False, held, 0, n - 1, int(into[worst]), inside)
+    return tuple(np.flatnonzero(inside[:n]).tolist()), wires.hosts(inside, n)
 
 
 def _by_distance(topology: Topology, first: int) -> Ints:
@@ -200,7 +273,7 @@ def _by_distance(topology: Topology, first: int) -> Ints:
     return np.argsort(distances_from(topology, first), kind="stable").astype(np.int64)
 
 
-def _both(topology: Topology) -> WiringBound:
+def _both(topology: Topology, width: Fraction | None) -> WiringBound:
     """Return the bound of an allreduce, whether or not its halves overlap.
 
     Each chunk is added up at some node, its root, and sent out from there. So T_L is at least the way from the farthest
@@ -208,30 +281,44 @@ def _both(topology: Topology) -> WiringBound:
     spread it; and for every set S of nodes a part of each of the N shards leaves S: to be added, or to be spread.
     """
     collective = Collective.ALLREDUCE
-    halves = tuple(wiring_bound(topology, half) for half in (Collective.REDUCE_SCATTER, Collective.ALLGATHER))
+    halves = tuple(_bound(topology, half, width) for half in (Collective.REDUCE_SCATTER, Collective.ALLGATHER))
     if topology.num_nodes == 1:
-        return WiringBound(topology, collective, Cost.zero(), (), halves)
+        return WiringBound(topology, collective, Cost.zero(), (), halves, width)
     steps = int((_eccentricities(topology) + _eccentricities(topology.transpose())).min())
     least = Cost(steps, Fraction(0))
-    known = [WiringBound(topology, collective, least, nodes, halves) for nodes in ((), _least_cut(topology))]
+    cuts = [((), _limited(topology, width)), _least_cut(topology, width)]
+    known = [WiringBound(topology, collective, least, nodes, halves, width, hosts) for nodes, hosts in cuts]
     best = max(known, key=_bandwidth)
-    return WiringBound(topology, collective, Cost(steps, _bandwidth(best)), best.nodes, halves)
+    return replace(best, cost=Cost(steps, _bandwidth(best)))
 
 
-def _least_cut(topology: Topology) -> tuple[int, ...]:
-    """Return a set of nodes whose outgoing links have the least capacity of all sets."""
+def _limited(topology: Topology, width: Fraction | None) -> tuple[int, ...]:
+    """Return the hosts that send less than their links could."""
+    wires, n = Wires.of(topology, width), topology.num_nodes
+    if wires.limit is None:
+        return ()
+    return tuple(np.flatnonzero(replace(wires, limit=None).through(wires.tail, n) > wires.limit).tolist())
+
+
+def _least_cut(topology: Topology, width: Fraction | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return a set of nodes whose outgoing links have the least capacity of all sets, and the hosts that limit it."""
     n = topology.num_nodes
     found = []
     for turned in (topology, topology.transpose()):  # sets with node 0; sets without it
-        wires = Wires.of(turned)
-        inside = np.arange(n) == 0
-        out = int(wires.weight[wires.tail == 0].sum())
-        if not (topology.vertex_transitive and not topology.num_parallel and (wires.weight == 1).all()):
+        wires = Wires.of(turned, width)
+        out = int(wires.through(wires.tail, n)[0])
+        tail, head, weight, held = wires.split(n)
+        inside = np.arange(held.size) == 0
+        if wires.limit is not None and out < wires.limit:
+            inside[n] = True  # its links are fewer than its limit
+        if not _all_alike(topology, wires):
             sinks = _by_distance(turned, 0)
-            _, out = _tightest_cut(n, wires.tail, wires.head, wires.weight, sinks, True, 0, n, n, out, inside)
-        found.append((out, inside if turned is topology else ~inside))
-    _, inside = min(found, key=lambda cut: cut[0])
-    return tuple(np.flatnonzero(inside).tolist())
+            none = np.zeros_like(held)
+            _, out = _tightest_cut(tail, head, weight, sinks, True, none, n, n, out, inside)
+        within = inside[:n] if turned is topology else ~inside[:n]
+        found.append((out, tuple(np.flatnonzero(within).tolist()), wires.hosts(inside, n)))
+    _, nodes, hosts = min(found, key=lambda cut: cut[0])
+    return nodes, hosts
 
 
 def _eccentricities(topology: Topology) -> Ints:
@@ -246,19 +333,23 @@ def _bandwidth(bound: WiringBound) -> Fraction:
     if n == 1:
         return Fraction(0)
     rates = [1] * topology.num_links if topology.bandwidth is None else topology.bandwidth.tolist()
-    inside = set(bound.nodes)
-    fastest, capacity = 0, 0
+    inside, limited = set(bound.nodes), set(bound.hosts)
+    fastest, capacity = 0, Fraction(0)
     for u, w, rate in zip(topology.tail.tolist(), topology.head.tolist(), rates, strict=True):
         if u == w:
             continue
         fastest = max(fastest, rate)
         begin, end = (w, u) if bound.collective is Collective.REDUCE_SCATTER else (u, w)
-        if not inside or (begin in inside and end not in inside):
+        crosses = not inside or (begin in inside and end not in inside and end not in limited)
+        if crosses and begin not in limited:
             capacity += rate
+    if bound.width is not None:
+        capacity += len(limited) * bound.width * fastest
     shards = len(inside)
     if bound.collective is Collective.ALLREDUCE:
         shards = n if inside else 2 * n * (n - 1)
-    return Fraction(shards * fastest * topology.degree, capacity * n)
+    ports = topology.degree if bound.width is None else bound.width
+    return shards * fastest * ports / (capacity * n)
 
 
 def check_wiring_bound(bound: WiringBound) -> None:
@@ -272,6 +363,8 @@ def check_wiring_bound(bound: WiringBound) -> None:
     numbers = set(bound.nodes)
     if len(numbers) != len(bound.nodes) or not least <= len(numbers) < n or not numbers <= set(range(n)):
         raise LinkstepError("not a proof of this wiring bound: its nodes are not some of the topology's, but not all")
+    if set(bound.hosts) - set(range(n) if bound.width is not None else ()):
+        raise LinkstepError("not a proof of this wiring bound: it counts a limit of hosts that have none")
     proven = _bandwidth(bound)
     if proven != bound.cost.bandwidth:
         raise LinkstepError(f"not a proof of this wiring bound: its nodes prove {proven}, not {bound.cost.bandwidth}")

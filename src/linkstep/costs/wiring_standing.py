@@ -14,6 +14,7 @@ from linkstep.core.distances import distances_from
 from linkstep.core.topology import Topology
 from linkstep.costs.bounds import bandwidth_bound
 from linkstep.costs.cost import Cost
+from linkstep.costs.fabric import Fabric
 from linkstep.costs.wiring import WiringBound, has_wiring_bound, wiring_bound
 from linkstep.costs.wiring_steps import step_bound
 
@@ -78,27 +79,32 @@ def _above(value: Fraction, least: Fraction) -> str:
     return f"{float(value / least - 1):.2%}" if least else "anything"
 
 
-def bound_if_quick(topology: Topology, collective: Collective) -> WiringBound | None:
+def bound_if_quick(topology: Topology, collective: Collective, fabric: Fabric | None = None) -> WiringBound | None:
     """Return the wiring bound of a collective; None if it has none, or finding it would take long."""
     if not has_wiring_bound(collective) or topology.num_nodes == 1:
         return None
     across = 1 if topology.vertex_transitive else int(distances_from(topology, 0).max())
     work = (1 if topology.vertex_transitive else topology.num_nodes) * topology.num_links * across
-    return wiring_bound(topology, collective) if work <= MANY else None
+    return wiring_bound(topology, collective, fabric) if work <= MANY else None
 
 
-def standing(topology: Topology, collective: Collective, cost: Cost) -> Standing | None:
+def standing(topology: Topology, collective: Collective, cost: Cost, fabric: Fabric | None = None) -> Standing | None:
     """Return how a schedule's cost stands on its wiring; None where the collective has no such bound or it takes long.
+
+    Where the hosts of a fabric have a limit, the cost must count it. So does the bound for any number of steps, but for
+    as many steps it is that of links alone.
 
     >>> path = Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 1])
     >>> standing(path, Collective.ALLGATHER, Cost(2, Fraction(4, 3))).verdict
     'optimal'
     """
-    bound = bound_if_quick(topology, collective)
+    bound = bound_if_quick(topology, collective, fabric)
     if bound is None:
         return None
     small = cost.steps <= _STEPS and cost.steps * topology.num_links <= _ARCS
     in_steps = None
     if small and not bound.halves and cost.bandwidth > bound.cost.bandwidth:
         in_steps = step_bound(topology, cost.steps, collective).cost.bandwidth
+        if bound.width is not None:
+            in_steps *= bound.width / topology.degree  # of B as the cost is
     return Standing(cost, bound, in_steps)
