@@ -16,7 +16,7 @@ import numpy as np
 from linkstep.core import symmetry
 from linkstep.core.distances import check_connected, distance_profiles
 from linkstep.core.topology import Ints, Topology
-from linkstep.costs import Cost, distance_flow_bound
+from linkstep.costs import Cost, Fabric, distance_flow_bound
 from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, Progress, bfb_certificate, equal_split
 from linkstep.methods.bfb.balanced import is_quick
 from linkstep.recipe import Recipe
@@ -98,8 +98,8 @@ def _can_be_solved(topology: Topology) -> bool:
     return bool(few and topology.num_nodes > 1 and np.diff(topology.in_ptr).max() <= MAX_DEGREE)
 
 
-def describe(topology: Topology | Recipe, watch: Watch = _unwatched) -> Description:
-    """Work out what there is to know of a topology, which must be connected.
+def describe(topology: Topology | Recipe, watch: Watch = _unwatched, fabric: Fabric | None = None) -> Description:
+    """Work out what there is to know of a topology, which must be connected; costs count a limit of a fabric's hosts.
 
     >>> from linkstep.recipe import parse
     >>> found = describe(parse("Torus(3,4)"))
@@ -118,9 +118,9 @@ def describe(topology: Topology | Recipe, watch: Watch = _unwatched) -> Descript
     certificate, scatter = None, None
     if _can_be_solved(graph):
         with watch("costs") as progress:
-            certificate = bfb_certificate(graph, progress=progress)
+            certificate = bfb_certificate(graph, fabric, progress=progress)
             turned = graph if reverse_symmetric else graph.transpose()
-            scatter = bfb_certificate(turned, progress=progress).cost
+            scatter = bfb_certificate(turned, fabric, progress=progress).cost
     known = graph.num_nodes <= LARGE and symmetry.is_available()
     return Description(
         topology=graph,

@@ -20,7 +20,7 @@ from linkstep.core.text import shown
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number
 from linkstep.correctness import check
-from linkstep.costs import Cost, bandwidth_bound, cost_of
+from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of
 from linkstep.methods.arrival import Watch, Wish, arrival_allgather, arrival_certificate
 from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
@@ -51,14 +51,16 @@ class Made:
     """What no all-to-all in as many steps goes below; None for other collectives."""
     halves: tuple[Cost, ...] = ()
     """Of an allreduce by BFB or by arrivals: the cost of its reduce-scatter and of its allgather."""
+    fabric: Fabric | None = None
+    """The one it was made for, whose hosts may have a limit."""
 
     def __repr__(self) -> str:
         return f"<Made {self.schedule!r} by {self.method}: {self.cost}>"
 
     @property
     def cost(self) -> Cost:
-        """T_L and T_B of the schedule."""
-        return cost_of(self.schedule)
+        """T_L and T_B of the schedule; where hosts have a limit, T_B counts it."""
+        return cost_of(self.schedule, self.fabric)
 
 
 Steps = int | tuple[int, int] | None
@@ -83,6 +85,7 @@ class Request:
     seed: int = 0
     rounds: int | None = None
     price: Price | None = None
+    fabric: Fabric | None = None
     progress: Progress | None = None
     watch: Watch | None = None
 
@@ -91,7 +94,17 @@ class Request:
         steps = self.steps
         if isinstance(steps, tuple):
             steps = steps[topology is self.topology]
-        return Wish(steps, self.chunks, self.seconds, self.seed, self.rounds)
+        return Wish(steps, self.chunks, self.seconds, self.seed, self.rounds, self.width)
+
+    @property
+    def width(self) -> Fraction | None:
+        """How many of the fastest links a host keeps busy at once; None: all it has."""
+        return None if self.fabric is None else self.fabric.width(self.topology)
+
+    @property
+    def ports(self) -> Fraction:
+        """How many of the fastest links B stands for."""
+        return self.width or Fraction(self.topology.degree)
 
     @property
     def gathered(self) -> list[Topology]:
@@ -113,13 +126,15 @@ class Method:
 
 def _certificate(request: Request) -> Certificate:
     """Return the certificate of the half that takes the most bandwidth."""
-    found = [bfb_certificate(topology, progress=request.progress) for topology in request.gathered]
+    found = [bfb_certificate(topology, request.fabric, progress=request.progress) for topology in request.gathered]
     return max(found, key=lambda certificate: certificate.cost.bandwidth)
 
 
 def _by_bfb(request: Request) -> Made:
     def allgather(topology: Topology) -> Schedule:
-        return bfb_allgather(topology, request.chunks, size=request.size, progress=request.progress)
+        return bfb_allgather(
+            topology, request.chunks, size=request.size, fabric=request.fabric, progress=request.progress
+        )
 
     return _from_allgathers(request, allgather, "bfb", _certificate(request))
 
@@ -144,7 +159,7 @@ def _from_allgathers(
     def costed(topology: Topology) -> Schedule:
         made = allgather(topology)
         if request.collective is Collective.ALLREDUCE:
-            costs.append(cost_of(made))
+            costs.append(cost_of(made, request.fabric))
         return made
 
     made = derive(request.topology, request.collective, costed, request.root)
@@ -178,7 +193,8 @@ def _by_exchange(request: Request) -> Made:
     found = all_to_all_schedule(
         request.topology, steps=request.steps, chunks=request.chunks, progress=request.progress
     )  # fmt: skip
-    return Made(found.schedule, "exchange", least_bandwidth=found.bound)
+    least = found.bound * request.ports / request.topology.degree
+    return Made(found.schedule, "exchange", least_bandwidth=least)
 
 
 def _by_overlap(request: Request) -> Made:
@@ -323,7 +339,7 @@ def _with_overlap(request: Request, chosen: Cost, price: Price) -> Iterator[Requ
     if request.collective is not Collective.ALLREDUCE or topology.num_nodes == 1:
         return
     least, each = least_overlapped_steps(topology), diameter(topology)
-    bandwidth = Fraction(2 * (topology.num_nodes - 1)) * topology.degree / _rates(topology)
+    bandwidth = 2 * (topology.num_nodes - 1) * request.ports / _rates(topology)
     in_turn = range(2 * each, 2 * each + _TURNS * (each + 1) + 1, each + 1)
     for steps in sorted({least, *(in_turn if topology.num_nodes <= _IN_TURN_NODES else ())}):
         helps = steps < 2 * each or bandwidth < chosen.bandwidth
@@ -341,7 +357,8 @@ def _rates(topology: Topology) -> Fraction:
 
 
 def _bfb_cost(request: Request) -> Cost:
-    return sum((bfb_certificate(t, progress=request.progress).cost for t in request.gathered), Cost.zero())
+    found = [bfb_certificate(t, request.fabric, progress=request.progress) for t in request.gathered]
+    return sum((certificate.cost for certificate in found), Cost.zero())
 
 
 def _arrival_cost(request: Request) -> Cost:
@@ -397,6 +414,7 @@ def schedule(
     seed: int = 0,
     rounds: int | None = None,
     price: Price | None = None,
+    fabric: Fabric | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> Made:
@@ -405,11 +423,11 @@ def schedule(
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
     where they improve on that; with a ``price`` of costs, whatever is cheapest. ``chunks`` cuts every shard (of an
     all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all, counts where links differ in
-    latency. ``steps`` is for arrivals (each half of an allreduce takes so many; two numbers: the reduce-scatter and the
-    allgather), for overlapping halves (both together
-    do) and for all-to-all: the fewest, or more for less bandwidth. A search for arrivals ends by itself, the same way
-    for the same ``seed``; ``seconds``, or a KeyboardInterrupt, stop it before, and ``watch`` hears of what it found so
-    far.
+    latency, and a ``fabric`` where its hosts have a limit, or where links say their latency only. ``steps`` is for
+    arrivals (each half of an allreduce takes so many; two numbers: the reduce-scatter and the allgather), for
+    overlapping halves (both together do) and for all-to-all: the fewest, or more for less bandwidth. A search for
+    arrivals ends by itself, the same way for the same ``seed``; ``seconds``, or a KeyboardInterrupt, stop it before,
+    and ``watch`` hears of what it found so far.
 
     >>> made = schedule("L(Paley(7))", "allreduce")
     >>> made.schedule, made.method, made.cost
@@ -428,15 +446,27 @@ def schedule(
     seconds = None if seconds is None else check_seconds("seconds", seconds)
     root, steps = check_root(graph, root), _checked_steps(steps)
     seed = check_integer("seed", seed)
+    check_kind("fabric", fabric, Fabric, type(None))
     if price is not None and not callable(price):
         raise LinkstepError(f"price must be a function of a cost, not {shown(price)}")
     request = Request(
         graph, Collective(collective), recipe, chunks, size, root, steps, seconds, seed, rounds,
-        price=price, progress=progress, watch=watch,
+        price=price, fabric=fabric, progress=progress, watch=watch,
     )  # fmt: skip
     if isinstance(steps, tuple) and graph.is_bidirectional and steps[0] != steps[1]:
         raise LinkstepError(f"steps must be one number where links go both ways, not {steps[0]} and {steps[1]}")
     _check_rows(graph, request.collective)
+    request = replace(request, topology=_with_rates(request))
     made = _best(request) if method == BEST else _run(METHODS[method], request)
+    if request.topology is not graph:
+        made = replace(made, schedule=replace(made.schedule, topology=graph))
     check(made.schedule)
-    return made
+    return replace(made, fabric=fabric)
+
+
+def _with_rates(request: Request) -> Topology:
+    """Return the topology; where links say only their latency and the size counts, with the fabric's rate."""
+    topology, fabric = request.topology, request.fabric
+    if fabric is None or request.size is None or topology.alpha is None or topology.bandwidth is not None:
+        return topology
+    return topology.with_bandwidth([max(round(fabric.link_bandwidth), 1)] * topology.num_links)

@@ -22,7 +22,7 @@ def test_show_says_that_a_damaged_torus_is_optimal_and_why(capsys):
     found = json.loads(run(capsys, "show", *CUT, "--json"))["wiring_bound"]
     assert found == {
         "steps": 4, "bandwidth": "5/4", "halves": [], "nodes": [str(u) for u in range(1, 16)],
-        "links": [["3", "0"], ["4", "0"], ["12", "0"]], "why": WHY, "in_steps": None, "optimal": True,
+        "links": [["3", "0"], ["4", "0"], ["12", "0"]], "hosts": [], "why": WHY, "in_steps": None, "optimal": True,
         "verdict": "optimal",
         "summary": f"optimal; 4 alpha + 5/4 M/B at least: {WHY}",
     }  # fmt: skip

@@ -70,11 +70,11 @@ def _run(args: argparse.Namespace) -> int:
         else:
             print(f"linkstep: {args.file} is not a valid {collective}: {error}", file=sys.stderr)
         return 1
-    cost = cost_of(schedule)
-    seconds = seconds_of(schedule, fabric_of(args, schedule.topology.degree), args.size)
+    fabric = fabric_of(args, schedule.topology.degree)
+    cost, seconds = cost_of(schedule, fabric), seconds_of(schedule, fabric, args.size)
     facts |= {"valid": True, "steps": cost.steps, "bandwidth": cost.bandwidth}
     facts |= {"size": args.size, "seconds": float(seconds), "fabric": fabric_text(schedule.topology, args)}
-    facts |= wiring_facts(schedule.topology, collective, cost)
+    facts |= wiring_facts(schedule.topology, collective, cost, fabric)
     if args.json:
         print_json(facts)
         return 0

@@ -195,10 +195,12 @@ def _jsonable(value: Any) -> Any:
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
-def wiring_facts(topology: Topology, collective: Collective, cost: Cost) -> dict[str, Any]:
+def wiring_facts(
+    topology: Topology, collective: Collective, cost: Cost, fabric: Fabric | None = None
+) -> dict[str, Any]:
     """Return the wiring's own bound, with its proof, and how a cost stands against it; None where it is not quick."""
     with busy("looking for the wiring's tightest cut"):
-        found = standing(topology, collective, cost)
+        found = standing(topology, collective, cost, fabric)
     if found is None:
         return {"wiring_bound": None}
     facts = {
@@ -220,6 +222,7 @@ def _bound_facts(bound: WiringBound) -> dict[str, Any]:
         "halves": [{"collective": half.collective, **_bound_facts(half)} for half in bound.halves],
         "nodes": [topology.host(node) for node in bound.nodes],
         "links": [[topology.host(int(ids[e])) for ids in (topology.tail, topology.head)] for e in links],
+        "hosts": [topology.host(node) for node in bound.hosts],
         "why": bound.explain(),
     }
 
@@ -387,4 +390,4 @@ def schedule_of(given: Given, collective: str | None, root: int | str, **how: An
     if collective not in (None, given.schedule.collective):
         raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
     check(given.schedule)
-    return Made(given.schedule, "file")
+    return Made(given.schedule, "file", fabric=how.get("fabric"))

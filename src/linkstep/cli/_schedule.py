@@ -6,7 +6,6 @@ import argparse
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -118,16 +117,6 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _make(given: Given, args: argparse.Namespace) -> Made:
-    """Make the schedule; where links say only their latency and the size counts, they have the fabric's rate."""
-    topology = given.topology
-    if args.size is None or topology.alpha is None or topology.bandwidth is not None:
-        return _made(given, args)
-    rate = max(round(fabric_of(args, topology.degree).link_bandwidth), 1)
-    made = _made(replace(given, topology=topology.with_bandwidth([rate] * topology.num_links)), args)
-    return replace(made, schedule=replace(made.schedule, topology=topology))
-
-
-def _made(given: Given, args: argparse.Namespace) -> Made:
     with gap_bar("arrival times") as bar, one_interrupt():
 
         def watch(steps: int, bandwidth: Fraction, bound: Fraction) -> None:
@@ -137,6 +126,7 @@ def _made(given: Given, args: argparse.Namespace) -> Made:
             given, args.collective, args.root, method=args.method, chunks=args.chunks, size=args.size, steps=args.steps,
             rounds=args.rounds,
             seconds=args.seconds, seed=args.seed, price=_price(given, args), watch=watch,
+            fabric=fabric_of(args, given.topology.degree),
         )  # fmt: skip
 
 
@@ -189,6 +179,7 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         "alpha": values["alpha"],
         "node_bandwidth": values["bandwidth"],
         "overhead": values["overhead"],
+        "host_bandwidth": values.get("host_bandwidth"),
         "fabric": fabric_text(topology, args),
         "unit": schedule.unit,
         "rows": schedule.num_rows,
@@ -200,7 +191,9 @@ def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
         if searched is not None and optimal is False and made.method in ("bfb", "arrival")
         else None,
         # the bounds of an allreduce are of shards that are complete at their own nodes, not at one root
-        **({"wiring_bound": None} if made.method == "rooted" else wiring_facts(topology, collective, cost)),
+        **(
+            {"wiring_bound": None} if made.method == "rooted" else wiring_facts(topology, collective, cost, made.fabric)
+        ),
         "file": args.output,
     }
 

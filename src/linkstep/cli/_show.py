@@ -29,7 +29,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time
-from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, moore_steps, seconds_of
+from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, moore_steps, seconds_of
 from linkstep.description import Description, describe
 from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
@@ -53,7 +53,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
     """Return everything ``show`` knows, as JSON-able values; None where it was not determined."""
-    found = describe(given.recipe or given.topology, progress_bar)
+    fabric = fabric_of(args, given.topology.degree)
+    found = describe(given.recipe or given.topology, progress_bar, fabric)
     topology = found.topology
     n, d = topology.num_nodes, topology.degree
     facts: dict[str, Any] = {
@@ -80,7 +81,7 @@ def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
         "bandwidth_bound": bandwidth_bound(n),
         "bfb": _bfb(found, args),
         "equal_split": _split(found),
-        **_wiring(found),
+        **_wiring(found, fabric),
         "baselines": [] if given.recipe is None else _today(given.recipe, args),
     }
     if found.all_to_all_bound is not None:
@@ -131,7 +132,10 @@ def _seconds(topology: Topology, gather: Cost, both: Cost, args: argparse.Namesp
     if topology.alpha is None:
         costs = ((gather, Collective.ALLGATHER), (both, Collective.ALLREDUCE))
         return [float(fabric.on(topology).time(cost, collective, args.size)) for cost, collective in costs]
-    made = (schedule(topology, wanted, method="bfb") for wanted in (Collective.ALLGATHER, Collective.ALLREDUCE))
+    made = (
+        schedule(topology, wanted, method="bfb", fabric=fabric)
+        for wanted in (Collective.ALLGATHER, Collective.ALLREDUCE)
+    )
     return [float(seconds_of(one.schedule, fabric, args.size)) for one in made]
 
 
@@ -147,11 +151,11 @@ def _today(recipe: Recipe, args: argparse.Namespace) -> list[dict[str, Any]]:
     return found
 
 
-def _wiring(found: Description) -> dict[str, Any]:
+def _wiring(found: Description, fabric: Fabric) -> dict[str, Any]:
     """Return the wiring's own bound of an allgather, beside the best BFB one."""
     if found.certificate is None:
         return {"wiring_bound": None}
-    return wiring_facts(found.topology, Collective.ALLGATHER, found.certificate.cost)
+    return wiring_facts(found.topology, Collective.ALLGATHER, found.certificate.cost, fabric)
 
 
 def _before(whole: Given, args: argparse.Namespace) -> dict[str, Any]:

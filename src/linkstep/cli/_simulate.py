@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -109,7 +111,7 @@ def _make_schedule(args: argparse.Namespace) -> Schedule:
             args.to or _DEFAULT_TARGET, given.topology, args.collective or DEFAULT,
             channels=args.channels, instances=1 if args.instances is None else args.instances,
         )  # fmt: skip
-    return schedule_of(given, args.collective, args.root).schedule
+    return schedule_of(given, args.collective, args.root, fabric=fabric_of(args, given.topology.degree)).schedule
 
 
 def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
@@ -151,9 +153,9 @@ def _bound_seconds(done: Simulation, fabric: Fabric, args: argparse.Namespace) -
     """Return the seconds that bandwidth alone asks of the collective, on this wiring where its bound is known."""
     bound = None
     with suppress(TopologyError):  # a file may use links that do not connect all ranks, and do nothing right
-        bound = bound_if_quick(done.topology, done.program.collective)
+        bound = bound_if_quick(done.topology, done.program.collective, fabric)
     if bound is not None:
-        least = Fabric(fabric.alpha, fabric.node_bandwidth, fabric.degree)
+        least = replace(fabric, reduction_bandwidth=None, overhead=Fraction(0))
         return float(least.time(Cost(0, bound.cost.bandwidth), done.program.collective, args.size))
     return bound_time(done.program, fabric, args.size) if done.topology.bandwidth is None else None
 
@@ -162,7 +164,7 @@ def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: ar
     topology, busiest = done.topology, done.busiest
     wiring: dict[str, Any] = {"wiring_bound": None}
     if schedule is not None:
-        wiring = wiring_facts(topology, schedule.collective, cost_of(schedule))
+        wiring = wiring_facts(topology, schedule.collective, cost_of(schedule, fabric), fabric)
     return {
         "recipe": topology.name or None,
         "file": args.topology if schedule is None else None,

@@ -15,7 +15,7 @@ from linkstep.costs.fabric import Fabric
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
 from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.loads import Loads, loads_of
-from linkstep.costs.models import MODELS, CostModel, cost_of, seconds_of, time_of
+from linkstep.costs.models import MODELS, CostModel, cost_of, cost_within, seconds_of, time_of
 from linkstep.costs.runs import Run, load_runs
 from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
 from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing
@@ -39,6 +39,7 @@ __all__ = [
     "check_step_bound",
     "check_wiring_bound",
     "cost_of",
+    "cost_within",
     "distance_flow_bound",
     "fit",
     "is_bandwidth_optimal",

@@ -126,8 +126,15 @@ def cost_of(schedule: Schedule, fabric: Fabric | None = None) -> Cost:
     fabric whose hosts have a limit of their own, B is that limit where it is less than all ports together, and a host's
     load counts as a link's does.
     """
+    check_kind("schedule", schedule, Schedule)
+    return cost_within(
+        schedule, None if fabric is None else check_kind("fabric", fabric, Fabric).width(schedule.topology)
+    )
+
+
+def cost_within(schedule: Schedule, width: Fraction | None) -> Cost:
+    """Return the cost of a schedule where hosts keep so many of the fastest links busy at most; None: all they have."""
     loads, topology = loads_of(schedule), schedule.topology
-    width = None if fabric is None else fabric.width(topology)
     busiest = [Fraction(load) for load in loads.links.busiest(loads.num_steps).tolist()]
     if topology.bandwidth is not None:
         fastest = int(topology.bandwidth[topology.tail != topology.head].max(initial=1))

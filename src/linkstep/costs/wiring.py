@@ -161,8 +161,8 @@ class WiringBound:
     def _hosts_text(self) -> str:
         if not self.hosts:
             return ""
-        each = " each" if len(self.hosts) > 1 else ""
-        return f"the ports of {_names(self.topology, list(self.hosts))} together, which have a limit{each}"
+        each = " on each" if len(self.hosts) > 1 else ""
+        return f"the ports of {_names(self.topology, list(self.hosts))}, limited together{each}"
 
     def _links_text(self) -> str:
         topology, links = self.topology, self.links

@@ -34,12 +34,15 @@ class Network:
     kind: Ids
     """Nodes whose in-neighbours have the same weights in the same order are of one kind."""
     weight: Ints
-    """weight[kind, P]: the relative bandwidth of the links from the in-neighbours in P, together."""
+    """weight[kind, P]: the relative bandwidth of the links from the in-neighbours in P, together; hosts' limit, if
+    that is less."""
+    width: Fraction | None = None
+    """How many of the fastest links a host keeps busy at once; None: all it has."""
 
     @classmethod
-    def of(cls, topology: Topology) -> Network:
+    def of(cls, topology: Topology, width: Fraction | None = None) -> Network:
         """Collect a topology's neighbours, self-loops left out."""
-        links = Links.of(topology)
+        links = Links.of(topology, width)
         n = topology.num_nodes
         head = np.repeat(np.arange(n), np.diff(links.ptr))
         keys = head * n + topology.tail[links.id]
@@ -54,10 +57,12 @@ class Network:
         rates = np.zeros(near.shape, np.int64)
         rates[heads, bit] = rate
         kinds, kind = np.unique(rates, axis=0, return_inverse=True)
+        sums = _set_sums(kinds)
+        if width is not None:
+            sums = np.minimum(sums, int(width * int(links.weight.max())))
         return cls(
-            topology, near, near_count, after, after_count, after_bit,
-            kind.reshape(-1).astype(np.int32), _set_sums(kinds),
-        )  # fmt: skip
+            topology, near, near_count, after, after_count, after_bit, kind.reshape(-1).astype(np.int32), sums, width
+        )
 
     @property
     def num_nodes(self) -> int:

@@ -10,11 +10,11 @@ import numpy as np
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
-from linkstep.costs import Cost, bandwidth_bound, cost_of
+from linkstep.costs import Cost, bandwidth_bound, cost_within
 from linkstep.methods.arrival.network import all_distances
 from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, Watch, Wish, find_arrivals
-from linkstep.methods.bfb import Certificate, bfb_certificate, bfb_step_times
-from linkstep.methods.bfb.cost import solve
+from linkstep.methods.bfb import Certificate, bfb_step_times
+from linkstep.methods.bfb.cost import certificate_of, solve
 from linkstep.methods.bfb.problems import Arrivals, Links, Progress
 from linkstep.methods.bfb.schedule import build
 from linkstep.methods.ladder import ladder
@@ -37,7 +37,7 @@ def arrival_certificate(
     """
     if wish.steps is None or wish.rounds is not None or topology.num_nodes > MAX_NODES:
         return _of_arrivals(topology, wish, size, watch)
-    least = bfb_certificate(topology).cost.steps
+    least = certificate_of(topology, wish.width).cost.steps
     if check_count("steps", wish.steps, 1, MAX_STEPS) <= least:
         return _of_arrivals(topology, wish, size, watch)
     key = "arrival certificate", wish, size
@@ -75,20 +75,21 @@ def _of_fewer_steps(
 def _of_arrivals(topology: Topology, wish: Wish, size: Number | None, watch: Watch | None) -> Certificate:
     """Return the certificate of one search, or of distances where these are as good for the schedule that is made."""
     links = Links.of(topology)
-    found = solve(topology, links, arrivals=find_arrivals(topology, wish, watch=watch))
-    by_time = size is not None and topology.alpha is not None
-    if topology.num_nodes == 1 or not (by_time or (wish.chunks is not None and np.ptp(links.weight) > 0)):
+    found = solve(topology, links, arrivals=find_arrivals(topology, wish, watch=watch), width=wish.width)
+    by_hosts, by_time = wish.width is not None, size is not None and topology.alpha is not None
+    uneven = wish.chunks is not None and np.ptp(links.weight) > 0
+    if topology.num_nodes == 1 or not (by_time or uneven or by_hosts):
         return found
-    breadth_first = solve(topology, links, arrivals=Arrivals(all_distances(topology)))
+    breadth_first = solve(topology, links, arrivals=Arrivals(all_distances(topology)), width=wish.width)
     return min([breadth_first, found], key=lambda certificate: _price(topology, certificate, wish, size))
 
 
 def _price(topology: Topology, certificate: Certificate, wish: Wish, size: Number | None) -> Fraction:
     """Return what the schedule of a certificate takes: seconds where links have latencies and a size, or bandwidth."""
-    if size is not None and topology.alpha is not None:
+    if size is not None and topology.alpha is not None and wish.width is None:
         return sum(bfb_step_times(topology, size, certificate.arrivals), Fraction(0))
     if wish.chunks is not None:
-        return cost_of(build(topology, certificate, wish.chunks)).bandwidth
+        return cost_within(build(topology, certificate, wish.chunks), wish.width).bandwidth
     return certificate.cost.bandwidth
 
 

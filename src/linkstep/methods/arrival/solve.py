@@ -23,7 +23,7 @@ from linkstep.methods.arrival.best import Best, Clock, OutOfTime
 from linkstep.methods.arrival.network import MAX_LINKS, Network, all_distances, most_neighbours
 from linkstep.methods.arrival.quotient import Quotient, Steps
 from linkstep.methods.arrival.search import Search, passes_of_a_glance, ticks_for
-from linkstep.methods.bfb import bfb_certificate
+from linkstep.methods.bfb.cost import certificate_of
 from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.methods.bfb.translations import translations
 
@@ -59,6 +59,9 @@ class Wish:
     seed: int = 0
     rounds: int | None = None
     """Rounds of the search; None: as many as there are, 0: only the beginning of the first."""
+    width: Fraction | None = None
+    """How many of the fastest links a host keeps busy at once, each way (``Fabric.width``); None: all it has. What
+    hosts receive counts in the search, what they send in the cost of what it finds."""
 
 
 def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None) -> Arrivals:
@@ -77,7 +80,7 @@ def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None)
 def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
     if topology.num_nodes == 1:
         return Arrivals(np.zeros((1, 1), np.int16))
-    task = Task(topology)
+    task = Task(topology, wish.width)
     best = task.search(wish, watch)
     return Arrivals(_without_gaps(best.everywhere()), best.pieces, best.group)
 
@@ -109,17 +112,18 @@ def arrival_costs(topology: Topology, steps: Sequence[int], enough: Fraction = F
 class Task:
     """A topology to search arrivals for, with what does not depend on the number of steps."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, width: Fraction | None = None) -> None:
         if topology.num_nodes > MAX_NODES:
             raise LinkstepError(f"arrival times are searched for up to {MAX_NODES} nodes, not {topology.num_nodes}")
         self.topology = topology
-        links = Links.of(topology)
+        links = Links.of(topology, width)
         self.fastest = int(links.weight.max())
-        self.is_even = int(links.weight.min()) == self.fastest
-        self.certificate = bfb_certificate(topology)
-        self.scale = Fraction(topology.degree * self.fastest, topology.num_nodes)
+        self.is_even = int(links.weight.min()) == self.fastest and width is None
+        self.certificate = certificate_of(topology, width)
+        ports = Fraction(topology.degree) if width is None else width
+        self.scale = ports * self.fastest / topology.num_nodes
         """T_B of one shard a unit of weight."""
-        self.network = Network.of(topology) if most_neighbours(topology) <= MAX_LINKS else None
+        self.network = Network.of(topology, width) if most_neighbours(topology) <= MAX_LINKS else None
         self.bound = Fraction(0) if self.network is None else self.network.least_total()
         """What a search aims at and stops at, in shards a unit of weight."""
 
@@ -212,7 +216,7 @@ def _least_in_steps(network: Network, steps: int) -> Fraction:
     """Return the time, in shards a unit of weight, that no schedule of so many steps goes below."""
     topology = network.topology
     bound = step_bound(topology, steps).cost.bandwidth
-    return bound * topology.num_nodes / (topology.degree * int(Links.of(topology).weight.max()))
+    return bound * topology.num_nodes / (topology.degree * int(Links.of(topology, network.width).weight.max()))
 
 
 def _without_gaps(step: Steps) -> Steps:

@@ -189,9 +189,15 @@ def bfb_certificate(
     >>> bfb_certificate(ring).steps
     (StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1)),)
     """
+    check_kind("topology", topology, Topology)
     width = None if fabric is None else check_kind("fabric", fabric, Fabric).width(topology)
+    return certificate_of(topology, width, progress)
+
+
+def certificate_of(topology: Topology, width: Fraction | None, progress: Progress | None = None) -> Certificate:
+    """Return BFB's certificate for hosts of this width, kept with the topology."""
     key = "bfb", width
-    if key not in check_kind("topology", topology, Topology).derived:
+    if key not in topology.derived:
         topology.derived[key] = solve(topology, Links.of(topology), progress=progress, width=width)
     certificate: Certificate = topology.derived[key]
     return certificate

@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from typing import TypeVar
@@ -46,13 +47,14 @@ class Links:
     ptr: Ints
     id: Ids
     weight: Ints
-    """Relative bandwidth, integers without a common factor; all 1 where links are alike."""
-    unit: int
-    """What one weight is worth in bit/s, or 1 where links are alike."""
+    """Relative bandwidth, integers; all alike where links are."""
 
     @classmethod
-    def of(cls, topology: Topology) -> Links:
-        """Collect a topology's in-links, refusing degrees and bandwidths that the kernels cannot hold."""
+    def of(cls, topology: Topology, width: Fraction | None = None) -> Links:
+        """Collect a topology's in-links, refusing degrees and bandwidths that the kernels cannot hold.
+
+        With a ``width`` of hosts, in links of the fastest, weights are such that it is a whole number of them.
+        """
         keep = topology.tail[topology.in_link] != topology.head[topology.in_link]
         ids: Ids = topology.in_link[keep]
         ptr = np.zeros(topology.num_nodes + 1, np.int64)
@@ -61,14 +63,13 @@ class Links:
         if most > MAX_DEGREE:
             node = int(np.diff(ptr).argmax())
             raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; {topology.called(node)} has {most}")
-        unit = 1
         weight = np.ones(ids.size, np.int64)
         if topology.bandwidth is not None and ids.size:
-            unit = gcd(*topology.bandwidth[ids].tolist())
-            weight = topology.bandwidth[ids] // unit
-        if topology.num_nodes * most * int(weight.max(initial=1)) >= 2**62:
+            weight = topology.bandwidth[ids] // gcd(*topology.bandwidth[ids].tolist())
+        finer = 1 if width is None else width.denominator
+        if topology.num_nodes * most * int(weight.max(initial=1)) * finer >= 2**62:
             raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
-        return cls(ptr, ids, weight, unit)
+        return cls(ptr, ids, weight * finer)
 
     @cached_property
     def classes(self) -> tuple[Ints, Ints]:
