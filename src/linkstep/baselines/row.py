@@ -227,8 +227,11 @@ class Baseline:
 
         Those of a reduce-scatter and an allgather or, through roots, until the last piece is at its root and after.
         """
-        if self.cost is not None:
-            return self.cost, self.cost
+        cut = self._cut_through(fabric)
+        if cut is not None or self.cost is not None:
+            half = cut or self.cost
+            assert half is not None
+            return half, half
         depth, is_rooted = self.pipeline_for(fabric, size)
         if is_rooted and self.row.rooted is not None:
             return self.row.rooted.halves(self.recipe.args, depth)
@@ -236,9 +239,17 @@ class Baseline:
         return half, half
 
     def allreduce_time(self, fabric: Fabric, size: Number) -> Fraction:
-        """Return seconds for the fastest allreduce of ``size`` bytes."""
+        """Return seconds for the fastest allreduce of ``size`` bytes; what cuts through takes its hops besides."""
         first, second = self.halves_at(fabric, size)
-        return fabric.time(first + second, Collective.ALLREDUCE, size)
+        cut, hops = self._cut_through(fabric), 0
+        if cut is not None:
+            hops = 2 * (self.row.cost(self.recipe.args, ONE_DEPTH).steps - cut.steps)
+        return fabric.time(first + second, Collective.ALLREDUCE, size) + hops * (fabric.hop or 0)
+
+    def _cut_through(self, fabric: Fabric) -> Cost | None:
+        """Return the cost of each half where the fabric's hosts pass messages on as they come; None where none do."""
+        count = self.row.cut_through
+        return None if fabric.hop is None or count is None else count(self.recipe.args, ONE_DEPTH)
 
     def _time(self, fabric: Fabric, size: Number, half: Cost) -> Fraction:
         return fabric.time(half + half, Collective.ALLREDUCE, size)

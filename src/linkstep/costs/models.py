@@ -44,8 +44,8 @@ class CostModel:
 
 
 def _links(loads: StepLoads, fabric: Fabric) -> Fraction:
-    """A link is done after its alpha, its messages one by one, and its bits at its rate."""
-    return max((a + count * fabric.message + bits / rate for a, rate, count, bits in loads.links), default=Fraction(0))
+    """A link is done after its alpha, its messages one by one, and its bits at its rate; an empty step takes alpha."""
+    return max((a + count * fabric.message + bits / rate for a, rate, count, bits in loads.links), default=fabric.alpha)
 
 
 def _hosts(loads: StepLoads, fabric: Fabric) -> Fraction:

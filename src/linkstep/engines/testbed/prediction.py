@@ -10,6 +10,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 from linkstep.core.schedule import Schedule
+from linkstep.costs import Loads, loads_of
 from linkstep.engines.testbed.testbed import BURST, Testbed
 
 
@@ -19,12 +20,12 @@ def predict_time(bed: Testbed, schedule: Schedule, size: int) -> Fraction:
     A step takes the delay, and on the cable that needs longest what its bucket does not hold at the cable's rate.
     Parallel cables between two hosts are one, with one bucket, as ``Testbed`` has them.
     """
-    shards = schedule.collective.num_shards(schedule.topology.num_nodes)
-    bits = Fraction(8 * size, shards * schedule.unit)
+    counted = loads_of(schedule)
+    bits = Fraction(8 * size, counted.whole)
     rates = {(a, trunk.other(a)): trunk.rate_from(a) for trunk in bed.trunks_left for a in trunk.ends}
     held = dict.fromkeys(rates, Fraction(8 * BURST))
     total = Fraction(0)
-    for sent in _step_loads(schedule):
+    for sent in _between_hosts(counted):
         loads = {link: load * bits for link, load in sent.items()}
         lacking = (max(load - held[link], Fraction(0)) / rates[link] for link, load in loads.items())
         seconds = bed.delay + max(lacking, default=Fraction(0))
@@ -34,12 +35,12 @@ def predict_time(bed: Testbed, schedule: Schedule, size: int) -> Fraction:
     return total
 
 
-def _step_loads(schedule: Schedule) -> list[dict[tuple[int, int], int]]:
-    """Return for each step what goes from each host to each other, in units of a shard's chunks."""
-    topology = schedule.topology
-    tail, head = topology.tail[schedule.link], topology.head[schedule.link]
-    found: list[dict[tuple[int, int], int]] = [defaultdict(int) for _ in range(schedule.num_steps)]
-    columns = (column.tolist() for column in (schedule.step, tail, head, schedule.hi - schedule.lo))
+def _between_hosts(loads: Loads) -> list[dict[tuple[int, int], int]]:
+    """Return for each step what goes from each host to each other, in parts of the data."""
+    topology, links = loads.topology, loads.links
+    tail, head = topology.tail[links.place], topology.head[links.place]
+    found: list[dict[tuple[int, int], int]] = [defaultdict(int) for _ in range(loads.num_steps)]
+    columns = (column.tolist() for column in (links.step, tail, head, links.amount))
     for step, a, b, load in zip(*columns, strict=True):
         if a != b:
             found[step - 1][a, b] += load
