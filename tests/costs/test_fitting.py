@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import linkstep
+from linkstep.baselines import baseline
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.costs import Cost, Fabric, fit, load_runs
-from linkstep.costs.fitting import _least_squares
-from support.runs import ALLREDUCES, document, documents
+from linkstep.costs.fitting import _solved
+from support.runs import ALLREDUCES, document, documents, run_of
 
 FABRIC = Fabric.of("350us", "197Mbps", 4, overhead="120us")
 
@@ -96,7 +98,7 @@ def test_no_part_is_negative(tmp_path):
     assert found.fabric.alpha == 0
     assert found.fabric.overhead > 0
     told, chosen = [0, 1, 2], found.points
-    values = _least_squares(chosen, told)
+    values = _solved([point.columns for point in chosen], chosen, told)
     table = np.array([[float(x) / p.seconds for x in p.columns] for p in chosen])
     least = np.linalg.norm(table @ values - 1)
     rng = np.random.default_rng(0)
@@ -104,6 +106,62 @@ def test_no_part_is_negative(tmp_path):
     for _ in range(300):
         near = np.maximum(values + rng.normal(size=3) * scale * 0.1, 0)
         assert np.linalg.norm(table @ near - 1) >= least - 1e-12
+
+
+# A limit of hosts
+
+TORI = ("Torus(3,3,2)", "Torus(3,3)", "Torus(4,4,3)")
+
+
+def measured(fabric, **how):
+    """Return runs on tori, by BFB and by rings, as if on this fabric."""
+    schedules = [linkstep.schedule(torus, "allreduce", method="bfb").schedule for torus in TORI]
+    schedules += [baseline("torus rings", torus).schedule("allreduce") for torus in TORI]
+    return [run_of(fabric, made, sizes=(10**4, 10**6, 10**8), **how) for made in schedules]
+
+
+@pytest.mark.parametrize("host", ["100Gbps", "61Gbps", "126Gbps"])
+def test_a_limit_of_hosts_is_found(tmp_path, host):
+    """Of 25 Gbps a port and four to six ports; with rings some steps wait for links, with BFB for hosts."""
+    fabric = Fabric.of("10us", "150Gbps", 6, overhead="20us", host_bandwidth=host)
+    found = fit(runs(measured(fabric), tmp_path))
+    assert found.fabric == fabric
+    assert found.max_error < 1e-6
+    assert "a limit of theirs explains the times better than links alone" in found.notes[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_limit_is_found_in_noise_and_none_where_there_is_none(tmp_path, seed):
+    fabric = Fabric.of("10us", "150Gbps", 6, overhead="20us", host_bandwidth="80Gbps")
+    found = fit(runs(measured(fabric, noise=0.02, seed=seed), tmp_path)).fabric
+    assert float(found.host_bandwidth) == pytest.approx(80e9, rel=0.03)
+    assert float(found.node_bandwidth) == pytest.approx(150e9, rel=0.05)
+    free = replace(fabric, host_bandwidth=None)
+    assert fit(runs(measured(free, noise=0.02, seed=seed), tmp_path)).fabric.host_bandwidth is None
+
+
+def test_where_all_steps_wait_for_hosts_links_are_said_to_be_unknown(tmp_path):
+    """Hosts of 10 Gbps and ports of 25: what a port does is not seen, whatever the schedule."""
+    fabric = Fabric.of("10us", "150Gbps", 6, host_bandwidth="10Gbps")
+    found = fit(runs(measured(fabric), tmp_path))
+    assert found.fabric.host_bandwidth == fabric.host_bandwidth
+    assert found.notes[-1].endswith("and links may be faster than they are said to be")
+
+
+@pytest.mark.parametrize(
+    ("loads", "message"),
+    [
+        (7, "loads must be a list of steps, a link's and a host's part of M, not 7"),
+        ([[1, "1/4"]], "loads must be a list of steps"),
+        ([[0, "1/4", "1/2"]], "steps must be an integer in [1, 1000000000], not 0"),
+        ([[1, "1/2", "1/4"]], "loads must be parts of M, a host's no less than a link's"),
+        ([[1, 0.5, "1"]], "loads must be one line of text, not 0.5"),
+    ],
+)
+def test_loads_that_are_none(tmp_path, loads, message):
+    with pytest.raises(FileError) as caught:
+        runs(document(FABRIC, "K_4", Cost(2, Fraction(3, 2)), loads=loads), tmp_path)
+    assert message in str(caught.value)
 
 
 def test_wrong_and_unknown_rows_are_left_out_with_a_word(tmp_path):

@@ -3,7 +3,8 @@
 import random
 from fractions import Fraction
 
-from linkstep.costs import Cost, Fabric
+from linkstep.costs import Cost, Fabric, cost_of, seconds_of
+from linkstep.costs.runs import step_loads
 
 ALLREDUCES = {
     "K_{4,4}": Cost(4, Fraction(7, 4)),
@@ -29,6 +30,17 @@ def document(fabric: Fabric, what: str, cost: Cost, sizes=SIZES, noise: float = 
         "format": "linkstep-run", "version": 1, "what": what, "collective": "allreduce", "engine": "mpi", "ranks": 8,
         "degree": fabric.degree, "steps": cost.steps, "bandwidth": str(cost.bandwidth), "testbed": None, "rows": rows,
     } | members  # fmt: skip
+
+
+def run_of(fabric: Fabric, schedule, sizes=SIZES, noise: float = 0, seed: int = 0) -> dict:
+    """Return a run of a schedule, which says what its steps put on links and hosts."""
+    cost, degree = cost_of(schedule), schedule.topology.degree
+    loads = [[load.steps, str(load.link), str(load.host)] for load in step_loads(schedule)]
+    found = document(fabric.with_degree(degree), repr(schedule), cost, sizes, loads=loads)
+    rng = random.Random(f"{seed} {schedule!r}")
+    for row in found["rows"]:
+        row["median"] = float(seconds_of(schedule, fabric, row["size"])) * rng.uniform(1 - noise, 1 + noise)
+    return found
 
 
 def documents(fabric: Fabric, **options):

@@ -51,7 +51,7 @@ def _source(found: Fit, runs: list[Run], files: list[str]) -> dict[str, Any]:
 
 
 def _print(found: Fit, runs: list[Run]) -> None:
-    fabric, topologies = found.fabric, len({point.what for point in found.points})
+    fabric, host, topologies = found.fabric, found.fabric.host_bandwidth, len({point.what for point in found.points})
     where = f"{topologies} topolog{'y' if topologies == 1 else 'ies'}, engine {runs[0].engine}"
     print(f"fitted to {len(found.points)} times on {where}")
     print_fields(
@@ -59,6 +59,7 @@ def _print(found: Fit, runs: list[Run]) -> None:
             ("alpha", f"{write_time(fabric.alpha)} a step"),
             ("overhead", f"{write_time(fabric.overhead)} a call"),
             ("B", f"{write_bandwidth(fabric.node_bandwidth)} a node of {fabric.degree} ports"),
+            *([] if host is None else [("host", f"{write_bandwidth(host)} through all ports of a host together")]),
             ("error", f"{found.mean_error:.2%} on average, {found.max_error:.2%} at most"),
         ]
     )
@@ -97,6 +98,7 @@ def _run(args: argparse.Namespace) -> int:
             "alpha": write_time(fabric.alpha),
             "bandwidth": write_bandwidth(fabric.node_bandwidth),
             "overhead": write_time(fabric.overhead),
+            "host_bandwidth": None if fabric.host_bandwidth is None else write_bandwidth(fabric.host_bandwidth),
             "degree": fabric.degree,
         }
         print_json(values | source | {"file": args.output, "plot": args.plot})

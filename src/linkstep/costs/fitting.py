@@ -4,6 +4,10 @@ The model is ``time = overhead + alpha T_L + T_B M / B``. The paper fits alpha a
 B at the largest, where the other part is negligible; here one least-squares fit takes all sizes at once and each time
 counts relative to itself, so small sizes weigh as much as large ones. No part is negative. A link has one rate, B/d,
 whatever the number of ports of the topologies that ran. Which parts the rows can tell apart is decided exactly.
+
+Where runs say what their steps put on links and hosts, a limit of hosts is tried too: a step then takes its link's time
+or its host's. Which steps wait for hosts depends on the limit alone, over the rate of a link, so that there are few
+cases, each a fit as before. It is kept if it explains the times clearly better.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +27,20 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shown
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric
-from linkstep.costs.runs import Run
+from linkstep.costs.runs import Run, StepLoad
+
+Values = NDArray[np.float64]
+Table = Sequence[tuple[Fraction, ...]]
+"""A row for each time, a column for each value."""
 
 DIGITS = 6
 """Significant digits that are kept of a fitted value; no measurement has more."""
-ALPHA, PER_BIT, OVERHEAD = range(3)
+ALPHA, PER_BIT, OVERHEAD, PER_HOST_BIT = range(4)
 """The columns, in the order in which the rows must tell them apart: what comes last is left out first."""
+_CLEARLY = 2
+"""By how many times what one more value is worth by the Bayesian criterion a limit of hosts must be better."""
+_EXACT = 1e-6
+"""Times that are explained as well as this need no other explanation."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +53,22 @@ class Point:
     degree: int
     size: int
     seconds: float
+    loads: tuple[StepLoad, ...] = ()
 
     @property
     def columns(self) -> tuple[Fraction, ...]:
         """What alpha, the seconds a bit takes on a link, and the overhead are multiplied by."""
         return Fraction(self.cost.steps), 8 * self.size * self.cost.bandwidth / self.degree, Fraction(1)
+
+    def limited(self, width: Fraction) -> tuple[Fraction, ...]:
+        """Return the columns, and the bits of hosts, where steps wait for hosts that carry more than so many links."""
+        link, host = Fraction(0), Fraction(0)
+        for load in self.loads:
+            if load.host > width * load.link:
+                host += load.steps * load.host
+            else:
+                link += load.steps * load.link
+        return Fraction(self.cost.steps), 8 * self.size * link, Fraction(1), 8 * self.size * host
 
 
 @dataclass(frozen=True)
@@ -60,8 +84,12 @@ class Fit:
 
     def seconds(self, point: Point) -> float:
         """Return what the fabric predicts where a time was measured."""
-        fabric = self.fabric.with_degree(point.degree)
-        return float(fabric.time(point.cost, point.collective, point.size))
+        fabric, host = self.fabric.with_degree(point.degree), self.fabric.host_bandwidth
+        if host is None:
+            return float(fabric.time(point.cost, point.collective, point.size))
+        bits = 8 * point.size
+        steps = (one.steps * bits * max(one.link / fabric.link_bandwidth, one.host / host) for one in point.loads)
+        return float(fabric.overhead + point.cost.steps * fabric.alpha + sum(steps, Fraction(0)))
 
     def error(self, point: Point) -> float:
         """Return by what part of the measured time the prediction lies above it."""
@@ -99,14 +127,58 @@ def fit(runs: Iterable[Run]) -> Fit:
         check_kind("a run", run, Run)
     _check_alike(several)
     points, notes = _points(several)
-    told = _tellable(points)
+    rows = [point.columns for point in points]
+    told = _tellable(rows)
+    if PER_BIT not in told:
+        raise LinkstepError("the rows do not tell the bandwidth from the latency: measure several sizes")
     notes += _untold(points, told)
-    values = _least_squares(points, told)
+    values = _solved(rows, points, told)
     if not values[PER_BIT]:
         raise LinkstepError("times do not grow with the size, so that no bandwidth can be told: measure larger sizes")
+    host = None
+    limited = _with_hosts(points, values)
+    if limited is not None:
+        values, rate, note = limited
+        host = _rounded(rate)
+        notes.append(note)
     degree = max(point.degree for point in points)
     alpha, overhead, bandwidth = (_rounded(x) for x in (values[ALPHA], values[OVERHEAD], degree / values[PER_BIT]))
-    return Fit(Fabric(alpha, bandwidth, degree, overhead=overhead), points, tuple(notes))
+    return Fit(Fabric(alpha, bandwidth, degree, overhead=overhead, host_bandwidth=host), points, tuple(notes))
+
+
+def _with_hosts(points: Sequence[Point], plain: Values) -> tuple[Values, float, str] | None:
+    """Return values, bit/s of a host and what to say, where a limit of hosts explains times clearly better; or None.
+
+    Sorted by how many links their hosts keep busy, the steps beyond the limit wait for hosts. Either the limit lies
+    between two such numbers, or it is one of them and leaves one rate to find.
+    """
+    if not all(point.loads for point in points):
+        return None
+    numbers = sorted({load.host / load.link for point in points for load in point.loads})
+    found: list[tuple[float, Values, float, Fraction]] = []
+    for width, above in pairwise(numbers):
+        rows = [point.limited(width) for point in points]
+        tied = [(steps, link + host / width, one) for steps, link, one, host in rows]
+        for table, several in ((rows, True), (tied, False)):
+            told = _tellable(table)
+            if PER_BIT not in told or (several and PER_HOST_BIT not in told):
+                continue
+            values = _solved(table, points, told)
+            if values[PER_BIT] <= 0 or (several and values[PER_HOST_BIT] <= 0):
+                continue
+            ratio = values[PER_BIT] / values[PER_HOST_BIT] if several else float(width)
+            if width <= ratio <= above or not several:
+                found.append((_rest(table, points, values), values, ratio / values[PER_BIT], width))
+    if not found:
+        return None
+    rest, values, rate, width = min(found, key=lambda one: one[0])
+    before, count = _rest([point.columns for point in points], points, plain), len(points)
+    if before <= _EXACT * count**0.5 or (rest and count * log((before / rest) ** 2) <= _CLEARLY * log(count)):
+        return None
+    note = "hosts are slower than all their ports: a limit of theirs explains the times better than links alone"
+    if width == numbers[0] and rate <= float(width) / values[PER_BIT]:
+        note += ", and links may be faster than they are said to be"
+    return values, rate, note
 
 
 def _check_alike(runs: Sequence[Run]) -> None:
@@ -127,7 +199,8 @@ def _points(runs: Sequence[Run]) -> tuple[tuple[Point, ...], list[str]]:
         wrong += [f"{run.what} at {row.size} bytes" for row in run.rows if row.wrong]
         if run.cost is not None:
             right = (row for row in run.rows if not row.wrong)
-            points += [Point(run.what, run.collective, run.cost, run.degree, r.size, r.median) for r in right]
+            what = run.what, run.collective, run.cost, run.degree
+            points += [Point(*what, row.size, row.median, run.loads) for row in right]
     notes = []
     if wrong:
         rest = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
@@ -155,15 +228,13 @@ def _rank(rows: list[list[Fraction]]) -> int:
     return rank
 
 
-def _tellable(points: Sequence[Point]) -> list[int]:
-    """Return the columns that the rows tell apart; raise if the bandwidth is not among them."""
-    lines = list(dict.fromkeys(point.columns for point in points))
+def _tellable(rows: Table) -> list[int]:
+    """Return the columns that the rows tell apart."""
+    lines = list(dict.fromkeys(rows))
     told: list[int] = []
-    for column in (ALPHA, PER_BIT, OVERHEAD):
-        if _rank([[line[c] for c in (*told, column)] for line in lines]) > len(told):
+    for column in (ALPHA, PER_BIT, PER_HOST_BIT, OVERHEAD):
+        if column < len(lines[0]) and _rank([[line[c] for c in (*told, column)] for line in lines]) > len(told):
             told.append(column)
-    if PER_BIT not in told:
-        raise LinkstepError("the rows do not tell the bandwidth from the latency: measure several sizes")
     return told
 
 
@@ -175,14 +246,25 @@ def _untold(points: Sequence[Point], told: Sequence[int]) -> list[str]:
     return [f"{why}, which does not tell the overhead of a call from alpha: it is taken as 0"]
 
 
-def _least_squares(points: Sequence[Point], told: Sequence[int]) -> NDArray[np.float64]:
+def _relative(rows: Table, points: Sequence[Point]) -> Values:
+    """Return rows over the time of each, so that errors are relative to it."""
+    table: Values = np.array([[float(x) for x in row] for row in rows])
+    table /= np.array([[point.seconds] for point in points])
+    return table
+
+
+def _rest(rows: Table, points: Sequence[Point], values: Values) -> float:
+    """Return the norm of all relative errors."""
+    return float(np.linalg.norm(_relative(rows, points) @ values - 1))
+
+
+def _solved(rows: Table, points: Sequence[Point], told: Sequence[int]) -> Values:
     """Return the best value at least 0 of each column, 0 for those not told apart.
 
-    The best is the plain least-squares solution on the columns in which it is positive; of three columns there are
-    seven such sets, so all are tried.
+    The best is the plain least-squares solution on the columns in which it is positive; of four columns there are
+    fifteen such sets, so all are tried.
     """
-    table = np.array([[float(x) for x in point.columns] for point in points])
-    table /= np.array([[point.seconds] for point in points])  # errors relative to each time
+    table = _relative(rows, points)
     scale = np.linalg.norm(table, axis=0)
     best, least = np.zeros(table.shape[1]), np.inf
     for count in range(1, len(told) + 1):

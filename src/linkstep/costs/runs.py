@@ -6,17 +6,20 @@ A run is one schedule on one engine; its rows are sizes. Only what a fit needs i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError
+from linkstep.core.schedule import Schedule
 from linkstep.core.text import shown
 from linkstep.core.units import parse_fraction
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import MAX_DEGREE
+from linkstep.costs.loads import loads_of
 from linkstep.files.disk import AnyPath
 from linkstep.files.documents import naming, read_documents
 
@@ -38,6 +41,14 @@ class Timing:
     wrong: int = 0
 
 
+class StepLoad(NamedTuple):
+    """So many steps in which the busiest link carries ``link`` of M, and the busiest host ``host``, in or out."""
+
+    steps: int
+    link: Fraction
+    host: Fraction
+
+
 @dataclass(frozen=True)
 class Run:
     """A schedule that ran: its topology or file, what it costs where that is known, where it ran, and its times."""
@@ -50,6 +61,8 @@ class Run:
     """T_L and T_B; None where they are not known, as of another tool's file."""
     rows: tuple[Timing, ...]
     testbed: str | None = None
+    loads: tuple[StepLoad, ...] = ()
+    """What its steps put on links and hosts; nothing where that is not known."""
 
 
 def load_runs(path: AnyPath) -> tuple[Run, ...]:
@@ -85,7 +98,40 @@ def _run(members: Mapping[str, Any]) -> Run:
         cost=_cost(members),
         rows=tuple(_timing(row) for row in rows),
         testbed=None if members.get("testbed") is None else _text(members, "testbed"),
+        loads=_loads(members.get("loads")),
     )
+
+
+def step_loads(schedule: Schedule) -> tuple[StepLoad, ...]:
+    """Return what the steps of a schedule put on links and hosts, those that are alike together.
+
+    >>> import linkstep
+    >>> step_loads(linkstep.parse("K_4").build("allreduce"))
+    (StepLoad(steps=2, link=Fraction(1, 4), host=Fraction(3, 4)),)
+    """
+    loads = loads_of(schedule)
+    links, *hosts = (one.busiest(loads.num_steps).tolist() for one in (loads.links, loads.sent, loads.received))
+    pairs = Counter((link, max(both)) for link, *both in zip(links, *hosts, strict=True))
+    return tuple(
+        StepLoad(count, Fraction(link, loads.whole), Fraction(host, loads.whole))
+        for (link, host), count in pairs.items()
+        if link
+    )
+
+
+def _loads(value: Any) -> tuple[StepLoad, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(row, list) and len(row) == 3 for row in value):
+        raise FileError(f"loads must be a list of steps, a link's and a host's part of M, not {shown(value)}")
+    found = []
+    for steps, *parts in value:
+        count = _integer({"steps": steps}, "steps", 1, _MOST_STEPS)
+        link, host = (parse_fraction(_text({"loads": part}, "loads"), "loads") for part in parts)
+        if not 0 < link <= host <= _WIDEST:
+            raise FileError(f"loads must be parts of M, a host's no less than a link's, not {shown(parts)}")
+        found.append(StepLoad(count, link, host))
+    return tuple(found)
 
 
 def _cost(members: Mapping[str, Any]) -> Cost | None:

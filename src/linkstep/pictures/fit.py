@@ -74,8 +74,15 @@ def _latency(found: Fit, points: tuple[Point, ...]) -> _Panel:
 
 
 def _load(found: Fit, point: Point) -> float:
-    """Return T_B M in bytes, as it would be with the ports of the fitted fabric: links are the same."""
-    return float(point.size * point.cost.bandwidth * found.fabric.degree / point.degree)
+    """Return T_B M in bytes, as it would be with the ports of the fitted fabric: links are the same.
+
+    Where hosts have a limit, what those ports would carry in the time that the fit gives.
+    """
+    fabric = found.fabric
+    if fabric.host_bandwidth is not None:
+        latency = fabric.overhead + point.cost.steps * fabric.alpha
+        return (found.seconds(point) - float(latency)) * float(fabric.node_bandwidth) / 8
+    return float(point.size * point.cost.bandwidth * fabric.degree / point.degree)
 
 
 def _bandwidth(found: Fit, points: tuple[Point, ...]) -> _Panel:
