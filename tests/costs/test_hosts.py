@@ -283,3 +283,21 @@ def test_hosts_that_cut_through_take_a_hop_for_each_link_after_the_first():
         rounds, hops = one.cutting_through().cost.steps, one.cost_at(plain, "1KB").steps
         cut = plain.time(one.cutting_through().cost + one.cutting_through().cost, "allreduce", "1KB")
         assert one.allreduce_time(cutting, "1KB") == cut + 2 * (hops - rounds) * Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("host", ["60Gbps", "30Gbps"])
+def test_find_counts_the_limit_in_its_rows(host):
+    """Rows cost what is built for them, bound and all; what is bandwidth-optimal stays it; nothing gets worse."""
+    fabric = Fabric.of("10us", "100Gbps", 4, host_bandwidth=host)
+    answer, plain = linkstep.find(16, 4, fabric=fabric), linkstep.find(16, 4)
+    assert answer.frontier
+    for row in answer.frontier:
+        built = row.build("allreduce")
+        assert seconds_of(built, fabric, "1MB") == fabric.time(row.allreduce_cost, "allreduce", "1MB")
+    for before in plain.frontier:
+        assert any(row.allreduce_cost.is_within(before.allreduce_cost) for row in answer.frontier)
+    for one in answer.baselines:
+        if one.cost is not None:
+            made = one.schedule("allreduce")
+            assert seconds_of(made, fabric, "1MB") <= one.allreduce_time(fabric, "1MB")
+            assert seconds_of(made, fabric, "1MB") == one.allreduce_time(fabric, "1MB") or one.takes_several_hops

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from linkstep.baselines.routes import without_repeats
@@ -16,7 +16,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
-from linkstep.costs import Cost, Fabric, bandwidth_bound
+from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, seconds_of
 from linkstep.families import Family, family_written
 from linkstep.make import MAX_ROWS
 from linkstep.methods.bfb import bfb_cost, is_plain, plain_bfb_cost
@@ -30,6 +30,8 @@ Args = tuple[Any, ...]
 MEASURE_LINKS, QUICK_LINKS = 10**8, 10_000
 """Up to this many links, distances are measured, and all-to-all throughput or BFB worked out where it is asked for."""
 FEW_NODES = 4096
+BUILD_NODES = 128
+"""Up to this many nodes, schedules are built to count what hosts carry, where these have a limit."""
 ONE_DEPTH = 1
 """The depth of what is not a pipeline."""
 
@@ -229,8 +231,7 @@ class Baseline:
         """
         cut = self._cut_through(fabric)
         if cut is not None or self.cost is not None:
-            half = cut or self.cost
-            assert half is not None
+            half = cut or self._within(fabric)
             return half, half
         depth, is_rooted = self.pipeline_for(fabric, size)
         if is_rooted and self.row.rooted is not None:
@@ -244,7 +245,22 @@ class Baseline:
         cut, hops = self._cut_through(fabric), 0
         if cut is not None:
             hops = 2 * (self.row.cost(self.recipe.args, ONE_DEPTH).steps - cut.steps)
+        if self.cost is None and fabric.bandwidth < fabric.node_bandwidth and self.num_nodes <= BUILD_NODES:
+            depth, is_rooted = self.pipeline_for(fabric, size)
+            made = self.schedule(Collective.ALLREDUCE, depth=depth, is_rooted=is_rooted)
+            return seconds_of(made, fabric, size)
         return fabric.time(first + second, Collective.ALLREDUCE, size) + hops * (fabric.hop or 0)
+
+    def _within(self, fabric: Fabric) -> Cost:
+        """Return the cost, with the limit of a fabric's hosts counted.
+
+        What is bandwidth-optimal stays it. Of many nodes the cost is what it is at most, on links that are all slower.
+        """
+        assert self.cost is not None
+        plain, optimal = self.row.cost(self.recipe.args, ONE_DEPTH), bandwidth_bound(self.num_nodes)
+        if fabric.bandwidth == fabric.node_bandwidth or self.cost.bandwidth == optimal or self.cost != plain:
+            return self.cost
+        return self.cost if self.num_nodes > BUILD_NODES else _limited_cost(self, fabric)
 
     def _cut_through(self, fabric: Fabric) -> Cost | None:
         """Return the cost of each half where the fabric's hosts pass messages on as they come; None where none do."""
@@ -339,3 +355,9 @@ class Baseline:
             reached.update(front)
             steps += 1
         return steps - 1, total * topology.num_nodes
+
+
+@lru_cache(maxsize=256)
+def _limited_cost(baseline: Baseline, fabric: Fabric) -> Cost:
+    """Return the cost of a baseline's allgather where hosts have a limit, by building it."""
+    return cost_of(baseline.schedule(Collective.ALLGATHER), fabric)

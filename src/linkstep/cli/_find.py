@@ -146,7 +146,7 @@ def _run(args: argparse.Namespace) -> int:
     with progress_bar("find", " tries") as bar:
         answer = find(
             args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
-            max_steps=args.max_steps, spot=Spot(args.seconds, args.seed), progress=bar,
+            max_steps=args.max_steps, spot=Spot(args.seconds, args.seed), fabric=fabric, progress=bar,
         )  # fmt: skip
     if args.all_to_all or workload.all_to_all:
         with progress_bar("all-to-all", " topologies") as bar:

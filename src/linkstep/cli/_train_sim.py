@@ -136,7 +136,9 @@ def _run(args: argparse.Namespace) -> int:
     model = read_model(args.model, args)
     job = model.job(args.nodes)
     with progress_bar("find", " tries") as bar:
-        answer = find(args.nodes, args.degree, bidirectional=args.bidirectional, spot=Spot(), progress=bar)
+        answer = find(
+            args.nodes, args.degree, bidirectional=args.bidirectional, spot=Spot(), fabric=fabric, progress=bar
+        )
     with progress_bar("train-sim", " topologies") as bar:
         found = compare(job, answer, fabric, args.seconds, progress=bar)
     if args.plot is not None:

@@ -14,8 +14,10 @@ from typing import Any
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
+from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, cost_of, seconds_of
+from linkstep.costs.runs import step_loads
 from linkstep.engines.compile import compile_plans, fingerprint_of
 from linkstep.engines.measure import Row
 from linkstep.engines.plan import Compiled
@@ -51,12 +53,15 @@ class Prepared:
         return max(self.links(source).degree for source in self.sources)
 
     @property
-    def cost(self) -> Cost | None:
-        """T_L and T_B; None where sizes differ in it, and for a program of which no schedule is known."""
+    def schedule(self) -> Schedule | None:
+        """The one that all sizes run; None where sizes differ in it, and for a program of which none is known."""
         schedules = [source.schedule(self.collective, self.root) for source in set(self.sources)]
-        if len(schedules) != 1 or schedules[0] is None:
-            return None
-        return cost_of(schedules[0])
+        return schedules[0] if len(schedules) == 1 else None
+
+    @property
+    def cost(self) -> Cost | None:
+        """T_L and T_B; None where no one schedule is known."""
+        return None if self.schedule is None else cost_of(self.schedule)
 
     def predict(self, source: Source, fabric: Fabric, size: int) -> float:
         """Return the seconds that a fabric gives it: by the schedule's cost, or by simulating the program."""
@@ -133,6 +138,8 @@ class Result:
             "engine": self.engine, "ranks": prepared.num_ranks, "degree": prepared.degree,
             "steps": None if cost is None else cost.steps,
             "bandwidth": None if cost is None else str(cost.bandwidth),
+            "loads": None if prepared.schedule is None
+            else [[load.steps, str(load.link), str(load.host)] for load in step_loads(prepared.schedule)],
             "type": self.type_name, "operation": self.operation, "testbed": self.testbed,
             "rows": [row.to_json() for row in self.rows],
         }  # fmt: skip

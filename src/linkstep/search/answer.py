@@ -13,7 +13,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
 from linkstep.core.text import shown
 from linkstep.core.units import check_count
-from linkstep.costs import Cost, all_to_all_bound, lower_bound
+from linkstep.costs import Cost, Fabric, all_to_all_bound, lower_bound
 from linkstep.families import FAMILIES as TABLE
 from linkstep.groups.tables import divisors
 from linkstep.methods.bfb import MAX_DEGREE
@@ -216,12 +216,14 @@ def find(
     bidirectional: bool = False,
     max_steps: int | None = None,
     spot: Spot | None = None,
+    fabric: Fabric | None = None,
     progress: Progress | None = None,
 ) -> Answer:
     """Return the Pareto frontier of topologies with N nodes and d ports.
 
     Where the catalog has none of this size, ``spot`` says how long to search for some, a few seconds unless given. Each
-    row is a ``Choice``: ``row.build("allreduce")`` makes its schedule, at the cost that the row says.
+    row is a ``Choice``: ``row.build("allreduce")`` makes its schedule, at the cost that the row says. Costs count the
+    limit of a fabric's hosts, if these have one.
 
     >>> [(str(row.recipe), row.method, row.cost.steps) for row in find(5, 4).frontier]
     [('K_5', 'bfb', 1)]
@@ -230,11 +232,14 @@ def find(
     degree = check_count("the degree", degree, 1, MAX_DEGREE)
     bidirectional = check_flag("bidirectional", bidirectional)
     _check(families, max_steps, spot)
+    wires = None if fabric is None else check_kind("fabric", fabric, Fabric).with_degree(degree)
     work = _Work(num_nodes, degree, progress)
     if families == "paper":
         rows = _of_the_paper(num_nodes, degree, bidirectional, work)
     else:
         rows = _frontier(num_nodes, degree, bidirectional, spot or Spot(), work)
+    if wires is not None and wires.bandwidth < wires.node_bandwidth:
+        rows = _nondominated([row.within(wires) for row in rows])
     connected = degree > 1 or not bidirectional or num_nodes == 2
     return Answer(
         num_nodes,

@@ -15,7 +15,7 @@ from typing import Any
 from linkstep.core.collective import Collective
 from linkstep.core.distances import measure_distances
 from linkstep.core.schedule import Schedule
-from linkstep.costs import Cost, bandwidth_bound, cost_of, distance_flow_bound
+from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, distance_flow_bound
 from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
@@ -60,6 +60,8 @@ class Choice:
     is_loop_free: bool = False
     is_bidirectional: bool = False
     is_reverse_symmetric: bool = False
+    fabric: Fabric | None = None
+    """The one its schedules are made for, if its hosts have a limit that its costs count."""
 
     def __repr__(self) -> str:
         most = "" if self.is_exact else "at most "
@@ -110,7 +112,7 @@ class Choice:
         """
         if Collective(collective).exchanges:
             return schedule(self.recipe, collective, method=BEST, root=root).schedule
-        return schedule(self.recipe, collective, root=root, **self.how).schedule
+        return schedule(self.recipe, collective, root=root, fabric=self.fabric, **self.how).schedule
 
     @property
     def how(self) -> dict[str, Any]:
@@ -146,6 +148,24 @@ class Choice:
         else:
             return self
         return replace(self, cost=cost, reduce_scatter=reduce_scatter, is_exact=True)
+
+    def within(self, fabric: Fabric) -> Choice:
+        """Return the choice with costs that count the limit of a fabric's hosts, if these have one.
+
+        A bandwidth-optimal schedule stays one: all hosts are equally busy at every step. Where building another would
+        take long its cost is what it is at most, on links that are all slower.
+        """
+        limit = fabric.host_bandwidth
+        if limit is None or limit >= fabric.node_bandwidth or self.is_bandwidth_optimal:
+            return self
+        if self.num_nodes > BUILD_NODES:
+            return replace(self, is_exact=False)
+        made = schedule(copy(self.recipe), Collective.ALLREDUCE, fabric=fabric, **self.how)
+        halves = made.halves or tuple(
+            cost_of(schedule(self.recipe, half, fabric=fabric, **self.how).schedule, fabric)
+            for half in (Collective.REDUCE_SCATTER, Collective.ALLGATHER)
+        )
+        return replace(self, cost=halves[1], reduce_scatter=halves[0], is_exact=True, fabric=fabric)
 
     def measured(self, *, flow: bool = True) -> Choice:
         """Return the choice with its diameter and all-to-all throughput, where measuring them is quick.
