@@ -96,11 +96,6 @@ class Model:
         """Of the forward pass of one sample."""
         return sum((part.flops for part in self.parts), Fraction(0))
 
-    @property
-    def has_experts(self) -> bool:
-        """Whether there are all-to-alls."""
-        return any(part.exchanged for part in self.parts)
-
     def with_batch(self, batch: int) -> Model:
         """Return the model with another batch on each server."""
         if self.is_measured:
