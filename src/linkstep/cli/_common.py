@@ -25,14 +25,13 @@ from linkstep.core.topology import Topology
 from linkstep.core.units import parse_bandwidth, write_bandwidth, write_time
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, WiringBound, load_fabric, standing
+from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.files import SUFFIXES, load
 from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
-ALPHA = "10us"
-BANDWIDTH = "100Gbps"
 SIZE = "1MB"
 _LONGEST = 44
 """Characters of a quantity in a line of text."""

@@ -15,6 +15,7 @@ from linkstep.costs.fabric import Fabric
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
 from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.runs import Run, load_runs
+from linkstep.costs.usual import usual_fabric
 from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
 from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing
 from linkstep.costs.wiring_steps import StepBound, check_step_bound, step_bound
@@ -47,5 +48,6 @@ __all__ = [
     "standing",
     "step_bound",
     "time_of",
+    "usual_fabric",
     "wiring_bound",
 ]

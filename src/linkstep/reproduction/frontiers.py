@@ -15,7 +15,7 @@ from functools import cache
 from linkstep.baselines import baseline, double_tree_time
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
-from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, cost_of, lower_bound
+from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, cost_of, lower_bound, usual_fabric
 from linkstep.make import schedule
 from linkstep.recipe import parse
 from linkstep.reproduction.charts import Chart, Line, Panel
@@ -28,7 +28,7 @@ from linkstep.throughput import all_to_all
 
 DEGREE, SIZE = 4, "1MiB"
 """The paper's 1MB are 2^20 bytes."""
-FABRIC = Fabric.of("10us", "100Gbps", DEGREE)
+FABRIC = usual_fabric(DEGREE)
 GAP = Fraction(1, 200)
 """How close the proven flow and the proven bound of an all-to-all come."""
 _CLOSER = {"L^3(DBJMod(4,2))": Fraction(1, 1000)}

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from linkstep.core.collective import Collective
-from linkstep.costs import Cost, Fabric, bandwidth_bound, lower_bound, moore_steps
+from linkstep.costs import Cost, bandwidth_bound, lower_bound, moore_steps, usual_fabric
 from linkstep.families import family_written
 from linkstep.recipe import Bidirectional, Member, Power, Product, Recipe
 from linkstep.recipe import Line as LineGraph
@@ -95,7 +95,7 @@ def _parts(recipe: Recipe) -> Iterable[Recipe]:
 
 SIZES = {"1MB": "1MiB", "100MB": "100MiB"}
 DEGREE = 4
-FABRIC = Fabric.of("10us", "100Gbps", DEGREE)
+FABRIC = usual_fabric(DEGREE)
 
 
 def _time(cost: Cost, size: str) -> Fraction:
