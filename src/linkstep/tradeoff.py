@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.pareto import pareto
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, bandwidth_bound, bound_if_quick, step_bound
 from linkstep.methods.arrival import Watch, Wish, arrival_cost
@@ -62,10 +63,7 @@ def trade_off(
     points = list(_of_arrivals(sides, Wish(seconds=seconds, seed=seed), more_steps, watch))
     if recipe is not None and not recipe.predict().is_bfb:
         points.append(Point(recipe.cost_of(wanted), "expand"))
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (p.cost.steps, p.cost.bandwidth, p.method != "bfb")):
-        if not kept or point.cost.bandwidth < kept[-1].cost.bandwidth:
-            kept.append(point)
+    kept = pareto(points, figures=lambda p: (p.cost.steps, p.cost.bandwidth), tie=lambda p: p.method != "bfb")
     return tuple(_with_least(graph, wanted, point) for point in kept)
 
 

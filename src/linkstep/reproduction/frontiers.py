@@ -15,6 +15,7 @@ from functools import cache
 from linkstep.baselines import baseline, double_tree_time
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
+from linkstep.core.pareto import pareto
 from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, cost_of, lower_bound, usual_fabric
 from linkstep.make import schedule
 from linkstep.recipe import parse
@@ -22,7 +23,6 @@ from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Better, Between, Cell, Kind, Mark, cell, yes
 from linkstep.search import Answer, Choice, find
-from linkstep.search.frontier import pareto
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all
 

@@ -11,6 +11,7 @@ from linkstep.baselines import Baseline, usual_baselines
 from linkstep.core.arguments import check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
+from linkstep.core.pareto import pareto
 from linkstep.core.text import shown
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, all_to_all_bound, lower_bound
@@ -23,7 +24,6 @@ from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, Choice
 from linkstep.search.finder import best_choices, length
 from linkstep.search.finders import FAMILIES, finder, told_finder
-from linkstep.search.frontier import pareto
 from linkstep.search.spot import Spot, search_now
 
 Progress = Callable[[int, int], None]

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from linkstep.core.errors import FileError
+from linkstep.core.pareto import pareto
 from linkstep.files import write_atomically
 from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text, source_of
 from linkstep.search.entry import Entry
-from linkstep.search.frontier import pareto
 
 
 def best_entries(entries: Iterable[Entry]) -> list[Entry]:
