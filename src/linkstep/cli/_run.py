@@ -33,10 +33,11 @@ from linkstep.engines.launch import Place, is_rank, launch, run_folder
 from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
 from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
 from linkstep.engines.rank import JOB, ROWS
-from linkstep.engines.source import checked, first_collective, is_runtime_file, is_selector, sources_of
+from linkstep.engines.source import checked, first_collective, is_selector, sources_of
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transport import TIMEOUT
+from linkstep.programs import is_runtime_file
 
 _SIZE = "1MiB"
 
