@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.topology import Ints, Topology
+from linkstep.core.weights import link_weights
 from linkstep.costs.cost import Cost
 
 _SHOWN = 8
@@ -42,10 +42,7 @@ class Wires:
     def of(cls, topology: Topology) -> Wires:
         """Leave out self-loops; refuse rates that flows of 64 bits cannot hold."""
         link = np.flatnonzero(topology.tail != topology.head)
-        weight = np.ones(link.size, np.int64)
-        if topology.bandwidth is not None and link.size:
-            rates = topology.bandwidth[link]
-            weight = rates // gcd(*rates.tolist())
+        weight, _ = link_weights(topology, link)
         if topology.num_nodes * sum(weight.tolist()) >= 2**62:
             raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
         tail, head = (ids[link].astype(np.int64) for ids in (topology.tail, topology.head))

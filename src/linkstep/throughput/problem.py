@@ -18,6 +18,7 @@ from linkstep._kernels.routing import _route_loads
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.core.weights import link_weights
 from linkstep.throughput.orbits import Orbits, find_orbits
 
 MAX_DISTANCE = 2**62
@@ -56,9 +57,8 @@ class Problem:
         check_connected(topology)
         carries = topology.tail != topology.head
         n = np.int64(topology.num_nodes)
-        rates = np.ones(topology.num_links, np.int64) if topology.bandwidth is None else topology.bandwidth
-        common = int(np.gcd.reduce(rates[carries]))
-        rates = rates // common
+        rates = np.zeros(topology.num_links, np.int64)
+        rates[carries], common = link_weights(topology, carries)
         if sum(rates[carries].tolist()) >= MAX_DISTANCE:
             raise LinkstepError(
                 f"all-to-all throughput needs bandwidths that add up to less than 2^62 times their common divisor, "

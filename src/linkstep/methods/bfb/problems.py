@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from linkstep.core.distances import check_connected, distances_from, distances_t
 from linkstep.core.errors import TopologyError
 from linkstep.core.representatives import known_representatives
 from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.core.weights import link_weights
 
 MAX_DEGREE = 64
 """In-links of a node are the bits of one machine word."""
@@ -61,11 +61,7 @@ class Links:
         if most > MAX_DEGREE:
             node = int(np.diff(ptr).argmax())
             raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; {topology.called(node)} has {most}")
-        unit = 1
-        weight = np.ones(ids.size, np.int64)
-        if topology.bandwidth is not None and ids.size:
-            unit = gcd(*topology.bandwidth[ids].tolist())
-            weight = topology.bandwidth[ids] // unit
+        weight, unit = link_weights(topology, ids)
         if topology.num_nodes * most * int(weight.max(initial=1)) >= 2**62:
             raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
         return cls(ptr, ids, weight, unit)
