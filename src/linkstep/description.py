@@ -15,9 +15,10 @@ import numpy as np
 
 from linkstep.core import symmetry
 from linkstep.core.distances import check_connected, distance_profiles
+from linkstep.core.progress import Progress
 from linkstep.core.topology import Ints, Topology
 from linkstep.costs import Cost, distance_flow_bound
-from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, Progress, bfb_certificate, equal_split
+from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split
 from linkstep.methods.bfb.balanced import is_quick
 from linkstep.recipe import Recipe
 

@@ -15,6 +15,7 @@ from linkstep.core.arguments import check_integer, check_kind, check_seconds
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology
@@ -22,7 +23,7 @@ from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Cost, bandwidth_bound, cost_of
 from linkstep.methods.arrival import Watch, Wish, arrival_allgather, arrival_certificate
-from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
+from linkstep.methods.bfb import Certificate, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
 from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost

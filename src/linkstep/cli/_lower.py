@@ -25,12 +25,12 @@ from linkstep.cli._common import (
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.units import format_size, parse_size
 from linkstep.costs import cost_of
 from linkstep.files import SUFFIXES, check_writable, write_atomically
 from linkstep.files.disk import is_standard_output, to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
-from linkstep.lowering.progress import Progress
 from linkstep.lowering.registration import (
     MSCCLPP,
     algorithm_call,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from linkstep._kernels.bfb_groups import _problems, _problems_of_arrivals
 from linkstep.core.distances import check_connected, distances_from, distances_to
 from linkstep.core.errors import TopologyError
+from linkstep.core.progress import Progress
 from linkstep.core.representatives import known_representatives
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.weights import link_weights
@@ -35,8 +36,6 @@ PROBLEM = np.dtype(
 """The record of a problem (u, t), as ``linkstep._kernels.bfb_groups`` describes it."""
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
-"""Called with (nodes done, nodes in all) as work goes on."""
 
 
 @dataclass(frozen=True)
