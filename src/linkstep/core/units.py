@@ -1,8 +1,8 @@
 """Quantities as people write them, exactly: ``10us``, ``100Gbps``, ``1MB`` (10^6), ``1MiB`` (2^20).
 
 Everything inside linkstep is a Fraction of a second, of a bit per second, or of a byte; these functions convert what
-comes from outside. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes); a size without one
-is in bytes. Floats are refused: 0.1 is not a tenth, and nan and inf are no quantity.
+comes from outside, where it comes in. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes);
+a size without one is in bytes. Floats are refused: 0.1 is not a tenth, and nan and inf are no quantity.
 """
 
 from __future__ import annotations
@@ -152,7 +152,24 @@ def parse_size(text: Number) -> Fraction:
     >>> parse_size("1MB"), parse_size("1MiB"), parse_size("1008000")
     (Fraction(1000000, 1), Fraction(1048576, 1), Fraction(1008000, 1))
     """
-    return _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+    return text.bytes if isinstance(text, WrittenSize) else _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+
+
+class WrittenSize(str):
+    """A size as it was written, which is how it is shown, and its bytes: read once, where it enters.
+
+    >>> size = WrittenSize("1MB")
+    >>> print(size, parse_size(size) is size.bytes)
+    1MB True
+    """
+
+    bytes: Fraction
+
+    def __new__(cls, text: str) -> WrittenSize:
+        """Read the text; UnitError if it is no size."""
+        size = super().__new__(cls, text)
+        size.bytes = _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+        return size
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:

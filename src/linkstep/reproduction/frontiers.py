@@ -26,7 +26,7 @@ from linkstep.search import Answer, Choice, find
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all
 
-DEGREE, SIZE = 4, "1MiB"
+DEGREE, SIZE = 4, 2**20  # what the paper calls 1MB
 """The paper's 1MB are 2^20 bytes."""
 FABRIC = usual_fabric(DEGREE)
 GAP = Fraction(1, 200)

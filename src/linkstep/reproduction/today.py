@@ -27,7 +27,7 @@ from linkstep.search.finders import finder
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all, exact_all_to_all
 
-DEGREE, SIZE = 4, "1MiB"
+DEGREE, SIZE = 4, 2**20  # what the paper calls 1MB
 FABRIC = usual_fabric(DEGREE)
 MICRO = 10**6
 NEAR = (901, 920, 939, 958, 977, 996)

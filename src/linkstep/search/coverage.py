@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.core.collective import Collective
+from linkstep.core.units import Number, WrittenSize
 from linkstep.costs import Cost, lower_bound, usual_fabric
 from linkstep.search.catalog import Catalog
 from linkstep.search.entry import Entry
 
 RANGES = ((0, 63), (64, 255), (256, 1024), (1025, 10**9))
 """Sizes that are told of together."""
-SIZES = ("1MB", "100MB")
+SIZES = (WrittenSize("1MB"), WrittenSize("100MB"))
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Coverage:
     worst_over_bound: tuple[float, ...]
 
 
-def over_bound(costs: list[Cost], num_nodes: int, degree: int, bidirectional: bool, size: str) -> Fraction:
+def over_bound(costs: list[Cost], num_nodes: int, degree: int, bidirectional: bool, size: Number) -> Fraction:
     """Return the least time of these allreduces over the bound, on the usual fabric."""
     fabric = usual_fabric(degree)
     half = lower_bound(num_nodes, degree, bidirectional=bidirectional)
