@@ -355,7 +355,7 @@ def _is_optimal(request: Request, cost: Cost) -> bool:
 
 
 def _with_arrivals(request: Request) -> list[Request]:
-    """Return requests for arrivals: in as few steps as can be, and in a few more where a price weighs them up."""
+    """Return requests for arrivals in as few steps as possible and, where a price says if that pays, in a few more."""
     more = 0 if request.price is None else _MORE_STEPS
     least = max(bfb_certificate(topology).cost.steps for topology in request.gathered)
     plain = replace(request, rounds=_FOR_FREE)
@@ -404,13 +404,17 @@ def schedule(
     """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
 
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
-    where they improve on that; with a ``price`` of costs, whatever is cheapest. ``chunks`` cuts every shard (of an
-    all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all, counts where links differ in
-    latency. ``steps`` is for arrivals (each half of an allreduce takes so many; two numbers: the reduce-scatter and the
-    allgather), for overlapping halves (both together
-    do) and for all-to-all: the fewest, or more for less bandwidth. A search for arrivals ends by itself, the same way
-    for the same ``seed``; ``seconds``, or a KeyboardInterrupt, stop it before, and ``watch`` hears of what it found so
-    far.
+    where they improve on that; with a ``price``, a function of a cost, whatever is cheapest. ``chunks`` cuts every
+    shard (of an all-to-all, every piece of it) into exactly so many chunks. ``size``, the bytes in all, matters only
+    where links differ in latency.
+
+    ``steps`` is the number of steps, by default the fewest that the method can; more may take less bandwidth. Methods
+    that take it: arrivals (of an allreduce it is that of each half; a pair gives the reduce-scatter's and the
+    allgather's), overlapping halves (of both together) and all-to-all.
+
+    The search for arrivals is limited by a budget that does not depend on time, so that a ``seed`` gives the same
+    schedule everywhere. ``seconds`` and KeyboardInterrupt stop it earlier, with the best so far; ``watch`` is called
+    with each improvement.
 
     >>> made = schedule("L(Paley(7))", "allreduce")
     >>> made.schedule, made.method, made.cost

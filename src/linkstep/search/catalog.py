@@ -36,7 +36,7 @@ def best_entries(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _told(entry: Entry) -> tuple[int, bool]:
-    """Return what is the more the more an entry tells of its topology."""
+    """Order entries of one topology by how much they say of it."""
     return len(entry.allgather) + len(entry.reduce_scatter), entry.flow is not None
 
 
@@ -45,7 +45,11 @@ def _tie(entry: Entry) -> tuple[object, ...]:
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
-    """Read a catalog file or a search log: markers (``#``) are skipped, and a last line cut short."""
+    """Yield the entries of a catalog file or a search log.
+
+    Lines that start with ``#``, by which a log marks finished jobs, are skipped, and so is a last line without its end,
+    which a search that was killed may leave.
+    """
     text = read_text(path)
     for number, line in enumerate(text[: text.rfind("\n") + 1].split("\n"), 1):
         if line and line != HEADER and not line.startswith("#"):

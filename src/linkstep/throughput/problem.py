@@ -1,8 +1,10 @@
 """The throughput problem of a topology, reduced by its symmetries: what the methods solve and certificates speak of.
 
 Parallel links are one wire with their rates added up, since a flow can be divided between them at will, and self-loops
-are left out. For a group of automorphisms, one source of each orbit sends a unit to every node; ``weights`` says how
-many nodes each stands for. Class j of links carries L_j in all and can carry C_j, so f is the least C_j / L_j.
+are left out. Routes are chosen for one source of each orbit of nodes, which sends a unit to every node and stands for
+``orbits.weights`` sources. All sources together put a load L_j on the wires of orbit (class) j, whose capacities add up
+to C_j. Spread evenly over the orbit, which symmetry allows, that gives every pair the least C_j / (L_j F), where F is
+the capacity of the fastest link: f is in units of that link. Not here: which routes are best (``columns``, ``prices``).
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class Problem:
 
     topology: Topology
     wires: Topology
-    """Without self-loops and parallel links; ``bandwidth`` is the capacity of each, in units of ``unit_rate``."""
+    """Without self-loops and parallel links; ``bandwidth`` is their capacity, in units of the rates' common divisor."""
     wire_of: Ids
     """For each link of the topology its wire, -1 for a self-loop."""
     fastest: int
