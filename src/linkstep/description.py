@@ -20,7 +20,7 @@ from linkstep.core.topology import Ints, Topology
 from linkstep.costs import Cost, distance_flow_bound
 from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split
 from linkstep.methods.bfb.balanced import is_quick
-from linkstep.recipe import Recipe
+from linkstep.recipe import Recipe, resolve
 
 LARGE = 20_000
 """Above this many nodes a search for symmetries takes long: only what the recipe knows is said."""
@@ -99,15 +99,14 @@ def _can_be_solved(topology: Topology) -> bool:
     return bool(few and topology.num_nodes > 1 and np.diff(topology.in_ptr).max() <= MAX_DEGREE)
 
 
-def describe(topology: Topology | Recipe, watch: Watch = _unwatched) -> Description:
-    """Work out what there is to know of a topology, which must be connected.
+def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched) -> Description:
+    """Work out what there is to know of a topology, or of the one a recipe describes, which must be connected.
 
-    >>> from linkstep.recipe import parse
-    >>> found = describe(parse("Torus(3,4)"))
+    >>> found = describe("Torus(3,4)")
     >>> found.diameter, found.profile.tolist(), found.certificate.cost, found.mean_distance
     (3, [1, 4, 5, 2], Cost(steps=3, bandwidth=Fraction(11, 12)), Fraction(20, 11))
     """
-    recipe, graph = (topology, topology.topology()) if isinstance(topology, Recipe) else (None, topology)
+    graph, recipe = resolve(topology)
     with watch("symmetries"):
         check_connected(graph)
         nodes, weights = _representatives(graph)

@@ -29,7 +29,7 @@ from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduc
 from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import check_root, derive
-from linkstep.recipe import Member, Recipe, parse
+from linkstep.recipe import Member, Recipe, resolve
 
 BEST = "best"
 MAX_ROWS = 2**30 // 5
@@ -424,12 +424,7 @@ def schedule(
         raise LinkstepError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
     if check_kind("method", method, str) != BEST and method not in METHODS:
         raise LinkstepError(f"method must be one of {', '.join((BEST, *METHODS))}, not {method!r}")
-    check_kind("topology", topology, Topology, Recipe, str)
-    recipe = parse(topology) if isinstance(topology, str) else topology if isinstance(topology, Recipe) else None
-    graph = topology if isinstance(topology, Topology) else None
-    if graph is None:
-        assert recipe is not None
-        graph = recipe.topology()
+    graph, recipe = resolve(topology)
     seconds = None if seconds is None else check_seconds("seconds", seconds)
     root, steps = check_root(graph, root), _checked_steps(steps)
     seed = check_integer("seed", seed)
