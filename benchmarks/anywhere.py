@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 
-from linkstep.costs import Fabric, lower_bound
+from linkstep.costs import lower_bound, usual_fabric
 from linkstep.recipe import Recipe
 from linkstep.search.answer import find
 
@@ -38,7 +38,7 @@ def draws(count: int, seed: int) -> Iterator[tuple[int, int, bool]]:
 
 def best(nodes: int, degree: int, both: bool) -> tuple[Fraction, Recipe]:
     """Return how many times the bound the best allreduce takes, and on which topology."""
-    fabric, half = Fabric.of("10us", "100Gbps", degree), lower_bound(nodes, degree, bidirectional=both)
+    fabric, half = usual_fabric(degree), lower_bound(nodes, degree, bidirectional=both)
     rows = find(nodes, degree, bidirectional=both).frontier
     times = [(fabric.time(row.allreduce_cost, "allreduce", "1MB"), row.recipe) for row in rows]
     taken, recipe = min(times, key=lambda pair: pair[0])

@@ -25,14 +25,14 @@ from tqdm import tqdm
 import linkstep
 from linkstep.baselines import baseline
 from linkstep.core.topology import Topology
-from linkstep.costs import Fabric, all_to_all_bound, lower_bound
+from linkstep.costs import all_to_all_bound, lower_bound, usual_fabric
 from linkstep.families.circulant import best_two_jumps
 from linkstep.methods.bfb import bfb_cost
 from linkstep.pictures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, save_figure
 from linkstep.search import find
 
 DEGREE, SIZE = 4, "1MB"
-FABRIC = Fabric.of("10us", "100Gbps", DEGREE)
+FABRIC = usual_fabric(DEGREE)
 SQUARES = [k * k for k in (4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32)]
 SECONDS = 20.0
 GAPS = [0.0]

@@ -21,7 +21,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from linkstep.costs import Fabric, bandwidth_bound, lower_bound
+from linkstep.costs import bandwidth_bound, lower_bound, usual_fabric
 from linkstep.pictures.style import BLACK, BLUE, GREEN, INK, LINE, ORANGE, PURPLE, SKY, VERMILLION, save_figure
 from linkstep.recipe import (
     Bidirectional,
@@ -40,7 +40,7 @@ from linkstep.search.answer import find
 from linkstep.search.choice import Choice
 from linkstep.search.spot import Spot
 
-FABRIC = Fabric.of("10us", "100Gbps", 4)
+FABRIC = usual_fabric(4)
 SIZES = ("1MB", "100MB")
 NAMES = {"Pi": "GenKautz", "C": "circulant", "DistReg": "distance-regular", "Cayley": "Cayley", "Lift": "lift"}
 GRAFTS = (Insert, Remove, Swap)

@@ -1,20 +1,29 @@
 """The public surface: one ``dir(linkstep)`` shows all of it, every name is there, and nothing shadows a room."""
 
+import ast
 import pkgutil
 import subprocess
 import sys
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import linkstep
 
-VERBS = ["find", "schedule", "check", "lower", "verify", "simulate", "parse", "load", "save", "wire", "draw"]
+VERBS = [
+    "find", "schedule", "check", "lower", "verify", "simulate", "parse", "load", "save", "wire", "draw", "describe",
+    "trade_off", "check_all_to_all", "all_to_all", "synthesize", "fit",
+]  # fmt: skip
+ROOMS = ["baselines", "faults", "training"]
 
 
 def test_dir_lists_the_verbs_and_the_types():
     names = dir(linkstep)
     assert names == sorted(linkstep.__all__)
-    assert set(VERBS) < set(names)
+    assert {*VERBS, *ROOMS} < set(names)
     for kept in ("bfb_cost", "bfb_allgather", "cost_of", "Topology", "Schedule", "check_allgather", "check_allreduce"):
         assert kept in names
 
@@ -22,17 +31,43 @@ def test_dir_lists_the_verbs_and_the_types():
 @pytest.mark.parametrize("name", sorted(linkstep.__all__))
 def test_every_name_is_there(name):
     value = getattr(linkstep, name)
-    assert name == "__version__" or value.__name__ == name
+    assert name == "__version__" or value.__name__.rpartition(".")[2] == name
+
+
+def test_rooms_among_the_names():
+    assert {name for name in linkstep.__all__ if isinstance(getattr(linkstep, name), ModuleType)} == set(ROOMS)
+    topology = linkstep.parse("Torus(4,4)").topology()
+    cut = linkstep.faults.apply(topology, [linkstep.faults.parse("cut", "0,1")], Fraction(10**9))
+    assert linkstep.describe(cut).topology.num_links == topology.num_links - 2
+    assert linkstep.baselines.baseline("swing", "Torus(4,4)").num_nodes == 16
+    assert "gpt2-small" in linkstep.training.model_names()
+
+
+def test_every_name_comes_on_its_own():
+    """Whatever is asked for first: rooms whose modules nothing has imported yet, too."""
+    code = f"import linkstep; print(*(getattr(linkstep, name).__name__ for name in {ROOMS[::-1]!r}))"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "linkstep.simulation.training linkstep.core.faults linkstep.baselines\n"
 
 
 def test_no_name_shadows_a_room():
-    rooms = {module.name for module in pkgutil.iter_modules(linkstep.__path__)}
-    assert not rooms & set(linkstep.__all__)
+    for room in {module.name for module in pkgutil.iter_modules(linkstep.__path__)} & set(linkstep.__all__):
+        assert getattr(linkstep, room) is import_module(f"linkstep.{room}")
     for room in pkgutil.walk_packages(linkstep.__path__, "linkstep."):
         if room.ispkg:
             package = __import__(room.name, fromlist=["__all__"])
             inside = {module.name for module in pkgutil.iter_modules(package.__path__)}
             assert not inside & set(getattr(package, "__all__", ())), room.name
+
+
+def test_the_list_is_read_as_type_checkers_read_it():
+    stub = Path(linkstep.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    told = []
+    for node in ast.parse(stub).body[1:]:
+        homes = [(one.name if isinstance(node, ast.Import) else node.module, one.asname) for one in node.names]
+        told += [(name, (home, isinstance(node, ast.Import))) for home, name in homes]
+    assert len(told) == len(dict(told))
+    assert dict(told) == linkstep._HOMES
 
 
 def test_a_name_that_is_none():

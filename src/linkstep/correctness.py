@@ -244,7 +244,7 @@ def check_all_to_all(schedule: Schedule) -> None:
     As in an allgather, a row must send what its sender holds before that step; on its way a piece may be held by any
     number of nodes.
     """
-    n = schedule.topology.num_nodes
+    n = check_kind("schedule", schedule, Schedule).topology.num_nodes
     if schedule.unit % n:
         raise ScheduleError(f"the unit of an all-to-all must be a multiple of the {n} nodes, not {schedule.unit}")
     _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True, pieces=n))

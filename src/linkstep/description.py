@@ -15,11 +15,12 @@ import numpy as np
 
 from linkstep.core import symmetry
 from linkstep.core.distances import check_connected, distance_profiles
+from linkstep.core.progress import Progress
 from linkstep.core.topology import Ints, Topology
 from linkstep.costs import Cost, Fabric, distance_flow_bound
-from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, Progress, bfb_certificate, equal_split
+from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split
 from linkstep.methods.bfb.balanced import is_quick
-from linkstep.recipe import Recipe
+from linkstep.recipe import Recipe, resolve
 
 LARGE = 20_000
 """Above this many nodes a search for symmetries takes long: only what the recipe knows is said."""
@@ -98,15 +99,16 @@ def _can_be_solved(topology: Topology) -> bool:
     return bool(few and topology.num_nodes > 1 and np.diff(topology.in_ptr).max() <= MAX_DEGREE)
 
 
-def describe(topology: Topology | Recipe, watch: Watch = _unwatched, fabric: Fabric | None = None) -> Description:
-    """Work out what there is to know of a topology, which must be connected; costs count a limit of a fabric's hosts.
+def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabric: Fabric | None = None) -> Description:
+    """Work out what there is to know of a topology, or of the one a recipe describes, which must be connected.
 
-    >>> from linkstep.recipe import parse
-    >>> found = describe(parse("Torus(3,4)"))
+    Costs count the limit of a fabric's hosts, if these have one.
+
+    >>> found = describe("Torus(3,4)")
     >>> found.diameter, found.profile.tolist(), found.certificate.cost, found.mean_distance
     (3, [1, 4, 5, 2], Cost(steps=3, bandwidth=Fraction(11, 12)), Fraction(20, 11))
     """
-    recipe, graph = (topology, topology.topology()) if isinstance(topology, Recipe) else (None, topology)
+    graph, recipe = resolve(topology)
     with watch("symmetries"):
         check_connected(graph)
         nodes, weights = _representatives(graph)

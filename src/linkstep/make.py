@@ -15,6 +15,7 @@ from linkstep.core.arguments import check_integer, check_kind, check_seconds
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology
@@ -22,13 +23,13 @@ from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of
 from linkstep.methods.arrival import Watch, Wish, arrival_allgather, arrival_certificate
-from linkstep.methods.bfb import Certificate, Progress, bfb_allgather, bfb_certificate
+from linkstep.methods.bfb import Certificate, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
 from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import check_root, derive
-from linkstep.recipe import Member, Recipe, parse
+from linkstep.recipe import Member, Recipe, resolve
 
 BEST = "best"
 MAX_ROWS = 2**30 // 5
@@ -371,7 +372,7 @@ def _is_optimal(request: Request, cost: Cost) -> bool:
 
 
 def _with_arrivals(request: Request) -> list[Request]:
-    """Return requests for arrivals: in as few steps as can be, and in a few more where a price weighs them up."""
+    """Return requests for arrivals in as few steps as possible and, where a price says if that pays, in a few more."""
     more = 0 if request.price is None else _MORE_STEPS
     least = max(bfb_certificate(topology).cost.steps for topology in request.gathered)
     plain = replace(request, rounds=_FOR_FREE)
@@ -421,13 +422,17 @@ def schedule(
     """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
 
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
-    where they improve on that; with a ``price`` of costs, whatever is cheapest. ``chunks`` cuts every shard (of an
-    all-to-all, every piece of it) into exactly so many pieces; ``size``, the bytes in all, counts where links differ in
-    latency, and a ``fabric`` where its hosts have a limit, or where links say their latency only. ``steps`` is for
-    arrivals (each half of an allreduce takes so many; two numbers: the reduce-scatter and the allgather), for
-    overlapping halves (both together do) and for all-to-all: the fewest, or more for less bandwidth. A search for
-    arrivals ends by itself, the same way for the same ``seed``; ``seconds``, or a KeyboardInterrupt, stop it before,
-    and ``watch`` hears of what it found so far.
+    where they improve on that; with a ``price``, a function of a cost, whatever is cheapest. ``chunks`` cuts every
+    shard (of an all-to-all, every piece of it) into exactly so many chunks. ``size``, the bytes in all, matters only
+    where links differ in latency; a ``fabric``, where its hosts have a limit, or where links say only their latency.
+
+    ``steps`` is the number of steps, by default the fewest that the method can; more may take less bandwidth. Methods
+    that take it: arrivals (of an allreduce it is that of each half; a pair gives the reduce-scatter's and the
+    allgather's), overlapping halves (of both together) and all-to-all.
+
+    The search for arrivals is limited by a budget that does not depend on time, so that a ``seed`` gives the same
+    schedule everywhere. ``seconds`` and KeyboardInterrupt stop it earlier, with the best so far; ``watch`` is called
+    with each improvement.
 
     >>> made = schedule("L(Paley(7))", "allreduce")
     >>> made.schedule, made.method, made.cost
@@ -437,12 +442,7 @@ def schedule(
         raise LinkstepError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
     if check_kind("method", method, str) != BEST and method not in METHODS:
         raise LinkstepError(f"method must be one of {', '.join((BEST, *METHODS))}, not {method!r}")
-    check_kind("topology", topology, Topology, Recipe, str)
-    recipe = parse(topology) if isinstance(topology, str) else topology if isinstance(topology, Recipe) else None
-    graph = topology if isinstance(topology, Topology) else None
-    if graph is None:
-        assert recipe is not None
-        graph = recipe.topology()
+    graph, recipe = resolve(topology)
     seconds = None if seconds is None else check_seconds("seconds", seconds)
     root, steps = check_root(graph, root), _checked_steps(steps)
     seed = check_integer("seed", seed)

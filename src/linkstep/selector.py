@@ -9,8 +9,7 @@ rule names.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +20,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.text import shown
 from linkstep.core.units import check_count
-from linkstep.files import SUFFIXES, AnyPath, check_writable, to_path
+from linkstep.files import SUFFIXES, AnyPath, check_writable, locked, to_path
 from linkstep.files.documents import naming, read_document, write_document
 
 _KIND = "selector"
@@ -205,7 +204,7 @@ def update_selector(path: AnyPath, change: Callable[[Selector], Selector]) -> Se
     if target.exists() and not target.is_file():
         kind = "pipe" if target.is_fifo() else "device"
         raise FileError(f"{path}: is a {kind}, and a selector that is changed is read first")
-    with _locked(target.parent):
+    with locked(target.parent):  # the folder itself, so that no file is left behind
         changed = change(Selector.load(path) if target.exists() else Selector((), target.parent))
         changed.save(path)
     return changed
@@ -216,22 +215,6 @@ def source_beside(selector: AnyPath, file: AnyPath) -> str:
     if not str(file).lower().endswith(_FILES):
         raise LinkstepError(f"a selector takes names of files that end like x.json, x.xml, not {str(file)!r:.60}")
     return Path(os.path.relpath(file, to_path(selector).parent)).as_posix()
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder itself locked, so that no file is left behind."""
-    import fcntl  # not on every system; only changing a selector needs it
-
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be read: {(error.strerror or str(error)).lower()}") from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _rule(number: int, members: object) -> Rule:

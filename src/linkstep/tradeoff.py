@@ -10,16 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from linkstep.core.arguments import check_integer, check_kind, check_seconds
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.pareto import pareto
 from linkstep.core.topology import Topology
+from linkstep.core.units import check_count
 from linkstep.costs import Cost, bandwidth_bound, bound_if_quick, step_bound
 from linkstep.methods.arrival import Watch, Wish, arrival_cost
 from linkstep.methods.bfb import bfb_cost
-from linkstep.recipe import Recipe, parse
+from linkstep.recipe import Recipe, resolve
 
 MORE_STEPS = 4
 """Steps beyond the diameter that are looked at, in each half of an allreduce."""
+MAX_MORE_STEPS = 1000
 _QUICK = 2 * 10**5
 """Links times steps up to which the bound for a number of steps is found in a second or two."""
 
@@ -49,23 +53,19 @@ def trade_off(
     >>> [str(point.cost) for point in trade_off("BiRing(2,5)")]
     ['2 alpha + 4/5 M/B']
     """
-    wanted = Collective(collective)
+    wanted = Collective(check_kind("collective", collective, str))
     if wanted.has_root or wanted.exchanges:
         raise LinkstepError(f"a frontier is of an allgather, a reduce-scatter or an allreduce, not of {wanted}")
-    if seconds is not None and not seconds > 0:
-        raise LinkstepError(f"seconds must be positive, not {seconds}")
-    recipe = parse(topology) if isinstance(topology, str) else topology if isinstance(topology, Recipe) else None
-    graph = topology if isinstance(topology, Topology) else recipe.topology() if recipe else None
-    assert graph is not None
+    more_steps = check_count("more_steps", more_steps, 0, MAX_MORE_STEPS)
+    seconds = None if seconds is None else check_seconds("seconds", seconds)
+    wish = Wish(seconds=seconds, seed=check_integer("seed", seed))
+    graph, recipe = resolve(topology)
     turned = graph if graph.is_bidirectional else graph.transpose()
     sides = [turned] * wanted.reduces + [graph] * wanted.gathers
-    points = list(_of_arrivals(sides, Wish(seconds=seconds, seed=seed), more_steps, watch))
+    points = list(_of_arrivals(sides, wish, more_steps, watch))
     if recipe is not None and not recipe.predict().is_bfb:
         points.append(Point(recipe.cost_of(wanted), "expand"))
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (p.cost.steps, p.cost.bandwidth, p.method != "bfb")):
-        if not kept or point.cost.bandwidth < kept[-1].cost.bandwidth:
-            kept.append(point)
+    kept = pareto(points, figures=lambda p: (p.cost.steps, p.cost.bandwidth), tie=lambda p: p.method != "bfb")
     return tuple(_with_least(graph, wanted, point) for point in kept)
 
 

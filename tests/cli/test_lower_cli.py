@@ -145,7 +145,7 @@ def test_rccl_says_which_releases_it_serves(run):
 def test_scratch_is_said(run, capsys):
     argv = ["Torus(3,3)", "--collective", "reduce-scatter", "-o", "a.xml"]
     text = run(*argv, "--to", "msccl")
-    assert "  scratch       1 GiB on a rank, allocated when the runtime starts\n" in text
+    assert "  scratch       1GiB on a rank, allocated when the runtime starts\n" in text
     assert "  size         0 to 3221225471 bytes, both included\n" in text
     assert "  scratch       at most 7/9 of a call's data on a rank\n" in run(*argv, "--to", "rccl")
 
@@ -154,7 +154,7 @@ def test_a_window_that_needs_much_scratch_is_warned_of(capsys, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     argv = ["lower", "Torus(3,3)", "--collective", "reduce-scatter", "--to", "msccl", "-o", "a.xml"]
     assert main([*argv, "--max-bytes", "3GiB"]) == 0
-    warning = "msccl allocates 1 GiB of scratch on a rank when it starts; a smaller --max-bytes needs less"
+    warning = "msccl allocates 1GiB of scratch on a rank when it starts; a smaller --max-bytes needs less"
     assert capsys.readouterr().err == f"linkstep: warning: {warning}\n"
     assert main([*argv, "--max-bytes", "1GiB"]) == 0
     assert capsys.readouterr().err == ""
@@ -163,26 +163,26 @@ def test_a_window_that_needs_much_scratch_is_warned_of(capsys, tmp_path, monkeyp
 def test_what_mscclpp_allocates_is_said(run, capsys):
     argv = ["K_{4,4}", "--to", "mscclpp", "-o", "a.json"]
     text = run(*argv)
-    scratch = "at most 1 GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 1.333 GiB\n"
+    scratch = "at most 1GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 1.333GiB\n"
     assert f"  scratch   {scratch}" in text
     assert "  size           0 to 1431655424 bytes, both included\n" in text
     assert "  scratch   none\n" in run("K_4", "--collective", "allgather", *argv[1:])
     assert not capsys.readouterr().err
     text = run(*argv, "--max-bytes", "2GiB")
-    assert "at most 1.5 GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 2 GiB\n" in text
+    assert "at most 1.5GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 2GiB\n" in text
 
 
 def test_an_allgather_needs_scratch_for_all_of_the_allocation(run):
     """Its window is of output, its scratch is sized by input, so there are four times as many bytes as chunks."""
     text = run("K_{4,4}", "--collective", "allgather", "--to", "mscclpp", "-o", "a.json")
-    assert "at most 1 GiB on a rank: 4 times the allocation that holds the send buffer, counted up to 256 MiB\n" in text
+    assert "at most 1GiB on a rank: 4 times the allocation that holds the send buffer, counted up to 256MiB\n" in text
 
 
 def test_a_plan_that_needs_much_scratch_is_warned_of(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     argv = ["lower", "K_{4,4}", "--to", "mscclpp", "-o", "a.json"]
     assert main([*argv, "--max-bytes", "2GiB"]) == 0
-    why = "mscclpp allocates 1.5 GiB of scratch on a rank where the send buffer lies in an allocation of 2 GiB or more"
+    why = "mscclpp allocates 1.5GiB of scratch on a rank where the send buffer lies in an allocation of 2GiB or more"
     assert capsys.readouterr().err == f"linkstep: warning: {why}; a smaller --max-bytes needs less\n"
     assert main(argv) == 0
     assert capsys.readouterr().err == ""

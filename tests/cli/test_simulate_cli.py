@@ -8,7 +8,7 @@ import pytest
 
 import linkstep
 import support
-from linkstep.cli import _simulate, main
+from linkstep.cli import main
 
 PROGRAMS = Path(support.__file__).parent / "programs"
 
@@ -99,10 +99,6 @@ def test_topology_of_a_file(run):
     fast = json.loads(run("ring-allgather.msccl.xml", "--on", "UniRing(1,4)", "--size", "12MB", "--json")[1])
     assert slow["busiest_link"] == fast["busiest_link"] and slow["links"] == 12
     assert slow["simulated_seconds"] > 2.5 * fast["simulated_seconds"]
-
-
-def test_a_recipe_may_be_longer_than_a_file_name():
-    assert _simulate._runtime_text("K_5" + "*1" * 150) is None
 
 
 def cut(path, size):

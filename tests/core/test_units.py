@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from linkstep.core.errors import LinkstepError, UnitError
 from linkstep.core.units import (
     check_count,
+    format_size,
     format_time,
     parse_bandwidth,
     parse_fraction,
     parse_size,
     parse_sizes,
     parse_time,
+    write_size,
 )
 from support.strategies import near_quantities
 
@@ -207,6 +209,27 @@ def test_format_time(seconds, text):
 def test_format_time_reads_back(seconds):
     """Four significant digits: at most half a unit of the fourth away."""
     assert abs(parse_time(format_time(seconds)) - seconds) <= seconds * Fraction(501, 10**6)
+
+
+@given(st.integers(1, 10**17), st.booleans())
+def test_format_size_reads_back(size, binary):
+    text = format_size(size, binary=binary)
+    assert abs(parse_size(text) - size) <= size * Fraction(501, 10**6)
+    assert len(text) <= len("1.234KiB") and ("i" in text) == (binary and size >= 1024)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(999_999, "1MB"), (999_949, "999.9KB"), (0, "0B"), (Fraction(1, 3), "0.3333B")]
+)
+def test_format_size(size, text):
+    assert format_size(size) == text
+
+
+@given(st.integers(0, 10**18), st.sampled_from([1, 1000, 2**10, 10**6, 2**30]))
+def test_write_size_is_exact_and_no_longer_than_bytes(number, scale):
+    text = write_size(number * scale)
+    assert parse_size(text) == number * scale
+    assert len(text) <= len(f"{number * scale}B")
 
 
 @pytest.mark.parametrize(

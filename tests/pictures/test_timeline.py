@@ -33,7 +33,7 @@ def many():
     start = np.tile([0.0, 10e-6], 1024)
     none = np.zeros(0)
     return Simulation(
-        program=program, topology=topology, time=20e-6, start=none, end=none, sent_event=np.zeros(2048, int),
+        program=program, topology=topology, time=20e-6, start=none, end=none,
         sent_link=link, sent_round=np.tile([1, 2], 1024), sent_start=start, sent_end=start + busy, predicted=20e-6,
     )  # fmt: skip
 

@@ -14,7 +14,8 @@ from linkstep.costs import Fabric, cost_of
 from linkstep.search import find
 from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, KNOWN
-from linkstep.search.spot import MAX_NODES, Spot, search_now
+from linkstep.search.entry import Entry
+from linkstep.search.spot import MAX_NODES, Spot, keep_choices, search_now
 
 SHORT = Spot(0.02)
 
@@ -84,6 +85,17 @@ def test_what_is_found_can_be_kept(capsys, tmp_path, monkeypatch):
     kept = [row for row in before if row["origin"] == FOUND]
     known = {row["recipe"] for row in after}
     assert {row["recipe"] for row in kept} <= known
+
+
+def test_entries_are_kept_as_they_are(tmp_path, monkeypatch):
+    """Nothing is written to be read again: of an empty catalog no line is read."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    choices = find(12, 4).frontier
+    with monkeypatch.context() as patch:
+        patch.setattr(Entry, "from_line", None)
+        folder = keep_choices(choices)
+    assert {entry.recipe for entry in load_catalog(folder)} <= {str(choice.recipe) for choice in choices}
+    assert sorted(path.name for path in folder.iterdir()) == [".lock", "d4.csv"]
 
 
 @pytest.mark.slow

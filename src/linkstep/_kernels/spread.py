@@ -1,14 +1,15 @@
-"""Follow every chunk of every source through a schedule: who holds what, before each step.
+"""What ``linkstep.correctness`` loops over: which rows reduce and which gather, and who holds what before each step.
 
-The held set of a node is a sorted list of disjoint, non-touching intervals, so a chunk is held if and only if one
-interval contains it. A source's nodes share one pool, cut by how many rows arrive at each.
+``_spread`` follows the shards one after the other. What a node holds of a shard is a sorted list of disjoint intervals
+that do not touch, so [lo, hi) is held if and only if one of them contains it. The lists of all nodes lie in one pool,
+with room for an interval for each row that arrives at a node and each that it starts with.
 """
 
 import numpy as np
 
 from linkstep._kernels import njit
 
-# Kinds of witness, shared with linkstep.check by value (a kernel freezes globals: never edit one alone).
+# Kinds of witness, by number in linkstep.correctness too (a kernel freezes globals: never edit one alone).
 # 0 none, 1 self-loop, 2 sender does not hold, 3 arrives twice, 4 never arrives
 
 

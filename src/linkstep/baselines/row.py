@@ -126,8 +126,6 @@ class Baseline:
     flow: Fraction | None = None
     is_flow_reached: bool = False
     """Whether that is its all-to-all throughput, or only what distances allow."""
-    cuts_through: bool = False
-    """Whether messages over several hops are charged alpha once, not for each hop."""
 
     @classmethod
     def of(cls, row: Row, recipe: Member) -> Baseline:
@@ -171,7 +169,7 @@ class Baseline:
         """
         count = self.row.cut_through
         cost = self.cost if count is None else count(self.recipe.args, ONE_DEPTH)
-        return replace(self, cost=cost, cuts_through=True)
+        return replace(self, cost=cost)
 
     @property
     def takes_several_hops(self) -> bool:

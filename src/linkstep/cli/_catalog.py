@@ -14,6 +14,7 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import parse_part, parse_time
 from linkstep.costs import moore_steps
+from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.files import load_topology
 from linkstep.files.documents import naming
 from linkstep.recipe import parse
@@ -177,7 +178,8 @@ def _stats(args: argparse.Namespace) -> int:
         ),
         right=(0, 2, 3, 4, 5, 6, 7, 8, 9, 10),
     )  # fmt: skip
-    print("\nmean and worst: the best allreduce over the least that any graph could take, 10us and 100Gbps a server")
+    over = "the best allreduce over the least that any graph could take"
+    print(f"\nmean and worst: {over}, {ALPHA} and {BANDWIDTH} a server")
     return 0
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from linkstep.cli._common import (
@@ -16,7 +13,6 @@ from linkstep.cli._common import (
     add_fabric,
     add_json,
     busy,
-    exists,
     fabric_of,
     fabric_text,
     print_json,
@@ -29,6 +25,7 @@ from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import CHECKS
 from linkstep.costs import bandwidth_bound, cost_of, seconds_of
 from linkstep.files import load_schedule
+from linkstep.programs import is_runtime_file
 
 _BOUNDED = tuple(c for c in Collective if not (c.has_root or c.exchanges))
 """Those whose bandwidth bound depends on N alone."""
@@ -44,12 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _refuse_programs(file: str) -> None:
     """Raise if the file is a runtime's: another command proves those."""
-    is_program = Path(file).suffix.lower() == ".xml"
-    if Path(file).suffix.lower() == ".json" and exists(file):
-        with suppress(OSError, ValueError):
-            head = json.loads(Path(file).read_bytes())
-            is_program = isinstance(head, dict) and "gpus" in head
-    if is_program:
+    if is_runtime_file(file):
         raise FileError(f"{file} is a runtime's file, not a schedule: `linkstep verify {shlex.quote(file)}` proves it")
 
 

@@ -22,18 +22,17 @@ from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
-from linkstep.core.units import parse_bandwidth, write_bandwidth, write_time
+from linkstep.core.units import WrittenSize, parse_bandwidth, write_bandwidth, write_time
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, WiringBound, load_fabric, standing
+from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.files import SUFFIXES, load
 from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
-ALPHA = "10us"
-BANDWIDTH = "100Gbps"
-SIZE = "1MB"
+SIZE = WrittenSize("1MB")
 _LONGEST = 44
 """Characters of a quantity in a line of text."""
 PATIENCE = 2.0

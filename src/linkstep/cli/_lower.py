@@ -25,12 +25,12 @@ from linkstep.cli._common import (
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.units import parse_size
+from linkstep.core.progress import Progress
+from linkstep.core.units import format_size, parse_size
 from linkstep.costs import cost_of
 from linkstep.files import SUFFIXES, check_writable, write_atomically
 from linkstep.files.disk import is_standard_output, to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
-from linkstep.lowering.progress import Progress
 from linkstep.lowering.registration import (
     MSCCLPP,
     algorithm_call,
@@ -186,7 +186,7 @@ def _lower(args: argparse.Namespace) -> Lowered:
 def _warn(facts: dict[str, Any], asked: int | None) -> None:
     """Say on standard error where the window is not what was asked for, and where it costs much scratch."""
     warnings = []
-    size, largest = _format_bytes(facts["scratch_bytes"]), _format_bytes(facts["max_bytes"])
+    size, largest = format_size(facts["scratch_bytes"], binary=True), format_size(facts["max_bytes"], binary=True)
     if asked is not None and facts["max_bytes"] < asked:
         end = f"{facts['max_bytes']} bytes, not at --max-bytes"
         warnings.append(f"the sizes of {facts['to']} are 32 bits: the window ends at {end}")
@@ -241,13 +241,6 @@ def _write_selected(lowered: Lowered, args: argparse.Namespace, selector: Select
     return changed
 
 
-def _format_bytes(size: int) -> str:
-    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if float(f"{size / scale:.4g}") >= 1:  # as it is printed: 1 GiB, not 1024 MiB, for a little less
-            return f"{size / scale:.4g} {unit}"
-    return f"{size} bytes"
-
-
 def _print(name: str, facts: dict[str, Any]) -> None:
     place = "in place" if facts["inplace"] else "out of place"
     print(f"{facts['recipe'] or name}: {facts['collective']}, {place}, lowered to {facts['to']} and verified")
@@ -278,13 +271,13 @@ def _scratch(facts: dict[str, Any]) -> str:
     if not facts["scratch_chunks"]:
         return "none"
     if facts["scratch_at_start"]:
-        return f"{_format_bytes(facts['scratch_bytes'])} on a rank, allocated when the runtime starts"
+        return f"{format_size(facts['scratch_bytes'], binary=True)} on a rank, allocated when the runtime starts"
     if facts["scratch_by_allocation"]:
         share = Fraction(facts["scratch_share"])
         of = f"{share} of" if share < 1 else "as much as" if share == 1 else f"{share} times"
-        most = f"{_format_bytes(facts['scratch_bytes'])} on a rank"
-        held = f"the allocation that holds the send buffer, counted up to {_format_bytes(facts['max_bytes'])}"
-        return f"at most {most}: {of} {held}"
+        most = f"{format_size(facts['scratch_bytes'], binary=True)} on a rank"
+        counted = format_size(facts["max_bytes"], binary=True)
+        return f"at most {most}: {of} the allocation that holds the send buffer, counted up to {counted}"
     return f"at most {facts['scratch_share']} of a call's data on a rank"
 
 

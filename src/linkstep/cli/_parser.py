@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from linkstep._version import __version__
-from linkstep.core.errors import LinkstepError
+from linkstep.core.errors import LinkstepError, UnitError
 
 if TYPE_CHECKING:
     from linkstep.cli._common import Command
@@ -80,12 +81,15 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         close = get_close_matches(words[0], NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else "`linkstep --help` lists them"
         raise LinkstepError(f"no command is called {words[0]!r}; {hint}")
-    return _with_unit(build_parser(words[:1]).parse_args(words))
+    return _with_size(build_parser(words[:1]).parse_args(words))
 
 
-def _with_unit(args: argparse.Namespace) -> argparse.Namespace:
-    """Write a size that is a plain number of bytes with its unit, since commands print what was asked for."""
+def _with_size(args: argparse.Namespace) -> argparse.Namespace:
+    """Read ``--size`` once, here; a plain number of bytes gets its unit, since commands print what was asked for."""
+    from linkstep.core.units import WrittenSize  # here: --help needs none
+
     size = getattr(args, "size", None)
-    if isinstance(size, str) and size.strip().isdecimal():
-        args.size = f"{size.strip()}B"
+    if isinstance(size, str):
+        with suppress(UnitError):  # the command refuses it, or takes a list of sizes
+            args.size = WrittenSize(f"{size.strip()}B" if size.strip().isdecimal() else size)
     return args

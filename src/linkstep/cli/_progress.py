@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from linkstep.cli._terminal import raw
+from linkstep.core.progress import Progress
 
 _ELAPSED = "{desc}: {n_fmt}{unit} [{elapsed}]"
 """How work of unknown size is shown: what is done so far, and the time it took."""
 
 
 @contextmanager
-def progress_bar(label: str, unit: str = " nodes") -> Iterator[Callable[[int, int | None], None]]:
+def progress_bar(label: str, unit: str = " nodes") -> Iterator[Progress]:
     """Yield a function to call with (done, in all); None or 0 where nobody knows how much there is in all."""
     from tqdm import tqdm
 

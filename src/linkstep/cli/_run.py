@@ -25,7 +25,7 @@ from linkstep.cli._common import (
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.core.units import format_time, parse_sizes, parse_time
+from linkstep.core.units import format_time, parse_sizes, parse_time, write_size
 from linkstep.engines.arrays import OPERATIONS
 from linkstep.engines.communicator import ENGINES
 from linkstep.engines.job import Job, run_job, tell_mistake
@@ -33,15 +33,13 @@ from linkstep.engines.launch import Place, is_rank, launch, run_folder
 from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
 from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
 from linkstep.engines.rank import JOB, ROWS
-from linkstep.engines.source import checked, first_collective, is_runtime_file, is_selector, sources_of
+from linkstep.engines.source import checked, first_collective, is_selector, sources_of
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transport import TIMEOUT
+from linkstep.programs import is_runtime_file
 
 _SIZE = "1MiB"
-_UNITS = (
-    ("B", 1), ("KB", 10**3), ("MB", 10**6), ("GB", 10**9), ("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30),
-)  # fmt: skip
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -207,15 +205,6 @@ def _report(result: Result, args: argparse.Namespace) -> None:
             print(f"drawn to {args.plot}")
 
 
-def _size(size: int) -> str:
-    """Return a size exactly, in the shortest way.
-
-    >>> _size(16 * 10**6), _size(16 * 2**20), _size(1000003)
-    ('16MB', '16MiB', '1000003B')
-    """
-    return min((f"{size // scale}{unit}" for unit, scale in _UNITS if size % scale == 0), key=len)
-
-
 def _rate(rate: float) -> str:
     for unit, scale in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
         if rate >= scale:
@@ -231,7 +220,7 @@ def _print(result: Result) -> None:
     print(f"{result.name}: {what}{op}{cost}")
     head = ["size", "count", "min", "median", "p99", "algbw", "busbw", "wrong"]
     table = [
-        [_size(row.size), str(row.count), format_time(row.minimum), format_time(row.median), format_time(row.p99),
+        [write_size(row.size), str(row.count), format_time(row.minimum), format_time(row.median), format_time(row.p99),
          _rate(row.algbw), _rate(row.busbw), str(row.wrong)]
         for row in rows
     ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -34,9 +33,8 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
 from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of, seconds_of
-from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS, check_fits, lower
-from linkstep.programs import read_program, read_text
+from linkstep.programs import is_runtime_file, read_program, read_text
 from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
@@ -67,15 +65,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gather", metavar="BYTES", help="as for linkstep lower, at this size")
     parser.add_argument("--timeline", metavar="FILE", help="draw when each link is busy, to a .svg or .png file")
     add_json(parser)
-
-
-def _runtime_text(name: str) -> str | None:
-    """Return the text of a runtime's file; None if the name is that of a recipe or of a file of ours."""
-    suffix = Path(name).suffix.lower()
-    if suffix != ".xml" and ((suffix in SUFFIXES and suffix != ".json") or not os.path.isfile(name)):  # noqa: PTH113
-        return None  # Path.is_file raises where a recipe is longer than a file's name can be
-    text = read_text(name)
-    return None if suffix == ".json" and '"gpus"' not in text else text
 
 
 def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
@@ -208,9 +197,9 @@ def _fields(done: Simulation, facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _run(args: argparse.Namespace) -> int:
     _check_options(args)
-    text, schedule = _runtime_text(args.topology), None
-    if text is not None:
-        done, fabric = _run_file(text, args)
+    schedule = None
+    if is_runtime_file(args.topology):
+        done, fabric = _run_file(read_text(args.topology), args)
     else:
         schedule = _make_schedule(args)
         done, fabric = _run_schedule(schedule, args)

@@ -9,12 +9,11 @@ from typing import Any
 from linkstep.cli._common import Command, add_fabric, add_json, fabric_of, fabric_values, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
-from linkstep.core.units import format_time, parse_fraction, parse_size
+from linkstep.core.units import format_size, format_time, parse_fraction, parse_size
 from linkstep.search import find
 from linkstep.search.spot import Spot
 from linkstep.simulation.training import Comparison, Model, Outcome, compare, load_model, model_names
 from linkstep.simulation.training.comparison import SECONDS
-from linkstep.simulation.training.model import format_bytes
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +87,7 @@ def _print(found: Comparison) -> None:
             (
                 outcome.name, format_time(outcome.time), _ratio(float(outcome.time), float(ours.time)),
                 format_time(done.compute), format_time(done.exposed_allreduce), format_time(done.all_to_all),
-                _ratio(float(done.all_to_all), float(ours.iteration.all_to_all)), format_bytes(done.bucket),
+                _ratio(float(done.all_to_all), float(ours.iteration.all_to_all)), format_size(done.bucket),
             )
         )  # fmt: skip
     head = ("topology", "iteration", "of ours", "compute", "exposed allreduce", "all-to-all", "of ours", "bucket")
@@ -105,8 +104,8 @@ def _head(found: Comparison, model: Model, args: argparse.Namespace) -> None:
         f"{args.degree} ports on each, alpha {values['alpha']}, {values['bandwidth']} a server; {_compute_line(model)}"
     )
     print(
-        f"{format_bytes(job.gradient_bytes)} of gradients are averaged, {job.num_all_to_alls} all-to-alls; "
-        f"{format_bytes(job.memory)} of parameters, gradients and optimizer state on a server\n"
+        f"{format_size(job.gradient_bytes)} of gradients are averaged, {job.num_all_to_alls} all-to-alls; "
+        f"{format_size(job.memory)} of parameters, gradients and optimizer state on a server\n"
     )
 
 

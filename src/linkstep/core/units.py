@@ -1,8 +1,8 @@
 """Quantities as people write them, exactly: ``10us``, ``100Gbps``, ``1MB`` (10^6), ``1MiB`` (2^20).
 
 Everything inside linkstep is a Fraction of a second, of a bit per second, or of a byte; these functions convert what
-comes from outside. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes); a size without one
-is in bytes. Floats are refused: 0.1 is not a tenth, and nan and inf are no quantity.
+comes from outside, where it comes in. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes);
+a size without one is in bytes. Floats are refused: 0.1 is not a tenth, and nan and inf are no quantity.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _PREFIX = {p: Fraction(10**e) for p, e in _DECIMAL.items()} | {p: Fraction(2**e)
 _TIME = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6)}
 _TIME |= {"ns": Fraction(1, 10**9), "ps": Fraction(1, 10**12)}
 _SIZE = {f"{p}B": f for p, f in _PREFIX.items()} | {"": Fraction(1)}
+_DECIMAL_SIZES = ("PB", "TB", "GB", "MB", "KB")
+_BINARY_SIZES = ("PiB", "TiB", "GiB", "MiB", "KiB")
+"""Units in which sizes are shown, largest first."""
 _PART = {"%": Fraction(1, 100), "": Fraction(1)}
 _RATE = {f"{p}{u}": f for p, f in _PREFIX.items() for u in ("bps", "b/s", "bit/s")}
 _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
@@ -149,7 +152,24 @@ def parse_size(text: Number) -> Fraction:
     >>> parse_size("1MB"), parse_size("1MiB"), parse_size("1008000")
     (Fraction(1000000, 1), Fraction(1048576, 1), Fraction(1008000, 1))
     """
-    return _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+    return text.bytes if isinstance(text, WrittenSize) else _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+
+
+class WrittenSize(str):
+    """A size as it was written, which is how it is shown, and its bytes: read once, where it enters.
+
+    >>> size = WrittenSize("1MB")
+    >>> print(size, parse_size(size) is size.bytes)
+    1MB True
+    """
+
+    bytes: Fraction
+
+    def __new__(cls, text: str) -> WrittenSize:
+        """Read the text; UnitError if it is no size."""
+        size = super().__new__(cls, text)
+        size.bytes = _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+        return size
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -212,6 +232,29 @@ def format_time(seconds: Fraction | float) -> str:
         if value >= scale:
             return f"{value / scale:.4g}{unit}"
     return f"{value / 1e-9:.4g}ns" if value else "0s"
+
+
+def format_size(size: Fraction | float, *, binary: bool = False) -> str:
+    """Return bytes with four significant digits, in units of 1000 or of 1024.
+
+    >>> format_size(Fraction(24_576_000_000)), format_size(12), format_size(2**28 + 1, binary=True)
+    ('24.58GB', '12B', '256MiB')
+    """
+    for unit in _BINARY_SIZES if binary else _DECIMAL_SIZES:
+        digits = f"{float(size) / float(_SIZE[unit]):.4g}"
+        if float(digits) >= 1:  # as it is printed: 1GiB, not 1024MiB, for a little less
+            return f"{digits}{unit}"
+    return f"{float(size):.4g}B"
+
+
+def write_size(size: int) -> str:
+    """Return bytes exactly, in the shortest way.
+
+    >>> write_size(16 * 10**6), write_size(16 * 2**20), write_size(1000003)
+    ('16MB', '16MiB', '1000003B')
+    """
+    units = ("B", *_DECIMAL_SIZES, *_BINARY_SIZES)
+    return min((f"{size // int(_SIZE[unit])}{unit}" for unit in units if size % int(_SIZE[unit]) == 0), key=len)
 
 
 def write_time(seconds: Fraction) -> str:

@@ -17,6 +17,7 @@ from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.loads import Loads, loads_of
 from linkstep.costs.models import MODELS, CostModel, cost_of, cost_within, seconds_of, time_of
 from linkstep.costs.runs import Run, load_runs
+from linkstep.costs.usual import usual_fabric
 from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
 from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing
 from linkstep.costs.wiring_steps import StepBound, check_step_bound, step_bound
@@ -55,5 +56,6 @@ __all__ = [
     "standing",
     "step_bound",
     "time_of",
+    "usual_fabric",
     "wiring_bound",
 ]

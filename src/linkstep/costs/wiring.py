@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.topology import Ints, Topology
+from linkstep.core.weights import link_weights
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric
 
@@ -48,10 +48,7 @@ class Wires:
     def of(cls, topology: Topology, width: Fraction | None = None) -> Wires:
         """Leave out self-loops; refuse rates that flows of 64 bits cannot hold."""
         link = np.flatnonzero(topology.tail != topology.head)
-        weight = np.ones(link.size, np.int64)
-        if topology.bandwidth is not None and link.size:
-            rates = topology.bandwidth[link]
-            weight = rates // gcd(*rates.tolist())
+        weight, _ = link_weights(topology, link)
         fastest, limit = int(weight.max(initial=1)), None
         if topology.num_nodes * (1 if width is None else width.denominator) * sum(weight.tolist()) >= 2**62:
             raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")

@@ -15,6 +15,7 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
+from linkstep.core.progress import Progress
 from linkstep.engines.communicator import Communicator, open_transport
 from linkstep.engines.counters import device_bytes
 from linkstep.engines.measure import Bench, Row
@@ -23,8 +24,6 @@ from linkstep.engines.plan import Compiled
 from linkstep.engines.renumbered import Renumbered, order_of
 from linkstep.engines.transport import SETUP, Silent, Transport
 from linkstep.engines.watch import guarded
-
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from linkstep.core.collective import Collective
-from linkstep.core.errors import EngineError, LinkstepError
+from linkstep.core.errors import LinkstepError
 from linkstep.engines.communicator import Communicator
 from linkstep.engines.data import count_wrong, fill
 from linkstep.engines.layout import Layout
@@ -288,13 +288,6 @@ def _sleep_until(instant: float) -> None:
             time.sleep(left - 8e-4)
         else:
             os.sched_yield()
-
-
-def check_rows(rows: list[Row]) -> None:
-    """Raise if a result was wrong."""
-    for row in rows:
-        if row.wrong:
-            raise EngineError(f"{row.wrong} elements were wrong at {row.size} bytes")
 
 
 def check_type(name: str, engine: str) -> str:

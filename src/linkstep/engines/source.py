@@ -24,7 +24,7 @@ from linkstep.engines.plan import Plan
 from linkstep.files import SUFFIXES, load
 from linkstep.lowering import lower
 from linkstep.make import schedule
-from linkstep.programs import Program, read_program, read_text
+from linkstep.programs import Program, is_runtime_file, read_program, read_text
 from linkstep.recipe import Recipe, parse
 from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program
@@ -228,18 +228,6 @@ def _from_text(text: str, name: str, dialect: str | None = None) -> Program:
         return proven(read_program(text, dialect), name)
     except FileError as error:
         raise FileError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
-
-
-def is_runtime_file(name: str) -> bool:
-    """Whether a name is that of a runtime's file, and not of a recipe or of a file of ours."""
-    path = Path(name)
-    suffix = path.suffix.lower()
-    try:
-        if suffix == ".xml":
-            return True
-        return suffix == ".json" and path.is_file() and '"gpus"' in read_text(path)
-    except OSError:  # a recipe that is too long for a file's name
-        return False
 
 
 def _from_name(name: str, how: Mapping[str, Any] = MappingProxyType({}), dialect: str | None = None) -> Source:

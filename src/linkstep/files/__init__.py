@@ -14,7 +14,7 @@ from linkstep.core.errors import FileError, ScheduleError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.files.adjacency import read_adjacency, write_adjacency
-from linkstep.files.disk import AnyPath, check_writable, open_to_read, to_path, write_atomically
+from linkstep.files.disk import AnyPath, check_writable, locked, open_to_read, to_path, write_atomically
 from linkstep.files.graph6 import read_graph6, write_graph6, write_sparse6
 from linkstep.files.graphs import read_edges, read_gph, write_edges, write_gph
 from linkstep.files.own import FORMAT_VERSION, read_json, read_npz, write_json, write_npz
@@ -29,6 +29,7 @@ __all__ = [
     "load",
     "load_schedule",
     "load_topology",
+    "locked",
     "save",
     "to_path",
     "write_atomically",

@@ -1,4 +1,4 @@
-"""Reading and replacing files whole; every failure becomes a FileError of one line.
+"""Reading, replacing and locking files whole; every failure becomes a FileError of one line.
 
 Every file that linkstep writes by a name that somebody gave is written by ``write_atomically``.
 """
@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -116,6 +116,25 @@ def write_atomically(path: AnyPath, write: Callable[[BinaryIO], None]) -> None:
         raise FileError(f"{path}: cannot be written: {error.object[error.start]!a} is not a character") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {_reason(error)}") from None
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a folder, or a file that is made if need be, so that of several processes one goes after the other."""
+    import fcntl  # not on every system; only what several processes change needs it
+
+    try:
+        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be locked: {_reason(error)}") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:  # not every file system has locks
+            raise FileError(f"{path}: cannot be locked: {_reason(error)}") from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def _mode(target: Path) -> int | None:

@@ -9,11 +9,12 @@ from typing import Any
 
 from linkstep.core.arguments import check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.lowering.blocks import build_blocks
 from linkstep.lowering.limits import Excess, Sizing, check_schedule_fits
 from linkstep.lowering.placement import Options, num_chunks, place
-from linkstep.lowering.progress import Meter, Progress
+from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import TARGETS, Target, target_named
 from linkstep.lowering.values import BlockProgram, Placement
 from linkstep.lowering.writers import (

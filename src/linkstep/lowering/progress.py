@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-Progress = Callable[[int, int], None]
-"""Called with (done, in all); the second number may grow."""
+from linkstep.core.progress import Progress
 
 _T = TypeVar("_T")
 _EVERY = 1024

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from linkstep.core.pareto import pareto
 from linkstep.core.text import shortened
 from linkstep.core.units import Number
 from linkstep.costs import Cost, Fabric
@@ -35,7 +36,6 @@ from linkstep.pictures.style import (
     svg_text,
 )
 from linkstep.search import Answer
-from linkstep.search.frontier import pareto
 
 _TEXT = 9.0
 _ROW, _GAP = 0.235, 0.22

@@ -14,7 +14,7 @@ from typing import Any
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shortened
-from linkstep.core.units import format_time
+from linkstep.core.units import format_time, write_size
 from linkstep.files import AnyPath
 from linkstep.pictures.strokes import POINTS, text_size
 from linkstep.pictures.style import DASHES, INK, PALE, SOFT, save_picture, shades
@@ -34,22 +34,11 @@ _LINES = (
     ("predicted", "predicted", "x", 1.2),
 )
 """What is drawn of every run where it is known: its name, its member of a row, its mark and its width."""
-_UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0))
 
 
 def _points(run: Mapping[str, Any], member: str) -> tuple[list[float], list[float]]:
     rows = [row for row in run["rows"] if row.get(member)]
     return [row["size"] for row in rows], [row[member] for row in rows]
-
-
-def _bytes(size: int) -> str:
-    """Return a size with the largest unit that it is a multiple of.
-
-    >>> _bytes(8192), _bytes(1000003)
-    ('8KiB', '1000003B')
-    """
-    unit, scale = next((unit, 2**power) for unit, power in _UNITS if size % 2**power == 0)
-    return f"{size // scale}{unit}"
 
 
 def _spread(first: int, last: int) -> range:
@@ -65,7 +54,7 @@ def _set_axes(axes: Any, sizes: Sequence[int], times: Sequence[float]) -> None:
     marked = [2**k for k in powers]
     if len(marked) < 2:  # too close together for powers of two to say where they are
         marked = [min(sizes), max(sizes)] if max(sizes) > 1.2 * min(sizes) else [max(sizes)]
-    axes.set_xticks(marked, [_bytes(size) for size in marked])
+    axes.set_xticks(marked, [write_size(size) for size in marked])
     low, high = axes.get_ylim()
     tens = _spread(ceil(log10(low)), floor(log10(high)))
     ticks = [Fraction(10) ** k for k in tens]

@@ -4,6 +4,7 @@ from linkstep.recipe.expanded import Bidirectional, Degree, Line, Power, Product
 from linkstep.recipe.grafted import Graft, Insert, Remove, Swap
 from linkstep.recipe.member import Member, Prediction, Recipe
 from linkstep.recipe.notation import parse
+from linkstep.recipe.resolution import resolve
 
 __all__ = [
     "Bidirectional",
@@ -20,4 +21,5 @@ __all__ = [
     "Swap",
     "Transpose",
     "parse",
+    "resolve",
 ]

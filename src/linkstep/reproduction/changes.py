@@ -1,4 +1,4 @@
-"""Jobs with something changed, to find what a figure of the paper implies: compute times, and what is sent."""
+"""Jobs with other compute times, gradients or exchanges, to find what a figure of the paper implies of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from linkstep.simulation.training import Job
 
 _ONE = Fraction(1)
 _MOST_COMPUTE = 40
-"""Compute times are looked for up to so many times ours."""
+"""The largest factor on our compute times that is looked for."""
 
 
 def with_changes(job: Job, compute: Fraction = _ONE, gradients: Fraction = _ONE, exchanged: Fraction = _ONE) -> Job:
-    """Return a job with compute times, gradients and what is sent to experts so many times as large."""
+    """Return a job whose compute times, gradients and data sent to experts are multiplied by these factors."""
     layers = (
         replace(
             layer,
@@ -29,7 +29,10 @@ def with_changes(job: Job, compute: Fraction = _ONE, gradients: Fraction = _ONE,
 
 
 def implied_compute(value: Callable[[Fraction], Fraction], figure: int) -> Fraction:
-    """Return how many times ours compute times are, to a hundredth, where a value that falls with them is a figure."""
+    """Return the least factor on our compute times, in hundredths, at which ``value`` is at most the paper's figure.
+
+    ``value`` is a function of the factor that falls as the factor grows, such as a speedup in percent.
+    """
     low, high = 0, 100 * _MOST_COMPUTE
     while high - low > 1:
         middle = (low + high) // 2

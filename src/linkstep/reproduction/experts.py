@@ -15,7 +15,7 @@ from math import isqrt
 
 from linkstep.baselines import baseline
 from linkstep.baselines.tori import torus_flow
-from linkstep.costs import Cost, Fabric, bandwidth_bound
+from linkstep.costs import Cost, bandwidth_bound, usual_fabric
 from linkstep.pictures.training import draw_iteration
 from linkstep.reproduction.changes import implied_compute, with_changes
 from linkstep.reproduction.charts import Bars, Chart, Panel
@@ -30,7 +30,7 @@ from linkstep.simulation.training.network import choice_network, costed_network
 from linkstep.simulation.training.streams import ALL_TO_ALL, ALLREDUCE, COMPUTE
 from linkstep.throughput import exact_all_to_all
 
-FABRIC = Fabric.of("10us", "100Gbps", 4)
+FABRIC = usual_fabric(4)
 
 
 @dataclass(frozen=True)

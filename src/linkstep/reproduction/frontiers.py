@@ -15,20 +15,20 @@ from functools import cache
 from linkstep.baselines import baseline, double_tree_time
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
-from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, cost_of, lower_bound
+from linkstep.core.pareto import pareto
+from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, cost_of, lower_bound, usual_fabric
 from linkstep.make import schedule
 from linkstep.recipe import parse
 from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import Better, Between, Cell, Kind, Mark, cell, yes
 from linkstep.search import Answer, Choice, find
-from linkstep.search.frontier import pareto
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all
 
-DEGREE, SIZE = 4, "1MiB"
+DEGREE, SIZE = 4, 2**20  # what the paper calls 1MB
 """The paper's 1MB are 2^20 bytes."""
-FABRIC = Fabric.of("10us", "100Gbps", DEGREE)
+FABRIC = usual_fabric(DEGREE)
 GAP = Fraction(1, 200)
 """How close the proven flow and the proven bound of an all-to-all come."""
 _CLOSER = {"L^3(DBJMod(4,2))": Fraction(1, 1000)}

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from linkstep.core.collective import Collective
-from linkstep.costs import Cost, Fabric, bandwidth_bound, lower_bound, moore_steps
+from linkstep.costs import Cost, bandwidth_bound, lower_bound, moore_steps, usual_fabric
 from linkstep.families import family_written
 from linkstep.recipe import Bidirectional, Member, Power, Product, Recipe
 from linkstep.recipe import Line as LineGraph
@@ -93,20 +93,20 @@ def _parts(recipe: Recipe) -> Iterable[Recipe]:
         yield from _parts(part)
 
 
-SIZES = {"1MB": "1MiB", "100MB": "100MiB"}
+SIZES = {"1MB": 2**20, "100MB": 100 * 2**20}
 DEGREE = 4
-FABRIC = Fabric.of("10us", "100Gbps", DEGREE)
+FABRIC = usual_fabric(DEGREE)
 
 
-def _time(cost: Cost, size: str) -> Fraction:
+def _time(cost: Cost, size: int) -> Fraction:
     return 10**6 * FABRIC.time(cost, Collective.ALLREDUCE, size)
 
 
-def _best(choices: Iterable[Choice], size: str) -> Choice:
+def _best(choices: Iterable[Choice], size: int) -> Choice:
     return min(choices, key=lambda choice: (_time(choice.allreduce_cost, size), str(choice.recipe)))
 
 
-def _catalog_times(num_nodes: int, bidirectional: bool, size: str) -> list[Fraction]:
+def _catalog_times(num_nodes: int, bidirectional: bool, size: int) -> list[Fraction]:
     entries = load_catalog().entries(num_nodes, DEGREE, bidirectional)
     return [_time(cost, size) for entry in entries for cost in entry.costs]
 
@@ -127,7 +127,7 @@ class _Sweep:
 _PAPER, _BOTH, _OURS, _BOUND = "paper's bases", "paper's bases, links both ways", "linkstep", "no graph beats"
 
 
-def _sweep(size: str) -> _Sweep:
+def _sweep(size: int) -> _Sweep:
     one_way, both_ways = finder("paper", False), finder("paper", True)
     found = _Sweep(range(5, LARGEST + 1), {who: [] for who in (_PAPER, _BOTH, _OURS, _BOUND)}, [])
     for nodes in found.sizes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from linkstep.core.distances import check_connected, measure_distances
 from linkstep.core.errors import FileError, LinkstepError, TopologyError
@@ -18,7 +17,7 @@ from linkstep.core.topology import Topology
 from linkstep.families import family_written
 from linkstep.recipe import Member, Recipe
 from linkstep.recipe.names import DATA, SOURCES, digest, name_of, user_folder
-from linkstep.search.catalog import Catalog, merge
+from linkstep.search.catalog import Catalog, add_entries
 from linkstep.search.entry import Entry
 from linkstep.search.finders import forget_catalog
 from linkstep.search.scoring import entry_of, with_flow
@@ -132,10 +131,7 @@ def add_graph(topology: Topology, source: str, folder: Path | None = None) -> st
     folder = default_folder() if folder is None else folder
     check_addable(topology, source, folder)
     entry = graph_entry(topology)
-    with TemporaryDirectory() as place:
-        log = Path(place) / "entry.csv"
-        log.write_text(f"{entry.line()}\n")
-        merge([log], folder)
+    add_entries([entry], folder)
     _keep_source(folder, entry.recipe, source)
     forget_catalog()
     return name_of(entry.recipe, entry.num_nodes, entry.degree)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import NoneType
@@ -11,6 +11,8 @@ from linkstep.baselines import Baseline, usual_baselines
 from linkstep.core.arguments import check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
+from linkstep.core.pareto import pareto
+from linkstep.core.progress import Progress
 from linkstep.core.text import shown
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, Fabric, all_to_all_bound, lower_bound
@@ -23,11 +25,7 @@ from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, Choice
 from linkstep.search.finder import best_choices, length
 from linkstep.search.finders import FAMILIES, finder, told_finder
-from linkstep.search.frontier import pareto
 from linkstep.search.spot import Spot, search_now
-
-Progress = Callable[[int, int], None]
-"""Called with (done, in all) as work goes on; the last figure is an estimate."""
 
 RESOLVE_LINKS = 10_000
 """Up to this many links, what the theorems predict for an expanded topology is compared with BFB on it."""

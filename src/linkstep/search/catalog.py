@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 from linkstep.core.errors import FileError
-from linkstep.files import write_atomically
+from linkstep.core.pareto import pareto
+from linkstep.files import locked, write_atomically
 from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text, source_of
 from linkstep.search.entry import Entry
-from linkstep.search.frontier import pareto
 
 
 def best_entries(entries: Iterable[Entry]) -> list[Entry]:
@@ -37,7 +36,7 @@ def best_entries(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _told(entry: Entry) -> tuple[int, bool]:
-    """Return what is the more the more an entry tells of its topology."""
+    """Order entries of one topology by how much they say of it."""
     return len(entry.allgather) + len(entry.reduce_scatter), entry.flow is not None
 
 
@@ -46,7 +45,11 @@ def _tie(entry: Entry) -> tuple[object, ...]:
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
-    """Read a catalog file or a search log: markers (``#``) are skipped, and a last line cut short."""
+    """Yield the entries of a catalog file or a search log.
+
+    Lines that start with ``#``, by which a log marks finished jobs, are skipped, and so is a last line without its end,
+    which a search that was killed may leave.
+    """
     text = read_text(path)
     for number, line in enumerate(text[: text.rfind("\n") + 1].split("\n"), 1):
         if line and line != HEADER and not line.startswith("#"):
@@ -128,28 +131,21 @@ def load_catalog(folder: Path | None = None) -> Catalog:
     return Catalog(folder)
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that of several processes one merges after the other."""
-    import fcntl  # not on every system; only merging needs it
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def merge(paths: Iterable[Path], folder: Path = DATA) -> int:
     """Add the entries of search logs or catalog files to the catalog in a folder; return how many it has then.
 
-    Nothing is written unless all of them can be read. Any number of processes may do this at once.
+    Nothing is written unless all of them can be read.
     """
-    new = [entry for path in paths for entry in read_entries(path)]
-    with _locked(folder):
+    return add_entries([entry for path in paths for entry in read_entries(path)], folder)
+
+
+def add_entries(new: Sequence[Entry], folder: Path = DATA) -> int:
+    """Add entries to the catalog in a folder, by any number of processes at once; return how many it has then."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
+    with locked(folder / ".lock"):
         old = [entry for _, path in _files(folder) for entry in read_entries(path)]
         groups: dict[tuple[int, int, bool], list[Entry]] = defaultdict(list)
         for entry in [*old, *new]:

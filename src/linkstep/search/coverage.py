@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.core.collective import Collective
-from linkstep.costs import Cost, Fabric, lower_bound
+from linkstep.core.units import Number, WrittenSize
+from linkstep.costs import Cost, lower_bound, usual_fabric
 from linkstep.search.catalog import Catalog
 from linkstep.search.entry import Entry
 
 RANGES = ((0, 63), (64, 255), (256, 1024), (1025, 10**9))
 """Sizes that are told of together."""
-SIZES = ("1MB", "100MB")
-_ALPHA, _BANDWIDTH = "10us", "100Gbps"
+SIZES = (WrittenSize("1MB"), WrittenSize("100MB"))
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Coverage:
     worst_over_bound: tuple[float, ...]
 
 
-def over_bound(costs: list[Cost], num_nodes: int, degree: int, bidirectional: bool, size: str) -> Fraction:
-    """Return the least time of these allreduces over the bound, at 10us and 100Gbps a server."""
-    fabric = Fabric.of(_ALPHA, _BANDWIDTH, degree)
+def over_bound(costs: list[Cost], num_nodes: int, degree: int, bidirectional: bool, size: Number) -> Fraction:
+    """Return the least time of these allreduces over the bound, on the usual fabric."""
+    fabric = usual_fabric(degree)
     half = lower_bound(num_nodes, degree, bidirectional=bidirectional)
     times = [fabric.time(cost, Collective.ALLREDUCE, size) for cost in costs]
     return min(times) / fabric.time(half + half, Collective.ALLREDUCE, size)

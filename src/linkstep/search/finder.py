@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
+from linkstep.core.pareto import pareto
 from linkstep.costs import Cost, bandwidth_bound
 from linkstep.groups.tables import divisors
 from linkstep.recipe import Bidirectional, Degree, Line, Power, Product, Recipe
 from linkstep.search.choice import Choice
-from linkstep.search.frontier import pareto
 
 Bases = Callable[[int, int], Iterable[Choice]]
 
@@ -128,7 +128,9 @@ class Finder:
             for choice in expanded(num_nodes, degree):
                 yield choice
                 if self.compute and num_nodes <= RESOLVE_NODES and degree <= RESOLVE_DEGREE:
-                    yield from _resolved(choice)
+                    by_bfb = choice.by_bfb()
+                    if not choice.allreduce_cost.is_within(by_bfb.allreduce_cost):
+                        yield by_bfb
         yield from self._products(num_nodes, degree)
 
     def _lines(self, num_nodes: int, degree: int) -> Iterator[Choice]:
@@ -217,13 +219,6 @@ def line_of(base: Choice, num_nodes: int) -> Choice:
         cost=base.cost + more, reduce_scatter=base.reduce_scatter + more,
         is_simple=base.is_loop_free, is_bidirectional=False,
     )  # fmt: skip
-
-
-def _resolved(choice: Choice) -> Iterator[Choice]:
-    """Schedule an expanded topology by BFB instead, if that is better in a part."""
-    by_bfb = choice.by_bfb()
-    if not choice.allreduce_cost.is_within(by_bfb.allreduce_cost):
-        yield by_bfb
 
 
 def _product(left: Recipe, right: Recipe) -> Recipe:

@@ -8,7 +8,6 @@ themselves (``linkstep.search.sweep``).
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,9 +16,8 @@ from pathlib import Path
 from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shown
-from linkstep.recipe.names import HEADER
 from linkstep.search.added import default_folder
-from linkstep.search.catalog import merge
+from linkstep.search.catalog import add_entries
 from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
 from linkstep.search.finders import forget_catalog
@@ -70,10 +68,6 @@ def keep_choices(choices: Iterable[Choice]) -> Path:
     """Add what was found to the user's own catalog, whole, and return where that is."""
     recipes = {str(choice.recipe): choice.recipe for choice in choices}
     folder = default_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        log = Path(place) / "found.csv"
-        log.write_text("\n".join([HEADER, *(with_flow(entry_of(recipe)).line() for recipe in recipes.values()), ""]))
-        merge([log], folder)
+    add_entries([with_flow(entry_of(recipe)) for recipe in recipes.values()], folder)
     forget_catalog()
     return folder

@@ -38,9 +38,8 @@ class Simulation:
     start: NDArray[np.float64]
     """When all that an event waits for had ended."""
     end: NDArray[np.float64]
-    sent_event: Ints
-    """Transfers, sorted by link and time: the event, its link, its round, and when the link carried it."""
     sent_link: Ints
+    """Transfers, sorted by link and time: their link, their round, and when the link carried them."""
     sent_round: Ints
     """One more than the messages that had to come before, one after the other: at most the schedule's step."""
     sent_start: NDArray[np.float64]
@@ -271,7 +270,7 @@ def simulate_program(
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
     return Simulation(
         program, topology, float(end.max(initial=0)), start, end,
-        wires.event[order], link[order], rounds[order], sent[order], done[order], predicted,
+        link[order], rounds[order], sent[order], done[order], predicted,
     )  # fmt: skip
 
 

@@ -1,8 +1,10 @@
 """The throughput problem of a topology, reduced by its symmetries: what the methods solve and certificates speak of.
 
 Parallel links are one wire with their rates added up, since a flow can be divided between them at will, and self-loops
-are left out. For a group of automorphisms, one source of each orbit sends a unit to every node; ``weights`` says how
-many nodes each stands for. Class j of links carries L_j in all and can carry C_j, so f is the least C_j / L_j.
+are left out. Routes are chosen for one source of each orbit of nodes, which sends a unit to every node and stands for
+``orbits.weights`` sources. All sources together put a load L_j on the wires of orbit (class) j, whose capacities add up
+to C_j. Spread evenly over the orbit, which symmetry allows, that gives every pair the least C_j / (L_j F), where F is
+the capacity of the fastest link: f is in units of that link. Not here: which routes are best (``columns``, ``prices``).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from linkstep._kernels.routing import _route_loads
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.core.weights import link_weights
 from linkstep.throughput.orbits import Orbits, find_orbits
 
 MAX_DISTANCE = 2**62
@@ -41,7 +44,7 @@ class Problem:
 
     topology: Topology
     wires: Topology
-    """Without self-loops and parallel links; ``bandwidth`` is the capacity of each, in units of ``unit_rate``."""
+    """Without self-loops and parallel links; ``bandwidth`` is their capacity, in units of the rates' common divisor."""
     wire_of: Ids
     """For each link of the topology its wire, -1 for a self-loop."""
     fastest: int
@@ -56,9 +59,8 @@ class Problem:
         check_connected(topology)
         carries = topology.tail != topology.head
         n = np.int64(topology.num_nodes)
-        rates = np.ones(topology.num_links, np.int64) if topology.bandwidth is None else topology.bandwidth
-        common = int(np.gcd.reduce(rates[carries]))
-        rates = rates // common
+        rates = np.zeros(topology.num_links, np.int64)
+        rates[carries], common = link_weights(topology, carries)
         if sum(rates[carries].tolist()) >= MAX_DISTANCE:
             raise LinkstepError(
                 f"all-to-all throughput needs bandwidths that add up to less than 2^62 times their common divisor, "

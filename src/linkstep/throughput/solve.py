@@ -15,7 +15,7 @@ from linkstep.throughput.cuts import cut_bound
 from linkstep.throughput.prices import solve_by_prices
 from linkstep.throughput.problem import Problem
 from linkstep.throughput.result import Throughput
-from linkstep.throughput.watch import Progress, Watch
+from linkstep.throughput.watch import GapProgress, Watch
 
 GAP = Fraction(1, 1000)
 SECONDS = 60.0
@@ -36,7 +36,7 @@ MAX_AMOUNTS = 2**27
 
 
 def all_to_all(
-    topology: Topology, *, gap: Fraction | float = GAP, seconds: float = SECONDS, progress: Progress | None = None
+    topology: Topology, *, gap: Fraction | float = GAP, seconds: float = SECONDS, progress: GapProgress | None = None
 ) -> Throughput:
     """Return the all-to-all throughput of a topology: a proven value and a proven bound.
 

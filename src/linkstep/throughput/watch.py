@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from time import monotonic
 
-Progress = Callable[[float], None]
+GapProgress = Callable[[float], None]
 """Is told the gap so far, bound / value - 1, now and then."""
 
 
@@ -17,7 +17,7 @@ class Watch:
 
     gap: Fraction
     seconds: float
-    progress: Progress | None = None
+    progress: GapProgress | None = None
     started: float = field(default_factory=monotonic)
 
     def is_up(self, value: Fraction, bound: Fraction) -> bool:

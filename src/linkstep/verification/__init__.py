@@ -12,6 +12,7 @@ from os import PathLike
 
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
+from linkstep.core.progress import Progress
 from linkstep.programs import (
     DIALECTS,
     Finding,
@@ -25,7 +26,7 @@ from linkstep.programs.format import RuntimeFile
 from linkstep.verification.names import Names
 from linkstep.verification.proof import prove
 from linkstep.verification.report import Report
-from linkstep.verification.stages import Progress, Stages
+from linkstep.verification.stages import Stages
 
 __all__ = [
     "CAPACITIES",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-Progress = Callable[[int, int], None]
-"""Is told how much is done, and of how much in all."""
+from linkstep.core.progress import Progress
 
 
 class Stages:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
@@ -15,7 +16,7 @@ from linkstep.methods.arrival.network import all_distances
 from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, Watch, Wish, find_arrivals
 from linkstep.methods.bfb import Certificate, bfb_step_times
 from linkstep.methods.bfb.cost import certificate_of, solve
-from linkstep.methods.bfb.problems import Arrivals, Links, Progress
+from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.methods.bfb.schedule import build
 from linkstep.methods.ladder import ladder
 

@@ -27,23 +27,27 @@ from linkstep.methods.arrival.quotient import Quotient, Steps
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a search is worth."""
+    """The budget of a search. A profile divides the time that is attempted among the steps: a cap for each.
+
+    Excess is how many pieces arrivals have above the caps.
+    """
 
     attempts: int
-    """Times attempted, the bound's included."""
+    """Total times that are attempted, the bound included."""
     looks: int
-    """Profiles that an attempt tries."""
+    """Profiles that are tried in an attempt, by one greedy pass each."""
     feedback: int
-    """Passes for each of them in which caps follow what links had no use for."""
+    """Further passes for each of these, with the time that no link used given to other steps."""
     profiles: int
-    """Profiles that are worked on after that."""
+    """Profiles of least excess that an attempt then works on."""
     trades: int
-    """Passes spent on trading ticks between steps of one of these."""
+    """Passes for each of those in which two steps trade time."""
     repairs: int
+    """Repairs for each of those."""
     rounds_each: int
-    """Rounds of a repair for each piece too many, besides ``_ROUNDS``."""
+    """Rounds of a repair for each excess piece, beyond ``_ROUNDS``."""
     mended: Fraction = Fraction(1, 2)
-    """Pieces too many, for each row, up to which a repair is tried."""
+    """The largest excess for each row that is worth a repair."""
 
 
 _THOROUGH = Effort(
@@ -53,28 +57,29 @@ _SHORT_OF = (
     (3 * 10**5, Effort(attempts=6, looks=24, feedback=3, profiles=2, trades=30, repairs=2, rounds_each=10)),
     (2 * 10**7, Effort(attempts=5, looks=8, feedback=2, profiles=1, trades=12, repairs=1, rounds_each=2)),
 )
-"""The effort of a short search for so much work a pass (rows times pieces times steps)."""
+"""Budgets of short searches, by the most work of a pass (rows times pieces times steps); above, ``_LEAST``."""
 _LEAST = Effort(attempts=3, looks=4, feedback=2, profiles=1, trades=1, repairs=1, rounds_each=2)
 _ROUNDS = 4000
 _TRIES, _TENURE = 4, 5
 _MOST_WORK = 2 * 10**8
-"""Words of bits that the passes of a short search go through, about: a second or two."""
+"""Words of 64 bits that all passes of a short search read together: a second or two."""
 _FANS = 7
-"""Out-neighbours beyond a node that are told apart, at most."""
+"""Counts of out-neighbours farther on that are told apart, at most."""
 _HOPELESS = 2, 4
-"""A pass is given up once its excess is above so many times the best one and so many more for each row."""
+"""A pass is abandoned once its excess is above 2 times the least so far plus 4 for each row."""
 _NEARLY = 16
-"""An excess of one for so many rows is repaired at once."""
+"""Arrivals with at most one excess piece for 16 rows are repaired at once."""
 _LEGS = 6
-"""Profiles that a walk over profiles starts from."""
+"""Profiles that ``wander`` starts from."""
 _SLACK = 2
+"""Excess above that of the walk at which a pass of ``wander`` is abandoned."""
 _PASSES_A_REPAIR = 12
 _SHORT = 1500
-"""Rounds of a repair on such a walk, and of one that is tried at once."""
+"""Rounds of a repair in ``wander``, and of one that is made at once."""
 
 
 class Tried(NamedTuple):
-    """Caps, and by how much arrivals exceed them; the number tells those apart that exceed them by as much."""
+    """Caps and the excess of arrivals over them; ``number``, the order in which they were tried, breaks ties."""
 
     excess: int
     number: int
@@ -126,7 +131,7 @@ class Search:
         return self.holder[0]
 
     def new_deadlines(self) -> None:
-        """Draw trees of shortest paths anew."""
+        """Draw new trees of shortest paths."""
         net, rows = self.network, self.rows
         deadline, beyond = (np.empty((rows.num_rows * self.pieces, net.num_nodes), np.int16) for _ in range(2))
         _deadlines(
@@ -284,9 +289,11 @@ class Search:
         return excess, caps
 
     def wander(self, ticks: int, passes: int) -> bool:
-        """Change caps of this sum at random, keep what exceeds them less, repair what comes near; whether all fits.
+        """Walk at random over profiles of this sum and return whether arrivals fit one of them.
 
-        Deadlines are drawn anew and another profile is gone on from every so often.
+        A step of the walk moves ticks between two caps and stays there unless the excess rises; arrivals of nearly
+        the least excess so far are repaired. The passes are divided among ``_LEGS`` walks, each from another of the
+        profiles of least excess and with new deadlines.
         """
         ranked = sorted(
             ((self.greedy(caps), number, caps) for number, caps in enumerate(self.shape.profiles(ticks))),

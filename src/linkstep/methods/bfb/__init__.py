@@ -7,7 +7,7 @@ to share them out over its in-links. That is a small flow problem per node and s
 from linkstep.methods.bfb.balanced import EqualSplit, equal_split
 from linkstep.methods.bfb.cost import Certificate, StepCertificate, bfb_certificate, bfb_cost
 from linkstep.methods.bfb.plain import is_plain, plain_bfb_cost
-from linkstep.methods.bfb.problems import MAX_DEGREE, Progress
+from linkstep.methods.bfb.problems import MAX_DEGREE
 from linkstep.methods.bfb.schedule import bfb_allgather
 from linkstep.methods.bfb.unequal import bfb_step_times, bfb_time
 
@@ -15,7 +15,6 @@ __all__ = [
     "MAX_DEGREE",
     "Certificate",
     "EqualSplit",
-    "Progress",
     "StepCertificate",
     "bfb_allgather",
     "bfb_certificate",

@@ -16,6 +16,7 @@ from linkstep._kernels.bfb_flow import _costs_by_flows
 from linkstep._kernels.bfb_subsets import _costs_by_subsets
 from linkstep.core.arguments import check_kind
 from linkstep.core.distances import distance_profiles
+from linkstep.core.progress import Progress
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric
 from linkstep.methods.bfb.hosts import Bottleneck, HostFlows, all_send_alike
@@ -23,7 +24,6 @@ from linkstep.methods.bfb.problems import (
     Arrivals,
     Block,
     Links,
-    Progress,
     for_each_block,
     max_steps,
     pieces_of,

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
 from typing import TypeVar
 
 import numpy as np
@@ -21,8 +20,10 @@ from numpy.typing import NDArray
 from linkstep._kernels.bfb_groups import _problems, _problems_of_arrivals
 from linkstep.core.distances import check_connected, distances_from, distances_to
 from linkstep.core.errors import TopologyError
+from linkstep.core.progress import Progress
 from linkstep.core.representatives import known_representatives
 from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.core.weights import link_weights
 
 MAX_DEGREE = 64
 """In-links of a node are the bits of one machine word."""
@@ -36,8 +37,6 @@ PROBLEM = np.dtype(
 """The record of a problem (u, t), as ``linkstep._kernels.bfb_groups`` describes it."""
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
-"""Called with (nodes done, nodes in all) as work goes on."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,7 @@ class Links:
         if most > MAX_DEGREE:
             node = int(np.diff(ptr).argmax())
             raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; {topology.called(node)} has {most}")
-        weight = np.ones(ids.size, np.int64)
-        if topology.bandwidth is not None and ids.size:
-            weight = topology.bandwidth[ids] // gcd(*topology.bandwidth[ids].tolist())
+        weight, _ = link_weights(topology, ids)
         finer = 1 if width is None else width.denominator
         if topology.num_nodes * most * int(weight.max(initial=1)) * finer >= 2**62:
             raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")

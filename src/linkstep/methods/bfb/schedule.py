@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _place, _plan_translation, _rows, _tally, _translate
 from linkstep.core.errors import ScheduleError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.units import Number, check_count, parse_size
@@ -26,7 +27,6 @@ from linkstep.methods.bfb.problems import (
     Arrivals,
     Block,
     Links,
-    Progress,
     cores,
     for_each_block,
     in_parallel,

@@ -10,16 +10,14 @@ case without waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from linkstep._kernels.exchange import _route, _tree_loads
+from linkstep.core.progress import Progress
 from linkstep.methods.exchange.orbits import WAIT, Floats, Orbits, Paths
-
-Progress = Callable[[int, int], None]
 
 _WORK = 10**8
 """Links at a step that may be looked at for a number of chunks: more passes where a pass is cheap."""

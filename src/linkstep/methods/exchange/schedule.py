@@ -13,11 +13,12 @@ import numpy as np
 
 from linkstep.core.distances import check_connected, diameter
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import distance_flow_bound
-from linkstep.methods.exchange.balance import Balanced, Progress, Relaxed, balance, relax
+from linkstep.methods.exchange.balance import Balanced, Relaxed, balance, relax
 from linkstep.methods.exchange.orbits import Orbits
 from linkstep.methods.ladder import ladder
 

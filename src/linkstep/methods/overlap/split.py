@@ -241,11 +241,6 @@ class Transport:
         return self.weight * parts * load.numerator // load.denominator
 
 
-def least_loads(wiring: Wiring, plan: Plan) -> list[Fraction]:
-    """Return what each step that carries anything takes at least, in shards a unit of weight."""
-    return [Transport(wiring, groups).least_load() / plan.pieces for groups in groups_of(wiring, plan)]
-
-
 def cost_of_loads(wiring: Wiring, loads: list[Fraction]) -> Cost:
     """Return the cost of steps of these loads."""
     topology = wiring.topology

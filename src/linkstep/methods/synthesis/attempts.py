@@ -7,12 +7,13 @@ machine, unless its time runs out.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from linkstep.core.arguments import check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology
@@ -23,9 +24,6 @@ from linkstep.methods.synthesis.automorphisms import AutomorphismGroup, find_aut
 from linkstep.methods.synthesis.case import Case
 from linkstep.methods.synthesis.model import MAX_SENDS, Status, num_sends, solve
 from linkstep.methods.synthesis.worker import WORKER
-
-Progress = Callable[[int, int | None], None]
-"""Called several times a second with (models tried, None): how many it takes is not known before."""
 
 FIRST_EFFORT = 0.5
 GROWTH = 4
@@ -65,6 +63,7 @@ class Search:
     """For groups by position: the load up to which it is proven that no schedule is invariant under the group."""
     runs: int = 0
     progress: Progress | None = None
+    """Is called several times a second with how many models were tried; how many it takes is not known before."""
 
     @classmethod
     def of(

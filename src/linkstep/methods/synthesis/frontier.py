@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, cost_of
-from linkstep.methods.synthesis.attempts import Progress, Search, check_limits
+from linkstep.methods.synthesis.attempts import Search, check_limits
 from linkstep.methods.synthesis.case import Case
 
 

@@ -32,13 +32,13 @@ class Sweep:
     """Whether it may find something; without searching."""
     search: Callable[[Job], list[Recipe]]
     share: int
-    """Its part of the budget where all rows search, out of those of all that apply; 0: then it does not search."""
+    """Its share of the budget in ``search_best``, relative to those of the other rows; 0: it takes no part there."""
     weight: Callable[[Job], int] = lambda job: 1
-    """How many graphs of a lift are tried in the time of one of its own."""
+    """The time that it takes to try one graph, in units of the time for one lift."""
     quick: Callable[[Job], bool] = lambda job: True
-    """Whether it starts at once: to list the groups of a large order takes seconds."""
+    """Whether it starts without a delay of seconds, which listing the groups of a large order takes."""
     is_scored_whole: bool = False
-    """Whether all that it lists is scored, even after something that is optimal in steps and bandwidth."""
+    """Whether everything it finds is scored; else scoring ends at the first that is optimal in steps and bandwidth."""
 
 
 SWEEPS = (

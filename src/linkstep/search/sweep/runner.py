@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+from linkstep.core.progress import Progress
 from linkstep.search.catalog import best_entries, read_entries
 from linkstep.search.entry import Entry
 from linkstep.search.scoring import entry_of, is_wide, narrowed, rescored, score_best, with_flow
@@ -19,9 +20,6 @@ from linkstep.search.sweep.job import Job, check_job
 from linkstep.search.sweep.log import done_jobs, log_entries, log_lines, marker, open_log
 from linkstep.search.sweep.methods import SCORED_WHOLE, check_method, recipes_of
 from linkstep.search.sweep.pools import check_executor, over_all
-
-Progress = Callable[[int, int], None]
-"""Called with (done, in all)."""
 
 
 def search(job: Job) -> list[Entry]:

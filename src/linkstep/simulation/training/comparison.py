@@ -6,13 +6,14 @@ here: simulating one (``streams``), and finding topologies (``linkstep.search``)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
 from linkstep.baselines import Baseline
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.costs import Cost, Fabric, bandwidth_bound
 from linkstep.families.circulant import circulant
 from linkstep.search import Answer, Choice
@@ -34,8 +35,6 @@ PAPER_JUMPS = (1, 3)
 PAPER_NODES = 4096
 """Up to this many, the throughput of those is worked out."""
 BOUND, OURS, TODAY = "bound", "ours", "today"
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

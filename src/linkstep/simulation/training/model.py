@@ -10,23 +10,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.units import format_size
 from linkstep.simulation.training.job import Job, Layer
 
 BACKWARD_FLOPS = 2
 """FLOPs of a backward pass for each of the forward pass: gradients of the inputs, and of the parameters."""
-_UNITS = ((12, "TB"), (9, "GB"), (6, "MB"), (3, "KB"))
-
-
-def format_bytes(size: Fraction | float) -> str:
-    """Return bytes with four significant digits.
-
-    >>> format_bytes(Fraction(24_576_000_000)), format_bytes(12)
-    ('24.58GB', '12B')
-    """
-    for power, unit in _UNITS:
-        if size >= 10**power:
-            return f"{float(size) / 10**power:.4g}{unit}"
-    return f"{float(size):.4g}B"
 
 
 @dataclass(frozen=True)
@@ -95,11 +83,6 @@ class Model:
     def flops(self) -> Fraction:
         """Of the forward pass of one sample."""
         return sum((part.flops for part in self.parts), Fraction(0))
-
-    @property
-    def has_experts(self) -> bool:
-        """Whether there are all-to-alls."""
-        return any(part.exchanged for part in self.parts)
 
     def with_batch(self, batch: int) -> Model:
         """Return the model with another batch on each server."""
@@ -174,7 +157,7 @@ class Model:
         need, memory = self.memory(num_nodes), self.hardware.memory
         if memory is not None and need > memory:
             raise LinkstepError(
-                f"{self.name}: parameters, gradients and optimizer state take {format_bytes(need)} on each of "
-                f"{num_nodes} servers, more than the memory of {format_bytes(memory)} that is stated; "
+                f"{self.name}: parameters, gradients and optimizer state take {format_size(need)} on each of "
+                f"{num_nodes} servers, more than the memory of {format_size(memory)} that is stated; "
                 '"memory" in the model file or --memory of train-sim sets it'
             )

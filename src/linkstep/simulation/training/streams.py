@@ -25,8 +25,8 @@ COMPUTE, COMMUNICATION = "compute", "communication"
 FORWARD, BACKWARD, ALLREDUCE, ALL_TO_ALL = "forward", "backward", "allreduce", "all-to-all"
 STREAM_OF = {FORWARD: COMPUTE, BACKWARD: COMPUTE, ALLREDUCE: COMMUNICATION, ALL_TO_ALL: COMMUNICATION}
 """The kinds of events, and the stream that each runs on."""
-BUCKETS = ("1MB", "10MB", "100MB", "1GB")
-"""The bucket sizes among which the paper takes the best."""
+BUCKETS = (10**6, 10**7, 10**8, 10**9)
+"""The bucket sizes, in bytes, among which the paper takes the best."""
 
 
 @dataclass(frozen=True)

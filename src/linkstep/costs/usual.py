@@ -1,0 +1,20 @@
+"""The fabric of every figure that names no other: the paper's, 10us a hop and 100Gbps a node."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from linkstep.costs.fabric import Fabric
+
+ALPHA, BANDWIDTH = "10us", "100Gbps"
+"""As commands show them: the latency of a hop, and B of a node over all its ports."""
+
+
+@cache
+def usual_fabric(degree: int) -> Fabric:
+    """Return the usual fabric for nodes with this many ports.
+
+    >>> float(usual_fabric(4).link_bandwidth)
+    25000000000.0
+    """
+    return Fabric.of(ALPHA, BANDWIDTH, degree)
