@@ -24,8 +24,7 @@ from linkstep.core.errors import FileError, ScheduleError
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import CHECKS
 from linkstep.costs import bandwidth_bound, cost_of, seconds_of
-from linkstep.files import load_schedule
-from linkstep.programs import is_runtime_file
+from linkstep.files import is_runtime_file, load_schedule
 
 _BOUNDED = tuple(c for c in Collective if not (c.has_root or c.exchanges))
 """Those whose bandwidth bound depends on N alone."""

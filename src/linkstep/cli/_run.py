@@ -37,7 +37,7 @@ from linkstep.engines.source import checked, first_collective, is_selector, sour
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transport import TIMEOUT
-from linkstep.programs import is_runtime_file
+from linkstep.files import is_runtime_file
 
 _SIZE = "1MiB"
 

@@ -33,8 +33,9 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
 from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of, seconds_of
+from linkstep.files import is_runtime_file
 from linkstep.lowering import TARGETS, check_fits, lower
-from linkstep.programs import is_runtime_file, read_program, read_text
+from linkstep.programs import read_program, read_text
 from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"

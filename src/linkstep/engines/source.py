@@ -21,10 +21,10 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.engines.compile import compile_plan, fingerprint_of
 from linkstep.engines.plan import Plan
-from linkstep.files import SUFFIXES, load
+from linkstep.files import SUFFIXES, is_runtime_file, load
 from linkstep.lowering import lower
 from linkstep.make import schedule
-from linkstep.programs import Program, is_runtime_file, read_program, read_text
+from linkstep.programs import Program, read_program, read_text
 from linkstep.recipe import Recipe, parse
 from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program

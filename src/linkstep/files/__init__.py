@@ -6,8 +6,11 @@ a file whole or not at all. The formats are described in docs/data-model.md.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from linkstep.core.errors import FileError, ScheduleError, TopologyError
@@ -26,6 +29,7 @@ __all__ = [
     "AnyPath",
     "check_savable",
     "check_writable",
+    "is_runtime_file",
     "load",
     "load_schedule",
     "load_topology",
@@ -55,6 +59,25 @@ _WIRING = {
     ".s6": _Wiring(read_graph6, write_sparse6),
 }
 SUFFIXES = (*_OWN, *_WIRING)
+_PLAN = b'"gpus"'
+"""A member that every MSCCL++ plan has and no file of ours."""
+
+
+def is_runtime_file(name: str) -> bool:
+    """Whether a name is that of a runtime's file, there or not, and not of a recipe or of a file of ours.
+
+    >>> is_runtime_file("allreduce.xml"), is_runtime_file("allreduce.npz"), is_runtime_file("Torus(4,4)")
+    (True, False, False)
+    """
+    suffix = Path(name).suffix.lower()
+    if suffix == ".xml":
+        return True
+    if (suffix in SUFFIXES and suffix != ".json") or not os.path.isfile(name):  # noqa: PTH113
+        return False  # Path.is_file raises where a recipe is longer than a file's name can be
+    with suppress(FileError), open_to_read(name) as file:  # whoever reads it next says what is wrong
+        data = file.read()
+        return _PLAN in data or data.lstrip().startswith(b"<")
+    return False
 
 
 def _suffix(path: AnyPath) -> str:

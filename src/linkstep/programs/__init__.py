@@ -10,7 +10,6 @@ from linkstep.programs.format import Format
 from linkstep.programs.formats import DIALECTS, FORMATS, read_program, read_text, sniff
 from linkstep.programs.memory import Memory
 from linkstep.programs.program import Program
-from linkstep.programs.recognition import is_runtime_file
 
 __all__ = [
     "DIALECTS",
@@ -23,7 +22,6 @@ __all__ = [
     "Moves",
     "Program",
     "UnverifiableError",
-    "is_runtime_file",
     "read_program",
     "read_text",
     "sniff",

@@ -6,7 +6,7 @@ import pytest
 
 import linkstep
 import support
-from linkstep.programs import is_runtime_file
+from linkstep.files import is_runtime_file
 
 PROGRAMS = Path(support.__file__).parent / "programs"
 
