@@ -102,7 +102,7 @@ def test_topology_of_a_file(run):
 
 
 def test_a_recipe_may_be_longer_than_a_file_name():
-    assert _simulate._runtime_text("K_5" + "*1" * 150) is None
+    assert _simulate.runtime_text("K_5" + "*1" * 150) is None
 
 
 def cut(path, size):

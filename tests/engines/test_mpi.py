@@ -16,7 +16,7 @@ import pytest
 import linkstep
 from linkstep.core.faults import Cut, apply
 from linkstep.core.schedule import COLLECTIVES
-from linkstep.engines.compile import compile_plans, fingerprint_of
+from linkstep.engines.compile import compile_plans
 from linkstep.engines.launch import _launcher
 from linkstep.engines.plan import Compiled
 from linkstep.selector import Rule, Selector
@@ -65,7 +65,7 @@ def compiled(topology, collective, inplace, root):
     inplace = inplace and not collective.exchanges
     schedule = linkstep.schedule(topology, collective, root=root).schedule
     program = linkstep.read_program(linkstep.lower(schedule, "cpu", inplace=inplace).text, "cpu")
-    prints = fingerprint_of(program)
+    prints = program.fingerprint
     return [Compiled(prints, root, ((2**63, plan),)) for plan in compile_plans(program, inplace)]
 
 

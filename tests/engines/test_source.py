@@ -21,11 +21,11 @@ from linkstep.engines.source import (
     ScheduleSource,
     TopologySource,
     first_collective,
-    is_runtime_file,
     is_selector,
     source_for,
     sources_of,
 )
+from linkstep.programs import runtime_text
 from linkstep.selector import Rule, Selector
 
 PROGRAMS = Path(__file__).parents[1] / "support" / "programs"
@@ -61,10 +61,10 @@ def test_everything_that_can_be_given(tmp_path):
 
 
 def test_names_of_files_and_recipes():
-    assert is_runtime_file(str(RING))
-    assert is_runtime_file(str(PROGRAMS / "ports-allgather.mscclpp.json"))
-    assert not is_runtime_file("K_4")
-    assert not is_runtime_file("L(" * 5000)
+    for path in (RING, PROGRAMS / "ports-allgather.mscclpp.json"):
+        assert runtime_text(path) == path.read_text()
+    assert runtime_text("K_4") is None
+    assert runtime_text("L(" * 5000) is None
     assert not is_selector("missing.json")
 
 

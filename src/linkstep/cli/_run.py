@@ -33,7 +33,7 @@ from linkstep.engines.launch import Place, is_rank, launch, run_folder
 from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
 from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
 from linkstep.engines.rank import JOB, ROWS
-from linkstep.engines.source import checked, first_collective, is_runtime_file, is_selector, sources_of
+from linkstep.engines.source import Source, checked, first_collective, sources_of, sources_of_file
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transport import TIMEOUT
@@ -74,29 +74,30 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw time over size to a .svg or .png file")
 
 
-def _what(args: argparse.Namespace, bed: Testbed | None) -> tuple[Any, str, Sequence[str] | None]:
-    """Return what to run, as a ``Communicator`` takes it, its name, and the names of hosts."""
+def _sources(args: argparse.Namespace, bed: Testbed | None) -> tuple[list[Source], str, Sequence[str] | None]:
+    """Return where programs come from, the name of that, and the names of hosts."""
     if args.topology is None:
         if bed is None:
             raise LinkstepError("name a recipe or a file to run, or a testbed with --testbed")
         wiring = wiring_of(bed)
-        return wiring, wiring.name or bed.name, wiring.labels
-    if is_runtime_file(args.topology) or is_selector(args.topology):
+        return sources_of(wiring), wiring.name or bed.name, wiring.labels
+    served = sources_of_file(args.topology)
+    if served is not None:
         if args.faults:
             raise LinkstepError(f"{args.topology} runs as it is: faults are those of a recipe or a topology")
-        return args.topology, args.topology, None
+        return served, args.topology, None
     given = read(args.topology, args)
     what: Any = given.topology if given.recipe is None else given.recipe
     if given.schedule is not None:
         what = checked(given.schedule, args.topology)
-    return what, given.topology.name or args.topology, given.topology.labels
+    return sources_of(what), given.topology.name or args.topology, given.topology.labels
 
 
-def _collective(args: argparse.Namespace, what: Any) -> Collective:
+def _collective(args: argparse.Namespace, sources: list[Source]) -> Collective:
     """Return what is asked for, else what the file is for."""
     if args.collective is not None:
         return Collective(args.collective)
-    return first_collective(what) or DEFAULT
+    return first_collective(sources) or DEFAULT
 
 
 def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
@@ -131,16 +132,15 @@ def _prepared(
     args: argparse.Namespace, sizes: tuple[int, ...], bed: Testbed | None, timeout: float
 ) -> tuple[Job, Prepared, str]:  # fmt: skip
     """Return what every rank is to do, what it was made from, and its name."""
-    what, name, labels = _what(args, bed)
-    collective = _collective(args, what)
-    num_ranks = sources_of(what)[0].num_ranks
+    sources, name, labels = _sources(args, bed)
+    collective, num_ranks = _collective(args, sources), sources[0].num_ranks
     if args.ranks not in (None, num_ranks):
         raise LinkstepError(f"{name} is for {num_ranks} ranks, not the {args.ranks} of --ranks")
     root = _root(labels, num_ranks, args.root)
     hosts = None if args.hosts is None else host_names(args.hosts, num_ranks, "--hosts")
     sizes = actual_sizes(sizes, collective, num_ranks, args.type)
     with busy("compiling plans"):
-        prepared = prepare(what, collective, sizes, root)
+        prepared = prepare(sources, collective, sizes, root)
     if bed is not None:
         check_wires(prepared, bed)
     job = Job(

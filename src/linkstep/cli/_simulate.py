@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from linkstep.assembly import assemble
 from linkstep.cli._common import (
     DEFAULT,
     Command,
@@ -32,9 +32,8 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
 from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of
-from linkstep.files import SUFFIXES
 from linkstep.lowering import TARGETS, check_fits, lower
-from linkstep.programs import read_program, read_text
+from linkstep.programs import read_program, runtime_text
 from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
@@ -65,15 +64,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gather", metavar="BYTES", help="as for linkstep lower, at this size")
     parser.add_argument("--timeline", metavar="FILE", help="draw when each link is busy, to a .svg or .png file")
     add_json(parser)
-
-
-def _runtime_text(name: str) -> str | None:
-    """Return the text of a runtime's file; None if the name is that of a recipe or of a file of ours."""
-    suffix = Path(name).suffix.lower()
-    if suffix != ".xml" and ((suffix in SUFFIXES and suffix != ".json") or not os.path.isfile(name)):  # noqa: PTH113
-        return None  # Path.is_file raises where a recipe is longer than a file's name can be
-    text = read_text(name)
-    return None if suffix == ".json" and '"gpus"' not in text else text
 
 
 def _run_file(text: str, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
@@ -123,7 +113,7 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
         )  # fmt: skip
     with progress_bar("simulate", " stages") as bar:
         bar(0, 2)
-        program = read_program(lowered.text, to)
+        program = assemble(lowered)
         bar(1, 2)
         done = simulate_program(
             program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
@@ -206,7 +196,7 @@ def _fields(done: Simulation, facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _run(args: argparse.Namespace) -> int:
     _check_options(args)
-    text, schedule = _runtime_text(args.topology), None
+    text, schedule = runtime_text(args.topology), None
     if text is not None:
         done, fabric = _run_file(text, args)
     else:

@@ -17,7 +17,6 @@ Where the data itself is overwritten, in place, there is a wait (``Level.settled
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,7 +50,7 @@ class _Compiler:
         """Take every move of every event."""
         events, moves, memory = self.program.events, self.program.events.moves, self.memory
         order = find_order(events, Findings())
-        assert order is not None  # ``read_program`` found one
+        assert order is not None  # whoever built the program found one
         ptr, _ = grouped(moves.event, moves.event, events.num_events)
         dst, src, addend = (
             _places(memory, buffer, offset)
@@ -172,7 +171,7 @@ class _Compiler:
         levels = tuple(_level(k, last, rank, (input_cells, data)) for k in range(last + 1))
         return Plan(
             collective=program.collective, rank=r, num_ranks=program.num_ranks,
-            fingerprint=fingerprint_of(program), root=program.root,
+            fingerprint=program.fingerprint, root=program.root,
             chunks=program.chunks, is_inplace=inplace, input_cells=input_cells, output_cells=output_cells,
             work_cells=len(rank.ready) - data, most_messages=max(self.numbers.values(), default=0) + 1, levels=levels,
         )  # fmt: skip
@@ -264,20 +263,12 @@ def _follows(last: Work, one: Work, borders: tuple[int, ...]) -> bool:
     return all(at == last.dst or abs(at - last.dst) >= count for at in (last.src, last.addend) if at >= 0)
 
 
-def fingerprint_of(program: Program) -> str:
-    """Return a text that differs between programs that do different things."""
-    digest = hashlib.sha256(repr((program.collective.value, program.num_ranks, program.chunks, program.modes)).encode())
-    for column in vars(program.events.moves).values():
-        digest.update(column.tobytes())
-    digest.update(program.events.rank.tobytes())
-    return digest.hexdigest()
-
-
 def compile_plans(program: Program, inplace: bool) -> list[Plan]:
     """Return the plan of every rank.
 
     >>> import linkstep
-    >>> program = linkstep.read_program(linkstep.lower(linkstep.parse("K_4").build("allreduce"), "cpu").text)
+    >>> from linkstep.assembly import assemble
+    >>> program = assemble(linkstep.lower(linkstep.parse("K_4").build("allreduce"), "cpu"))
     >>> compile_plans(program, False)[0]
     <Plan allreduce out of place of rank 0 of 4: 3 levels>
     """

@@ -16,7 +16,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, cost_of
-from linkstep.engines.compile import compile_plans, fingerprint_of
+from linkstep.engines.compile import compile_plans
 from linkstep.engines.measure import Row
 from linkstep.engines.plan import Compiled
 from linkstep.engines.source import Source, source_for, sources_of
@@ -76,7 +76,7 @@ def prepare(what: Any, collective: Collective, sizes: Sequence[int], root: int) 
     prints = []
     for source in dict.fromkeys(chosen):
         program = source.program(collective, False, root)
-        prints.append(fingerprint_of(program))
+        prints.append(program.fingerprint)
         largest = max(size for size, serving in zip(sizes, chosen, strict=True) if serving is source)
         for rank, plan in enumerate(compile_plans(program, False not in program.modes)):
             plans[rank].append((largest, plan))

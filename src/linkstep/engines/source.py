@@ -14,17 +14,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from linkstep.assembly import assemble
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError, ScheduleError
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
-from linkstep.engines.compile import compile_plan, fingerprint_of
+from linkstep.engines.compile import compile_plan
 from linkstep.engines.plan import Plan
 from linkstep.files import SUFFIXES, load
 from linkstep.lowering import lower
 from linkstep.make import schedule
-from linkstep.programs import Program, read_program, read_text
+from linkstep.programs import Program, read_program, runtime_text
 from linkstep.recipe import Recipe, parse
 from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program
@@ -65,7 +66,7 @@ class ProgramSource:
     @property
     def fingerprint(self) -> str:
         """Of what it moves."""
-        return fingerprint_of(self.given)
+        return self.given.fingerprint
 
     def serves(self, collective: Collective, size: int, root: int) -> bool:
         """Whether it is of this collective, whatever the size."""
@@ -95,7 +96,7 @@ class ScheduleSource:
     @property
     def fingerprint(self) -> str:
         """Of the program it becomes."""
-        return fingerprint_of(self.program(self.given.collective, False, 0))
+        return self.program(self.given.collective, False, 0).fingerprint
 
     def serves(self, collective: Collective, size: int, root: int) -> bool:
         """Whether it is of this collective, whatever the size."""
@@ -107,7 +108,7 @@ class ScheduleSource:
         """Lower it; an all-to-all out of place always, whoever calls it in place gets a copy."""
         inplace = inplace and not self.given.collective.exchanges
         if inplace not in self._made:
-            self._made[inplace] = read_program(lower(self.given, "cpu", inplace=inplace).text, "cpu")
+            self._made[inplace] = assemble(lower(self.given, "cpu", inplace=inplace))
         return self._made[inplace]
 
     def schedule(self, collective: Collective, root: int) -> Schedule | None:
@@ -191,9 +192,17 @@ class RuleSource:
 
 def _selected(selector: Selector) -> list[Source]:
     found: list[Source] = []
+    files: dict[tuple[str, str | None], Source] = {}
+    """Several rules may name one file."""
     for rule in selector.rules:
         path = selector.path_of(rule)
-        source = _from_name(rule.source if path is None else str(path), rule.arguments, rule.dialect)
+        if path is None:
+            source = _from_name(rule.source, rule.arguments)
+        else:
+            key = str(path), rule.dialect
+            source = files[key] if key in files else _from_name(key[0], rule.arguments, rule.dialect)
+            if isinstance(source, (ProgramSource, ScheduleSource)):  # whose programs the rule's arguments do not change
+                files[key] = source
         found.append(RuleSource(rule, source))
     return found
 
@@ -230,23 +239,12 @@ def _from_text(text: str, name: str, dialect: str | None = None) -> Program:
         raise FileError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
 
 
-def is_runtime_file(name: str) -> bool:
-    """Whether a name is that of a runtime's file, and not of a recipe or of a file of ours."""
-    path = Path(name)
-    suffix = path.suffix.lower()
-    try:
-        if suffix == ".xml":
-            return True
-        return suffix == ".json" and path.is_file() and '"gpus"' in read_text(path)
-    except OSError:  # a recipe that is too long for a file's name
-        return False
-
-
 def _from_name(name: str, how: Mapping[str, Any] = MappingProxyType({}), dialect: str | None = None) -> Source:
     if "\n" in name:
         return ProgramSource(_from_text(name, "the text"))
-    if is_runtime_file(name):
-        return ProgramSource(_from_text(read_text(name), name, dialect))
+    text = runtime_text(name)
+    if text is not None:
+        return ProgramSource(_from_text(text, name, dialect))
     path = Path(name)
     try:
         is_file = path.is_file() or path.suffix.lower() in SUFFIXES
@@ -263,10 +261,23 @@ def _from_name(name: str, how: Mapping[str, Any] = MappingProxyType({}), dialect
 def is_selector(name: str) -> bool:
     """Whether a name is that of a selector file."""
     path = Path(name)
-    return path.suffix.lower() == ".json" and path.is_file() and '"linkstep-selector"' in read_text(path)[:4096]
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'"linkstep-selector"' in file.read(4096)
+
+
+def sources_of_file(name: str) -> list[Source] | None:
+    """Return the sources of a runtime's file or a selector, which is read once; None if a name is of something else."""
+    if is_selector(name):
+        return _selected(Selector.load(name))
+    text = runtime_text(name)
+    return None if text is None else [ProgramSource(_from_text(text, name))]
 
 
 def _sources(what: Any) -> list[Source]:
+    if isinstance(what, (ProgramSource, ScheduleSource, TopologySource, RuleSource)):
+        return [what]
     if isinstance(what, Program):
         return [ProgramSource(proven(what, "the program"))]
     if isinstance(what, Schedule):

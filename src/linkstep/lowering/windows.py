@@ -1,22 +1,17 @@
-"""What a writer is given and what it returns; the table of writers is ``linkstep.lowering.writers.WRITERS``."""
+"""The window of a file: the bytes of data it is for, and the scratch that a runtime allocates because of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from linkstep.lowering.limits import Excess
-from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
-from linkstep.lowering.values import BlockProgram, BufferSizes, Placement
+from linkstep.lowering.values import BufferSizes
 
 MAX_BYTES = 2**40
 """The upper end of a window by default, where memory allows it: some runtimes never select a file that says 0."""
 MAX_SCRATCH = 2**30
 """Bytes of scratch that a default window may make a runtime allocate on each rank, whatever is really sent."""
-ALIGNMENT = 16
-"""Bytes of which MSCCL++ wants every chunk and every buffer to be a multiple."""
 
 
 class Window(NamedTuple):
@@ -36,28 +31,6 @@ class FileOptions:
     """None for the default: ``MAX_BYTES``, or less where scratch would be more than ``MAX_SCRATCH``."""
 
 
-@dataclass(frozen=True)
-class Written:
-    """A file's text, empty if limits are exceeded, and what it was printed from."""
-
-    text: str
-    placement: Placement
-    blocks: BlockProgram | None
-    """Threadblocks, where the format has them as lowering makes them."""
-    window: Window
-    exceeded: tuple[Excess, ...] = ()
-    name: str = ""
-    """What MSCCL++ calls the plan."""
-
-    @property
-    def scratch_chunks(self) -> int:
-        """Chunks of scratch of the rank that has most of it."""
-        return most_scratch(self.placement.sizes if self.blocks is None else self.blocks.sizes)
-
-
-Writer = Callable[[Placement, Target, FileOptions, Meter], Written]
-
-
 def most_scratch(sizes: tuple[BufferSizes, ...]) -> int:
     """Return the chunks of scratch of the rank that has most of it."""
     return max(size.scratch for size in sizes)
@@ -72,16 +45,16 @@ def scratch_bytes(scratch_chunks: int, num_chunks: int, max_bytes: int) -> int:
     return -(-max_bytes * scratch_chunks // num_chunks)
 
 
-def allocated_scratch(scratch_chunks: int, input_chunks: int, max_bytes: int) -> int:
+def allocated_scratch(scratch_chunks: int, input_chunks: int, max_bytes: int, alignment: int) -> int:
     """Return the scratch that MSCCL++ allocates on a rank whose send buffer lies in an allocation of ``max_bytes``.
 
     It takes the allocation for the input, so in an allgather this is N times what the data itself would need.
 
-    >>> allocated_scratch(16, 4, 2**28) / 2**30
+    >>> allocated_scratch(16, 4, 2**28, 16) / 2**30
     1.0
     """
     chunk = -(-max_bytes // input_chunks)
-    return -(-chunk * scratch_chunks // ALIGNMENT) * ALIGNMENT
+    return -(-chunk * scratch_chunks // alignment) * alignment
 
 
 def window_of(options: FileOptions, target: Target, scratch_chunks: int, num_chunks: int) -> Window:
