@@ -78,8 +78,10 @@ class Cells:
         """Note that cells are used at a level: what they were received from must have arrived."""
         last = None
         for message in self.coming[cell : cell + count]:
-            if message is not None and message is not last:
-                last, message.needed = message, min(message.needed, level)
+            if message is not last and message is not None:
+                last = message
+                if level < message.needed:
+                    message.needed = level
 
     def writable(self, cell: int, count: int) -> int:
         """Return the level from which on cells may be written."""
@@ -122,6 +124,9 @@ class Cells:
 
     def _runs(self, cell: int, count: int) -> Iterator[tuple[int, int]]:
         """Cut cells into runs whose next versions are alike in whether they are spared."""
+        if not self.spare:
+            yield 0, count
+            return
         begin = 0
         for k in range(1, count + 1):
             if k == count or self.is_spare(cell + k, 1) != self.is_spare(cell + begin, 1):
@@ -130,19 +135,30 @@ class Cells:
 
     def is_spare(self, cell: int, count: int) -> bool:
         """Whether one of the next versions of cells of the program is to be put into workspace."""
-        return bool(self.spare) and any((c, self.version[c] + 1) in self.spare for c in range(cell, cell + count))
+        spare, version = self.spare, self.version
+        if not spare:
+            return False
+        if count == 1:
+            return (cell, version[cell] + 1) in spare
+        return any((c, version[c] + 1) in spare for c in range(cell, cell + count))
 
     def renew(self, cell: int, count: int, place: int) -> None:
         """Note that the program has written its cells, and where that is."""
-        for k in range(count):
-            self.version[cell + k] += 1
-            if place == cell:
-                self.moved.pop(cell + k, None)
-            else:
-                self.moved[cell + k] = place + k
+        version, moved = self.version, self.moved
+        for k in range(cell, cell + count):
+            version[k] += 1
+        if place != cell:
+            moved.update(zip(range(cell, cell + count), range(place, place + count), strict=True))
+        elif moved:
+            for k in range(cell, cell + count):
+                moved.pop(k, None)
 
     def find(self, cell: int, count: int, floor: int) -> int:
         """Return where the value of the program's cells is; parts that lie apart are brought together."""
+        if not self.moved:
+            return cell
+        if count == 1:
+            return self.moved.get(cell, cell)
         places = [self.moved.get(c, c) for c in range(cell, cell + count)]
         runs = _consecutive(places)
         if len(runs) == 1:

@@ -17,7 +17,8 @@ Where the data itself is overwritten, in place, there is a wait (``Level.settled
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,13 +30,48 @@ from linkstep.programs.columns import Ints, grouped
 from linkstep.programs.events import Events
 from linkstep.programs.order import find_order
 
+_Place = tuple[int, int]
+"""(rank, cell of that rank) of memory, (_SLOT, cell) of a slot, or (_NOTHING, -1)."""
+
+
+@dataclass(frozen=True)
+class _Script:
+    """The moves of a program in the order in which it ends; both runs take them from here."""
+
+    program: Program
+    inplace: bool
+    memory: Memory
+    moves: list[tuple[int, int, _Place, _Place, _Place, int]]
+    """(rank, level at which the program has it, dst, src, addend, chunks)."""
+
+    @classmethod
+    def of(cls, program: Program, inplace: bool) -> _Script:
+        """Return it for a way to call the program."""
+        events, moves, memory = program.events, program.events.moves, program.memory(inplace)
+        order = find_order(events, Findings())
+        assert order is not None  # whoever built the program found one
+        position = np.empty_like(order)
+        position[order] = np.arange(order.size)
+        rows = np.argsort(position[moves.event], kind="stable")
+        event = moves.event[rows]
+        level = np.array(_program_levels(events, order), np.int64)[event]
+        dst, src, addend = (
+            _places(memory, buffer[rows], offset[rows])
+            for buffer, offset in (
+                (moves.dst, moves.dst_offset), (moves.src, moves.src_offset), (moves.addend, moves.addend_offset)
+            )
+        )  # fmt: skip
+        columns = (events.rank[event].tolist(), level.tolist(), dst, src, addend, moves.count[rows].tolist())
+        return cls(program, inplace, memory, list(zip(*columns, strict=True)))
+
 
 class _Compiler:
     """The run over the events; a place is a pair (rank, cell of that rank), a slot what lies between two ranks."""
 
-    def __init__(self, program: Program, inplace: bool, spare: Sequence[Versions] | None = None) -> None:
+    def __init__(self, script: _Script, spare: Sequence[Versions] | None = None) -> None:
         """Begin a run; ``spare`` are the values of each rank that are to lie in workspace of their own."""
-        self.program, self.memory = program, program.memory(inplace)
+        inplace = script.inplace
+        self.script, self.program, self.memory = script, script.program, script.memory
         sizes = np.diff(self.memory.rank_ptr).tolist()
         self.ranks = [Cells.of(size, frozenset() if spare is None else spare[r]) for r, size in enumerate(sizes)]
         sides = self.memory.input_size, self.memory.output_size
@@ -48,22 +84,10 @@ class _Compiler:
 
     def run(self) -> None:
         """Take every move of every event."""
-        events, moves, memory = self.program.events, self.program.events.moves, self.memory
-        order = find_order(events, Findings())
-        assert order is not None  # whoever built the program found one
-        ptr, _ = grouped(moves.event, moves.event, events.num_events)
-        dst, src, addend = (
-            _places(memory, buffer, offset)
-            for buffer, offset in (
-                (moves.dst, moves.dst_offset), (moves.src, moves.src_offset), (moves.addend, moves.addend_offset)
-            )
-        )  # fmt: skip
-        counts, homes, starts = moves.count.tolist(), events.rank.tolist(), ptr.tolist()
-        levels = _program_levels(events, order)
-        for event in order.tolist():
-            self.floor = levels[event]
-            for k in range(starts[event], starts[event + 1]):
-                self.move(homes[event], dst[k], src[k], addend[k], counts[k])
+        move = self.move
+        for home, level, dst, src, addend, count in self.script.moves:
+            self.floor = level
+            move(home, dst, src, addend, count)
         for rank in self.ranks:
             rank.bring_home(self.num_data)
 
@@ -86,9 +110,8 @@ class _Compiler:
             self.slots[dst[1]] = self.send(home, cell, count)
             return
         at, cell = dst
-        away = {place[0] for place in (src, addend) if place[0] >= 0} - {at}
-        if len(away) == 1 and (addend[0] == _NOTHING or src[0] == addend[0]):  # all of it comes from one other rank
-            sender = away.pop()
+        sender = src[0]
+        if sender >= 0 and sender != at and addend[0] in (_NOTHING, sender):  # all of it comes from one other rank
             message = self.send(sender, self.value(sender, src, addend, count), count)
             self.receive(at, message, cell)
         elif addend[0] == _NOTHING:
@@ -160,21 +183,24 @@ class _Compiler:
             rank.renew(cell, count, place if wanted is None else cell)
         return place
 
-    def plan(self, r: int, inplace: bool) -> Plan:
-        """Return what one rank does."""
-        program, memory, rank = self.program, self.memory, self.ranks[r]
+    def plans(self, ranks: Iterable[int]) -> Iterator[Plan]:
+        """Yield what each of some ranks does."""
+        program, memory, inplace = self.program, self.memory, self.script.inplace
         input_cells, output_cells, data = memory.input_size, memory.output_size, self.num_data
         if inplace:
             input_cells = output_cells = data
-        last = max((m.level + 1 for other in self.ranks for m in other.sends), default=0)
-        last = max([last, *(level for level, _ in rank.work)])
-        levels = tuple(_level(k, last, rank, (input_cells, data)) for k in range(last + 1))
-        return Plan(
-            collective=program.collective, rank=r, num_ranks=program.num_ranks,
-            fingerprint=program.fingerprint, root=program.root,
-            chunks=program.chunks, is_inplace=inplace, input_cells=input_cells, output_cells=output_cells,
-            work_cells=len(rank.ready) - data, most_messages=max(self.numbers.values(), default=0) + 1, levels=levels,
-        )  # fmt: skip
+        sent = max((m.level + 1 for rank in self.ranks for m in rank.sends), default=0)
+        most_messages = max(self.numbers.values(), default=0) + 1
+        for r in ranks:
+            rank = self.ranks[r]
+            last = max([sent, *(level for level, _ in rank.work)])
+            yield Plan(
+                collective=program.collective, rank=r, num_ranks=program.num_ranks,
+                fingerprint=program.fingerprint, root=program.root,
+                chunks=program.chunks, is_inplace=inplace, input_cells=input_cells, output_cells=output_cells,
+                work_cells=len(rank.ready) - data, most_messages=most_messages,
+                levels=_levels(last, rank, (input_cells, data)),
+            )  # fmt: skip
 
 
 _SLOT, _NOTHING = -1, -2
@@ -195,7 +221,7 @@ def _program_levels(events: Events, order: Ints) -> list[int]:
     return levels
 
 
-def _places(memory: Memory, buffer: np.ndarray, offset: np.ndarray) -> list[tuple[int, int]]:
+def _places(memory: Memory, buffer: Ints, offset: Ints) -> list[_Place]:
     """Return (rank, cell of that rank) of memory, (_SLOT, cell) of a slot, or (_NOTHING, -1)."""
     cells = memory.cells(buffer, offset)
     rank = np.where(buffer >= 0, buffer // 3, buffer)
@@ -203,20 +229,31 @@ def _places(memory: Memory, buffer: np.ndarray, offset: np.ndarray) -> list[tupl
     return list(zip(rank.tolist(), local.tolist(), strict=True))
 
 
-def _level(k: int, last: int, rank: Cells, borders: tuple[int, ...]) -> Level:
-    """Return what a rank does at level k; at the last, what nobody needed must have arrived as well."""
-    posted = [m for m in rank.receives if m.posted == k]
-    sends = [m for m in rank.sends if m.level == k]
-    work = _joined([work for level, work in rank.work if level == k], borders)
-    urgent, lazy = _split(work, sends, posted)
-    return Level(
-        awaited=tuple(_arrival(m) for m in rank.receives if min(m.needed, last) == k),
-        settled=rank.settled.get(k, 0),
-        urgent=tuple(urgent),
-        posted=tuple(map(_arrival, posted)),
-        sent=tuple(Transfer(m.receiver, m.number, m.cell, m.count) for m in sends),
-        arriving=tuple(_arrival(m) for m in rank.receives if m.level == k),
-        lazy=tuple(lazy),
+def _levels(last: int, rank: Cells, borders: tuple[int, ...]) -> tuple[Level, ...]:
+    """Return what a rank does at each level; at the last, what nobody needed must have arrived as well."""
+    levels = range(last + 1)
+    posted, needed, arriving, sends = ([list[Message]() for _ in levels] for _ in range(4))
+    work = [list[Work]() for _ in levels]
+    for m in rank.receives:
+        posted[m.posted].append(m)
+        needed[min(m.needed, last)].append(m)
+        arriving[m.level].append(m)
+    for m in rank.sends:
+        sends[m.level].append(m)
+    for level, one in rank.work:
+        work[level].append(one)
+    split = [_split(_joined(work[k], borders), sends[k], posted[k]) for k in levels]
+    return tuple(
+        Level(
+            awaited=tuple(map(_arrival, needed[k])),
+            settled=rank.settled.get(k, 0),
+            urgent=tuple(split[k][0]),
+            posted=tuple(map(_arrival, posted[k])),
+            sent=tuple(Transfer(m.receiver, m.number, m.cell, m.count) for m in sends[k]),
+            arriving=tuple(map(_arrival, arriving[k])),
+            lazy=tuple(split[k][1]),
+        )
+        for k in levels
     )
 
 
@@ -272,23 +309,23 @@ def compile_plans(program: Program, inplace: bool) -> list[Plan]:
     >>> compile_plans(program, False)[0]
     <Plan allreduce out of place of rank 0 of 4: 3 levels>
     """
-    made = _compiled(program, inplace)
-    return [made.plan(r, inplace) for r in range(program.num_ranks)]
+    return list(_compiled(program, inplace).plans(range(program.num_ranks)))
 
 
 def compile_plan(program: Program, inplace: bool, rank: int) -> Plan:
     """Return the plan of one rank."""
-    return _compiled(program, inplace).plan(rank, inplace)
+    return next(_compiled(program, inplace).plans([rank]))
 
 
 def _compiled(program: Program, inplace: bool) -> _Compiler:
     if inplace not in program.modes:
         raise FileError(f"cannot be run {'in place' if inplace else 'out of place'}: it is not made for that")
-    made = _Compiler(program, inplace)
+    script = _Script.of(program, inplace)
+    made = _Compiler(script)
     made.run()
     overwritten = [frozenset(rank.overwritten) for rank in made.ranks]
     if any(overwritten):
-        other = _Compiler(program, inplace, overwritten)
+        other = _Compiler(script, overwritten)
         other.run()
         if not other.num_waits or other.num_copied <= made.num_copied:  # copies that save no wait only cost
             made = other

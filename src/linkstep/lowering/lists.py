@@ -7,12 +7,13 @@ never wait in practice, because the new data could not exist before those sends 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import NamedTuple
 
 from linkstep.lowering.progress import SILENT, Meter
-from linkstep.lowering.values import BufferSizes, Message, Move, Place, Placement, spread
+from linkstep.lowering.values import BufferSizes, Message, Move, Place, Placement
 
 
 class ListInstruction(NamedTuple):
@@ -41,6 +42,12 @@ class ListProgram:
         return self.placement.sizes
 
 
+def _chunks(place: Place, count: int) -> Iterator[tuple[str, int]]:
+    """Yield (buffer, offset) of neighbouring chunks: as ``spread``, without making a ``Place`` of each."""
+    buffer, offset = place
+    return zip(repeat(buffer, count), range(offset, offset + count), strict=True)
+
+
 class _Arrival(NamedTuple):
     """A receive that was started, and the local work to do once it is complete."""
 
@@ -53,7 +60,7 @@ class _Rank:
 
     def __init__(self) -> None:
         self.instructions: list[ListInstruction] = []
-        self.sending: dict[Place, int] = {}
+        self.sending: dict[tuple[str, int], int] = {}
         self.arriving: list[_Arrival] = []
 
     def sync(self, positions: list[int]) -> None:
@@ -62,7 +69,8 @@ class _Rank:
 
     def sends_from(self, place: Place, count: int) -> list[int]:
         """Return the sends that may still read these chunks, and forget them: the caller waits for them."""
-        return [self.sending.pop(p) for p in spread(place, count) if p in self.sending]
+        sending = self.sending
+        return [sending.pop(p) for p in _chunks(place, count) if p in sending] if sending else []
 
     def receive(self, m: Message, peer: int) -> None:
         at = m.landing
@@ -88,7 +96,7 @@ class _Rank:
     def send(self, m: Message, peer: int) -> None:
         for move in m.packs:
             self.move(move)
-        self.sending.update(dict.fromkeys(spread(m.src, m.count), len(self.instructions)))
+        self.sending.update(dict.fromkeys(_chunks(m.src, m.count), len(self.instructions)))
         self.instructions.append(ListInstruction("send", m.src, None, m.count, peer, m.channel))
 
 
