@@ -17,10 +17,12 @@ import linkstep
 from linkstep.cli import main
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
-from linkstep.engines import launch, mpi, notes
+from linkstep.engines import launch, mpi, notes, source
 from linkstep.engines.measure import actual_sizes
 from linkstep.engines.preparation import prepare
+from linkstep.programs import formats, read_text
 from linkstep.selector import Rule, Selector
+from linkstep.verification import verify_program
 from support.pictures import texts
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +92,23 @@ def test_files_that_are_wrong(capsys, unlaunched, tmp_path):
     assert f"linkstep: {path}: not run, it is wrong: " in refused(capsys, path)
     path.write_text("")
     assert f"linkstep: {path}: " in refused(capsys, path)
+
+
+@pytest.mark.parametrize("name", ["ring-allreduce.cpu.xml", "ports-allgather.mscclpp.json"])
+def test_a_file_is_read_once_and_proven_once(monkeypatch, capsys, tmp_path, name):
+    """As it is, and named by two rules of a selector."""
+    reads, proofs = [], []
+    monkeypatch.setattr(RUN, "is_rank", lambda engine: False)
+    monkeypatch.setattr(RUN, "_launched", lambda *args: (0, []))
+    monkeypatch.setattr(formats, "read_text", lambda path: reads.append(path) or read_text(path))
+    monkeypatch.setattr(source, "verify_program", lambda program: proofs.append(program) or verify_program(program))
+    assert main(["run", str(PROGRAMS / name)]) == 0
+    assert (len(reads), len(proofs)) == (1, 1)
+    collective = linkstep.read_program((PROGRAMS / name).read_text()).collective
+    (tmp_path / name).write_bytes((PROGRAMS / name).read_bytes())
+    Selector((Rule(collective, None, 99, name), Rule(collective, 100, None, name))).save(tmp_path / "s.json")
+    assert main(["run", str(tmp_path / "s.json"), "--sizes", "64B,64KiB"]) == 0
+    assert (len(reads), len(proofs)) == (2, 2)
 
 
 def test_a_schedule_file_that_is_wrong(capsys, unlaunched, tmp_path):

@@ -85,7 +85,7 @@ class Cells:
 
     def writable(self, cell: int, count: int) -> int:
         """Return the level from which on cells may be written."""
-        return max(max(self.free[cell : cell + count]), max(self.ready[cell : cell + count]))
+        return max(*self.free[cell : cell + count], *self.ready[cell : cell + count])
 
     def settle(self, cell: int, count: int, level: int) -> None:
         """Note which sends must be complete before cells are written at a level."""
@@ -99,18 +99,21 @@ class Cells:
 
     def do(self, dst: int, src: int, addend: int, count: int, floor: int) -> None:
         """Add work at the first level at which it can be done, ``floor`` at least."""
-        level = max(floor, self.writable(dst, count), max(self.ready[src : src + count]))
+        ready = self.ready
+        level = max(floor, *self.free[dst : dst + count], *ready[dst : dst + count], *ready[src : src + count])
         if addend >= 0:
-            level = max(level, max(self.ready[addend : addend + count]))
+            level = max(level, *ready[addend : addend + count])
         self.settle(dst, count, level)
         for cell in (dst, src, addend):
             if cell >= 0:
                 self.touch(cell, count, level)
-        self.ready[dst : dst + count] = [level] * count
+        ready[dst : dst + count] = [level] * count
         self.coming[dst : dst + count] = [None] * count
+        free = self.free
         for cell in (src, addend):
-            if cell >= 0:
-                self.free[cell : cell + count] = [max(level, free) for free in self.free[cell : cell + count]]
+            for k in range(cell, cell + count) if cell >= 0 else ():
+                if free[k] < level:
+                    free[k] = level
         self.work.append((level, Work(dst, src, addend, count)))
 
     def set(self, dst: int, src: int, addend: int, count: int, floor: int) -> None:

@@ -153,11 +153,15 @@ class _Compiler:
 
     def send(self, sender: int, cell: int, count: int) -> Message:
         """Send cells as soon as they are ready and the program sends them."""
-        rank = self.ranks[sender]
-        level = max(self.floor, max(rank.ready[cell : cell + count]))
+        rank, end = self.ranks[sender], cell + count
+        level = max(self.floor, *rank.ready[cell:end])
         rank.touch(cell, count, level)
-        for column in (rank.free, rank.sent):
-            column[cell : cell + count] = [max(level + 1, old) for old in column[cell : cell + count]]
+        after, free, sent = level + 1, rank.free, rank.sent
+        for k in range(cell, end):
+            if free[k] < after:
+                free[k] = after
+            if sent[k] < after:
+                sent[k] = after
         message = Message(sender, cell, count, level)
         rank.sends.append(message)
         return message

@@ -108,7 +108,7 @@ class _Layout:
     def gathered(self, rank: int, source: int, chunk: int) -> Place:
         """Where a rank puts what it receives: in the output, or in scratch if it only passes it on."""
         if not self.piece:
-            return Place("o", self._in_whole(source, chunk))
+            return Place("o", chunk if self.root >= 0 else source * self.width + chunk)
         if chunk // self.piece == rank:
             return Place("o", source * self.piece + chunk % self.piece)
         key = rank, source * self.width + chunk
@@ -126,6 +126,8 @@ class _Layout:
     def summed(self, rank: int, source: int, chunk: int) -> Place:
         if self.ends_with_shard and rank == source:
             return Place("i", source * self.width + chunk) if self.inplace else Place("o", chunk)
+        if not self.sums:
+            return self.gathered(rank, source, chunk)
         return self.sums.get((rank, source * self.width + chunk)) or self.gathered(rank, source, chunk)
 
     def sizes(self) -> tuple[BufferSizes, ...]:
