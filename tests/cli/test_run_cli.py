@@ -17,9 +17,12 @@ import linkstep
 from linkstep.cli import main
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
-from linkstep.engines import launch, mpi, notes, source
-from linkstep.engines.measure import actual_sizes
-from linkstep.engines.preparation import prepare
+from linkstep.engines.bench.measure import actual_sizes
+from linkstep.engines.bench.preparation import prepare
+from linkstep.engines.plans import source
+from linkstep.engines.transports import mpi
+from linkstep.engines.transports.engine import ENGINES
+from linkstep.engines.transports.start import mpi_launcher
 from linkstep.programs import formats, read_text
 from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program
@@ -37,8 +40,8 @@ needs_mpi = pytest.mark.skipif(
 @pytest.fixture
 def unlaunched(monkeypatch):
     """No rank may be started."""
-    for names in notes.RANK_VARIABLES.values():
-        for name in names:
+    for engine in ENGINES.values():
+        for name in engine.rank_variables:
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(RUN, "launch", lambda *_: pytest.fail("ranks were started"))
 
@@ -132,7 +135,7 @@ def test_sizes_too_small_for_the_ranks_are_those_that_run(tmp_path):
 
 
 def test_no_mpi(capsys, monkeypatch):
-    monkeypatch.setattr("linkstep.engines.launch.shutil.which", lambda name: None)
+    monkeypatch.setattr("linkstep.engines.transports.start.shutil.which", lambda name: None)
     monkeypatch.setattr(RUN, "is_rank", lambda engine: False)
     said = refused(capsys, "K_4")
     assert said == "linkstep: no mpiexec: pip install 'linkstep[mpi]' brings an MPI, or start linkstep run under yours"
@@ -223,7 +226,7 @@ def test_a_selector(tmp_path):
 @needs_mpi
 def test_under_somebody_elses_launcher(tmp_path):
     """Rank r is host r, or wherever the host is that ``--hosts`` names; the first rank alone prints."""
-    launcher, more = launch._launcher()
+    launcher, more = mpi_launcher()
     before = (*launcher, "-n", "4")
     document = json.loads(ran("K_4", "--size", "1KiB", "--repetitions", "2", "--json", before=before, **more))
     assert document["rows"][0]["wrong"] == 0

@@ -12,9 +12,9 @@ import linkstep
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import COLLECTIVES
-from linkstep.engines.cells import Message
-from linkstep.engines.compile import _joined, _split, compile_plan, compile_plans
-from linkstep.engines.plan import Compiled, Work
+from linkstep.engines.plans.cells import Message
+from linkstep.engines.plans.compile import _joined, _split, compile_plan, compile_plans
+from linkstep.engines.plans.plan import Compiled, Work
 from linkstep.lowering import TARGETS
 from linkstep.programs import read_program
 from linkstep.verification import verify_text

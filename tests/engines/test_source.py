@@ -12,9 +12,8 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError, ScheduleError
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
 from linkstep.core.topology import Topology
-from linkstep.engines.preparation import prepare
-from linkstep.engines.renumbered import order_of
-from linkstep.engines.source import (
+from linkstep.engines.bench.preparation import prepare
+from linkstep.engines.plans.source import (
     Library,
     ProgramSource,
     RuleSource,
@@ -25,6 +24,7 @@ from linkstep.engines.source import (
     source_for,
     sources_of,
 )
+from linkstep.engines.transports.renumbered import order_of
 from linkstep.programs import runtime_text
 from linkstep.selector import Rule, Selector
 
@@ -171,7 +171,7 @@ def test_wrong_schedules_are_not_run(tmp_path, collective):
 
 def test_a_schedule_is_checked_once(monkeypatch):
     checked = []
-    monkeypatch.setattr("linkstep.engines.source.check", checked.append)
+    monkeypatch.setattr("linkstep.engines.plans.source.check", checked.append)
     schedule = linkstep.schedule("K_4", "allgather").schedule
     for _ in range(3):
         sources_of(schedule)

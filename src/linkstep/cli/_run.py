@@ -26,17 +26,18 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time, parse_sizes, parse_time
-from linkstep.engines.arrays import OPERATIONS
-from linkstep.engines.communicator import ENGINES
-from linkstep.engines.job import Job, run_job, tell_mistake
-from linkstep.engines.launch import Place, is_rank, launch, run_folder
-from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
-from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
-from linkstep.engines.rank import JOB, ROWS
-from linkstep.engines.source import Source, checked, first_collective, sources_of, sources_of_file
+from linkstep.engines.bench.job import Job, run_job, tell_mistake
+from linkstep.engines.bench.launch import is_rank, launch, run_folder
+from linkstep.engines.bench.measure import TYPES, Row, actual_sizes, check_type
+from linkstep.engines.bench.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
+from linkstep.engines.bench.rank import JOB, ROWS
+from linkstep.engines.plans.source import Source, checked, first_collective, sources_of, sources_of_file
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
-from linkstep.engines.transport import TIMEOUT
+from linkstep.engines.transports.arrays import OPERATIONS
+from linkstep.engines.transports.engine import ENGINES
+from linkstep.engines.transports.start import Place
+from linkstep.engines.transports.transport import TIMEOUT
 
 _SIZE = "1MiB"
 _UNITS = (
@@ -54,7 +55,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--size", metavar="BYTES", help=f"the data in all; default: {_SIZE}")
     sizes.add_argument("--sizes", metavar="A:B", help="a sweep in powers of two, such as 1KiB:64MiB, or a list")
-    parser.add_argument("--engine", choices=ENGINES, default="mpi", help="default: mpi")
+    parser.add_argument("--engine", choices=tuple(ENGINES), default="mpi", help="default: mpi")
     parser.add_argument("--ranks", type=int, metavar="N", help="how many ranks; default: as many as there are hosts")
     parser.add_argument("--type", choices=TYPES, default="float32", help="of the elements; default: float32")
     parser.add_argument("--op", choices=OPERATIONS, default="sum", help="of a reduction; default: sum")
@@ -181,7 +182,7 @@ def _launched(job: Job, num_ranks: int, timeout: float, bed: Testbed | None) -> 
         place = Place([bed.prefix(host) for host in range(num_ranks)], bed.environment(), bed.address(0))
     with run_folder() as folder, busy(f"running {num_ranks} ranks"):
         (folder / JOB).write_bytes(pickle.dumps(job))
-        command = [sys.executable, "-P", "-m", "linkstep.engines.rank", job.engine, str(folder)]
+        command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
         code = launch(job.engine, num_ranks, command, folder, timeout, place)
         rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
     return code, rows

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError, LinkstepError
-from linkstep.engines.arrays import Kind, check_operation, kind_of
-from linkstep.engines.binding import SMALL, Bound, bind_direct, bind_staged
-from linkstep.engines.layout import Layout
-from linkstep.engines.plan import Compiled, Plan, Plans
-from linkstep.engines.session import Stuck
-from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Transport, ranks_in_words
+from linkstep.engines.plans.binding import SMALL, Bound, bind_direct, bind_staged
+from linkstep.engines.plans.layout import Layout
+from linkstep.engines.plans.plan import Compiled, Plan, Plans
+from linkstep.engines.plans.session import Stuck
+from linkstep.engines.transports.arrays import Kind, check_operation, kind_of
+from linkstep.engines.transports.engine import engine_named
+from linkstep.engines.transports.transport import SETUP, TIMEOUT, Silence, Silent, Transport, ranks_in_words
 
 if TYPE_CHECKING:
     from linkstep.core.schedule import Schedule
@@ -34,28 +35,14 @@ if TYPE_CHECKING:
     from linkstep.recipe import Recipe
     from linkstep.selector import Selector
 
-ENGINES = ("mpi", "torch")
 _KEPT = 16
 """Calls whose arrays stay bound, so that those of a training loop find everything prepared."""
 _MOST_KNOWN = 256
 """Calls that are recognised by their arrays."""
 
 
-def open_transport(engine: str, timeout: float = TIMEOUT) -> Transport:
-    """Return an engine's transport over all of its ranks."""
-    if engine == "mpi":
-        from linkstep.engines.mpi import MpiTransport
-
-        return MpiTransport(timeout=timeout)
-    if engine == "torch":
-        from linkstep.engines.torchdist import TorchTransport
-
-        return TorchTransport(timeout=timeout)
-    raise LinkstepError(f"the engine must be one of {', '.join(ENGINES)}, not {engine!r}")
-
-
 def _library(what: Any, rank: int, num_ranks: int) -> Plans:
-    from linkstep.engines.source import Library  # what makes schedules takes a second to import
+    from linkstep.engines.plans.source import Library  # what makes schedules takes a second to import
 
     return Library(what, rank, num_ranks)
 
@@ -114,7 +101,7 @@ class Communicator:
         self.silence: Silence | None = None
         """Why it failed, if it did."""
         try:
-            self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
+            self.transport = engine_named(engine).open(timeout) if isinstance(engine, str) else engine
         except Silent as silent:
             raise EngineError(f"the ranks cannot begin: {self._words(silent.silence)}") from None
         self._bounds: OrderedDict[Any, Bound] = OrderedDict()

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from linkstep.engines.arrays import Kind
-from linkstep.engines.plan import Level, Plan, Transfer, Work
-from linkstep.engines.transport import Silence, Silent, Transport, Wire
+from linkstep.engines.plans.plan import Level, Plan, Transfer, Work
+from linkstep.engines.transports.arrays import Kind
+from linkstep.engines.transports.transport import Silence, Silent, Transport, Wire
 
 _AT_ONCE = 2**14
 """Bytes of a call to one peer that an engine hands to the system when their sends start, whatever the program does

@@ -20,11 +20,11 @@ import numpy as np
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
-from linkstep.engines.arrays import kind_of
-from linkstep.engines.counters import device_bytes
-from linkstep.engines.peers import Beat, Meeting, Peers, joining_patience
-from linkstep.engines.processes import shared_files, unlink_shared
-from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
+from linkstep.engines.transports.arrays import kind_of
+from linkstep.engines.transports.counters import device_bytes
+from linkstep.engines.transports.peers import Beat, Meeting, Peers, joining_patience
+from linkstep.engines.transports.processes import shared_files, unlink_shared
+from linkstep.engines.transports.transport import TIMEOUT, Silence, Silent, Wire
 
 _AWAKE = 2e-3
 """Seconds for which a rank that waits gives way to others but does not sleep: messages within a host, which both ends

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from linkstep.engines.notes import fail, has_ended, has_said, run_folder_here, say
+from linkstep.engines.transports.notes import fail, has_ended, has_said, run_folder_here, say
 
 _LOOK = 0.5
 _LOOKS = 2

@@ -17,16 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from linkstep.engines.processes import activity, shared_files
+from linkstep.engines.transports.processes import activity, shared_files
 
 FOLDER = "LINKSTEP_RUN"
 """The variable that names the folder."""
 _OWN_RANK = "LINKSTEP_RANK"
 """The variable in which a rank keeps its own number."""
-RANK_VARIABLES = {
-    "mpi": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"),
-    "torch": ("RANK",),
-}
 _PR_SET_PDEATHSIG = 1
 
 
@@ -42,10 +38,9 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def register_start(engine: str) -> None:
+def register_start(rank: str | None) -> None:
     """Leave this process's number before anything that takes time, as far as the rank is known by then."""
     folder = run_folder_here()
-    rank = next((os.environ[name] for name in RANK_VARIABLES[engine] if name in os.environ), None)
     if folder is None or rank is None:
         return
     end_with_parent()

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from linkstep.engines.notes import has_said, run_folder_here
-from linkstep.engines.processes import Activity, activity, is_alive, network, place
-from linkstep.engines.transport import SETUP, Silence
+from linkstep.engines.transports.notes import has_said, run_folder_here
+from linkstep.engines.transports.processes import Activity, activity, is_alive, network, place
+from linkstep.engines.transports.transport import SETUP, Silence
 
 _PAGE = struct.Struct("qqq")
 

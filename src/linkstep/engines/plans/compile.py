@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkstep.core.errors import FileError
-from linkstep.engines.cells import Cells, Message, Versions
-from linkstep.engines.plan import Level, Plan, Transfer, Work
+from linkstep.engines.plans.cells import Cells, Message, Versions
+from linkstep.engines.plans.plan import Level, Plan, Transfer, Work
 from linkstep.programs import Findings, Memory, Program
 from linkstep.programs.columns import Ints, grouped
 from linkstep.programs.events import Events

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.core.errors import EngineError
-from linkstep.engines.notes import leave, run_folder_here
-from linkstep.engines.peers import joining_patience
-from linkstep.engines.transport import SETUP, TIMEOUT
+from linkstep.engines.transports.notes import leave, run_folder_here
+from linkstep.engines.transports.peers import joining_patience
+from linkstep.engines.transports.transport import SETUP, TIMEOUT
 
 PORT = "port"
 """The file in which the first rank leaves the store's port."""

@@ -1,4 +1,4 @@
-"""Become another command with the prefix of this rank: ``python -m linkstep.engines.enter PREFIXES COMMAND...``.
+"""Become another command with the prefix of this rank: ``python -m THIS_MODULE PREFIXES COMMAND...``.
 
 MPI launchers start one command for all ranks; this one looks up its own prefix, such as that of a network namespace,
 in a file with one for each rank.

@@ -1,7 +1,7 @@
 """What one rank of ``linkstep run`` does: join the others, measure every size, and return what happened.
 
-Whoever starts ranks makes a ``Job`` with the plans already compiled (``linkstep.engines.preparation``), so that a rank
-needs little more than numpy and its engine. All ranks run it alike and end with the same rows.
+Whoever starts ranks makes a ``Job`` with the plans already compiled (``linkstep.engines.bench.preparation``), so that a
+rank needs little more than numpy and its engine. All ranks run it alike and end with the same rows.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
-from linkstep.engines.communicator import Communicator, open_transport
-from linkstep.engines.counters import device_bytes
-from linkstep.engines.measure import Bench, Row
-from linkstep.engines.notes import register_rank, report_silence
-from linkstep.engines.plan import Compiled
-from linkstep.engines.renumbered import Renumbered, order_of
-from linkstep.engines.transport import SETUP, Silent, Transport
-from linkstep.engines.watch import guarded
+from linkstep.engines.bench.measure import Bench, Row
+from linkstep.engines.bench.watch import guarded
+from linkstep.engines.communicator import Communicator
+from linkstep.engines.plans.plan import Compiled
+from linkstep.engines.transports.counters import device_bytes
+from linkstep.engines.transports.engine import engine_named
+from linkstep.engines.transports.notes import register_rank, report_silence
+from linkstep.engines.transports.renumbered import Renumbered, order_of
+from linkstep.engines.transports.transport import SETUP, Silent, Transport
 
 Progress = Callable[[int, int | None], None]
 
@@ -54,7 +55,7 @@ class Job:
 def tell_mistake(engine: str, timeout: float, mistake: str) -> None:
     """Join the other ranks only to say why this one cannot begin: they would wait for it, some engines for ever."""
     with contextlib.suppress(EngineError, Silent):
-        open_transport(engine, timeout).gather(mistake.encode())
+        engine_named(engine).open(timeout).gather(mistake.encode())
 
 
 def _hear_mistakes(transport: Transport) -> None:
@@ -66,7 +67,7 @@ def _hear_mistakes(transport: Transport) -> None:
 
 def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
     """Run a job as one of its ranks; return the rank's number and what was measured."""
-    transport = open_transport(job.engine, job.timeout)
+    transport = engine_named(job.engine).open(job.timeout)
     register_rank(transport.rank)
     communicator = None
     try:

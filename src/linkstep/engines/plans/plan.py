@@ -4,7 +4,7 @@ A plan is compiled once and serves every size and element type, because all in i
 the rounds of messages that wait for each other: a message of level k carries what arrived before level k. On reaching
 a level a rank waits for what it needs there, adds up, and sends on. Between levels nobody waits,
 and a receive is posted as soon as its place is free, at the start unless something else was there. Not here: how a
-program becomes plans (``linkstep.engines.compile``), and whatever moves bytes.
+program becomes plans (``linkstep.engines.plans.compile``), and whatever moves bytes.
 """
 
 from __future__ import annotations

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from linkstep.core.collective import Collective
-from linkstep.core.errors import EngineError, LinkstepError
+from linkstep.core.errors import LinkstepError
+from linkstep.engines.bench.data import count_wrong, fill
+from linkstep.engines.bench.watch import watched
 from linkstep.engines.communicator import Communicator
-from linkstep.engines.data import count_wrong, fill
-from linkstep.engines.layout import Layout
-from linkstep.engines.transport import SETUP, Silent
-from linkstep.engines.watch import watched
+from linkstep.engines.plans.layout import Layout
+from linkstep.engines.transports.engine import ENGINES, engine_named
+from linkstep.engines.transports.transport import SETUP, Silent
 
 _SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
 """Numpy's type of the same size; it has no bfloat16."""
@@ -290,17 +291,12 @@ def _sleep_until(instant: float) -> None:
             os.sched_yield()
 
 
-def check_rows(rows: list[Row]) -> None:
-    """Raise if a result was wrong."""
-    for row in rows:
-        if row.wrong:
-            raise EngineError(f"{row.wrong} elements were wrong at {row.size} bytes")
-
-
 def check_type(name: str, engine: str) -> str:
     """Return an element type that an engine's arrays can have."""
     if name not in TYPES:
         raise LinkstepError(f"the element type must be one of {', '.join(TYPES)}, not {name!r}")
-    if engine == "mpi" and name == "bfloat16":
-        raise LinkstepError("numpy has no bfloat16: use --engine torch")
+    row = engine_named(engine)
+    if name not in row.types:
+        able = " or ".join(other.name for other in ENGINES.values() if name in other.types)
+        raise LinkstepError(f"{row.arrays} has no {name}: use --engine {able}")
     return name

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
-from linkstep.engines.source import ProgramSource, RuleSource, ScheduleSource, Source, TopologySource, sources_of
+from linkstep.engines.plans.source import ProgramSource, RuleSource, ScheduleSource, Source, TopologySource, sources_of
 from linkstep.simulation import used_links
 
 Links = set[tuple[int, int]]

@@ -1,4 +1,4 @@
-"""One rank of a run that ``linkstep run`` started here: ``python -P -m linkstep.engines.rank ENGINE FOLDER``.
+"""One rank of a run that ``linkstep run`` started here: ``python -P -m linkstep.engines.bench.rank ENGINE FOLDER``.
 
 The folder holds the job, and is where the first rank leaves the result. What takes time to import comes after the
 rank's number is known to the launcher.
@@ -6,6 +6,7 @@ rank's number is known to the launcher.
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import time
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.notes import count_ended, fail, leave_process, register_end, register_start, say
+from linkstep.engines.transports.engine import engine_named
+from linkstep.engines.transports.notes import count_ended, fail, leave_process, register_end, register_start, say
 
 if TYPE_CHECKING:
-    from linkstep.engines.job import Job
+    from linkstep.engines.bench.job import Job
 
 JOB, ROWS = "job", "rows"
 """The files: pickled by this machine's linkstep for itself."""
@@ -28,8 +30,9 @@ _GRACE = 2.5
 
 def main(engine: str, folder: Path) -> int:
     """Run the job and return the exit code: 0 done, 1 wrong results, 2 failed."""
-    register_start(engine)
-    from linkstep.engines.job import run_job
+    row = engine_named(engine)
+    register_start(row.rank_of(os.environ))
+    from linkstep.engines.bench.job import run_job
 
     job: Job = pickle.loads((folder / JOB).read_bytes())
     try:
@@ -43,7 +46,7 @@ def main(engine: str, folder: Path) -> int:
         part.rename(folder / ROWS)
     code = 1 if any(row.wrong for row in rows) else 0
     register_end(rank, code)
-    if engine == "torch":  # the threads of torch take seconds to end, on a busy machine half a minute
+    if row.lingers:  # the threads of torch take seconds to end, on a busy machine half a minute
         while rank == 0 and count_ended() < len(job.compiled):
             time.sleep(0.01)  # the others need the store, which goes with this process
         leave_process(code)

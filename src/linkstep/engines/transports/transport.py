@@ -1,7 +1,8 @@
 """What an engine must offer to execute plans: messages that are prepared once and started many times.
 
-``linkstep.engines.mpi`` and ``linkstep.engines.torchdist`` are the two there are. A transport knows nothing of plans,
-chunks or collectives; it carries bytes and notices when they do not come.
+``mpi`` and ``torchdist`` are the two there are; ``renumbered`` gives the ranks of either other numbers. A transport
+knows nothing of plans or chunks. It carries bytes, notices when they do not come and which ranks are gone, makes arrays
+of the library it is at home with, and can call the engine's own collectives, to compare with.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, cost_of
-from linkstep.engines.compile import compile_plans
-from linkstep.engines.measure import Row
-from linkstep.engines.plan import Compiled
-from linkstep.engines.source import Source, source_for, sources_of
+from linkstep.engines.bench.measure import Row
+from linkstep.engines.plans.compile import compile_plans
+from linkstep.engines.plans.plan import Compiled
+from linkstep.engines.plans.source import Source, source_for, sources_of
 from linkstep.engines.testbed import Testbed, Trunk, predict_time
 from linkstep.simulation import simulate_program, used_links
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from linkstep.engines.arrays import Kind
-from linkstep.engines.layout import Layout
-from linkstep.engines.plan import Plan
-from linkstep.engines.session import Session
-from linkstep.engines.transport import Transport
+from linkstep.engines.plans.layout import Layout
+from linkstep.engines.plans.plan import Plan
+from linkstep.engines.plans.session import Session
+from linkstep.engines.transports.arrays import Kind
+from linkstep.engines.transports.transport import Transport
 
 SMALL = 2**16
 """Bytes up to which data is copied to buffers of our own: cheaper than binding new arrays."""

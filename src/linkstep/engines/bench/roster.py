@@ -9,8 +9,8 @@ import signal
 import time
 from pathlib import Path
 
-from linkstep.engines.notes import shared_by_ranks
-from linkstep.engines.processes import Activity, activity, shared_files, unlink_shared
+from linkstep.engines.transports.notes import shared_by_ranks
+from linkstep.engines.transports.processes import Activity, activity, shared_files, unlink_shared
 
 _POLL = 0.05
 _LOOK = 0.2

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from linkstep.engines.plan import Work
+from linkstep.engines.plans.plan import Work
 
 Versions = frozenset[tuple[int, int]]
 """Values as (cell, version)."""

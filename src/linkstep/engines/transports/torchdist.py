@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from linkstep.core.collective import Collective
-from linkstep.engines.peers import Beat, Meeting, Peers, joining_patience
-from linkstep.engines.torchjoin import first_line, load_torch, open_group
-from linkstep.engines.transport import TIMEOUT, Silence, Silent, Wire
+from linkstep.engines.transports.peers import Beat, Meeting, Peers, joining_patience
+from linkstep.engines.transports.torchjoin import first_line, load_torch, open_group
+from linkstep.engines.transports.transport import TIMEOUT, Silence, Silent, Wire
 
 _NAPS = (1e-3, 20e-3)
 """The first pause between two looks at the store, and the longest."""

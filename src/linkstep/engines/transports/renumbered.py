@@ -7,7 +7,7 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.transport import Silence, Silent, Transport, Wire
+from linkstep.engines.transports.transport import Silence, Silent, Transport, Wire
 
 
 class Renumbered:

@@ -19,8 +19,8 @@ from torch._C import _distributed_c10d as c10d
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.engines.backend.torchwork import FutureWork, Worker
 from linkstep.engines.communicator import Communicator
-from linkstep.engines.torchwork import FutureWork, Worker
 
 _log = logging.getLogger("linkstep")
 _OPERATIONS = (

@@ -20,8 +20,8 @@ from linkstep.core.errors import FileError, LinkstepError, ScheduleError
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
-from linkstep.engines.compile import compile_plan
-from linkstep.engines.plan import Plan
+from linkstep.engines.plans.compile import compile_plan
+from linkstep.engines.plans.plan import Plan
 from linkstep.files import SUFFIXES, load
 from linkstep.lowering import lower
 from linkstep.make import schedule

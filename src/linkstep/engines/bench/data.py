@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.layout import Layout
+from linkstep.engines.plans.layout import Layout
 
 EXACT = {
     "float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "int64": 2**62, "int32": 2**31 - 1,
