@@ -58,11 +58,11 @@ class _Call:
     operation: str
     root: int
     is_inplace: bool
-    print: str
-    """The program's fingerprint."""
+    fingerprint: str
+    """Of the program."""
 
     def tag(self, limit: int, span: int) -> int:
-        """Return the first of ``span`` tags that no other call is likely to use."""
+        """Return the first of ``span`` tags, by a hash of the call: calls that differ are unlikely to share any."""
         digest = hashlib.sha256(repr(self).encode()).digest()
         return int.from_bytes(digest[:8]) % max(limit // span, 1) * span
 
@@ -255,10 +255,11 @@ class Communicator:
             raise self.failure(where, stuck.silence) from None
 
     def _plan(self, collective: Collective, size: int, inplace: bool, root: int, data: str) -> Plan:
-        """Return a plan; one that must be made first is made by all ranks together.
+        """Return the plan of a call; where it is not there yet, all ranks compile theirs at the same call.
 
-        Before, they tell each other what they are about to run, so that none waits for a plan that nobody makes;
-        afterwards they wait for each other longer than messages may take: kernels are compiled at different speeds.
+        They first compare what they are about to run, so that ranks that make different calls find out at once. When
+        they have compiled, they wait for each other up to ``SETUP`` seconds, not the timeout of a message: compiling
+        takes some ranks much longer than others.
         """
         wanted = collective, size, inplace, root
         if self._plans.has_plan(*wanted):

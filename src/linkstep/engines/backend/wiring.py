@@ -6,31 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.engines.plans.source import ProgramSource, RuleSource, ScheduleSource, Source, TopologySource, sources_of
+from linkstep.engines.plans.source import Source, sources_of
+from linkstep.programs import Program
 from linkstep.simulation import used_links
 
 Links = set[tuple[int, int]]
 
 
 def _links(source: Source) -> Links:
-    while isinstance(source, RuleSource):
-        source = source.inner
-    if isinstance(source, ProgramSource):
-        topology = used_links(source.given)
-    elif isinstance(source, ScheduleSource):
-        topology = source.given.topology
+    given = source.given
+    if isinstance(given, Program):
+        topology = used_links(given)
+    elif isinstance(given, Schedule):
+        topology = given.topology
     else:
-        assert isinstance(source, TopologySource)
-        topology = source.given if isinstance(source.given, Topology) else source.given.topology()
+        topology = given if isinstance(given, Topology) else given.topology()
     pairs = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
     return {(a, b) for a, b in pairs if a != b}
-
-
-def _is_program(source: Source) -> bool:
-    while isinstance(source, RuleSource):
-        source = source.inner
-    return isinstance(source, ProgramSource)
 
 
 def _sources(one: Any, num_ranks: int) -> list[Source]:
@@ -46,7 +40,7 @@ def wiring_of_all(what: Sequence[Any], num_ranks: int) -> Links | None:
     Programs say only which ranks talk to each other: they count where there is no topology.
     """
     found = [source for one in what for source in _sources(one, num_ranks)]
-    told = [source for source in found if not _is_program(source)] or found
+    told = [source for source in found if source.kind != "program"] or found
     return set().union(*map(_links, told)) if told else None
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from linkstep.assembly import assemble
 from linkstep.core.collective import Collective
@@ -31,179 +31,100 @@ from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program
 
 
-class Source(Protocol):
-    """Something that programs can be had from."""
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Something that programs can be had from: a program, a schedule, or a topology on which schedules are made."""
+
+    given: Program | Schedule | Topology | Recipe
+    how: Mapping[str, Any] = field(default_factory=dict)
+    """Of a topology or recipe: what ``linkstep.schedule`` takes besides, a method and all that a search depends on."""
+    rule: Rule | None = None
+    """The collective and the window of sizes that it serves, where a selector says so."""
+    _schedules: dict[tuple[Collective, int], Schedule] = field(default_factory=dict)
+    _programs: dict[tuple[Collective, int, bool], Program] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """What was given: "program", "schedule" or "topology", which a recipe is too."""
+        if isinstance(self.given, Program):
+            return "program"
+        return "schedule" if isinstance(self.given, Schedule) else "topology"
 
     @property
     def num_ranks(self) -> int:
         """For how many ranks."""
+        if isinstance(self.given, Program):
+            return self.given.num_ranks
+        return self.given.topology.num_nodes if isinstance(self.given, Schedule) else self.given.num_nodes
+
+    @property
+    def collective(self) -> Collective | None:
+        """The only one that it serves; None for a topology, which serves all."""
+        if self.rule is not None:
+            return self.rule.collective
+        return self.given.collective if isinstance(self.given, (Program, Schedule)) else None
 
     @property
     def fingerprint(self) -> str:
-        """Equal on all ranks that were given the same."""
+        """Equal on all ranks that were given the same: of the program, of the recipe or of the links."""
+        window = "" if self.rule is None else f" for {self.rule.collective} of {self.rule.window}"
+        if isinstance(self.given, (Program, Schedule)):
+            return self.program(self.given.collective, False, 0).fingerprint + window
+        how = "".join(f" {name}={value}" for name, value in self.how.items() if value is not None)
+        if isinstance(self.given, Recipe):
+            return f"{self.given}{how}{window}"
+        return hashlib.sha256(self.given.tail.tobytes() + self.given.head.tobytes()).hexdigest() + how + window
 
     def serves(self, collective: Collective, size: int, root: int) -> bool:
         """Whether it has a program for a collective of ``size`` bytes in all."""
-
-    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
-        """Return it; in place if it can be."""
-
-    def schedule(self, collective: Collective, root: int) -> Schedule | None:
-        """Return the schedule that the program is made from, if there is one."""
-
-
-@dataclass(frozen=True, eq=False)
-class ProgramSource:
-    """A program that was given."""
-
-    given: Program
-
-    @property
-    def num_ranks(self) -> int:
-        """Its ranks."""
-        return self.given.num_ranks
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what it moves."""
-        return self.given.fingerprint
-
-    def serves(self, collective: Collective, size: int, root: int) -> bool:
-        """Whether it is of this collective, whatever the size."""
-        return collective is self.given.collective and (not collective.has_root or self.given.root in (-1, root))
-
-    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
-        """Return it as it is."""
-        return self.given
-
-    def schedule(self, collective: Collective, root: int) -> Schedule | None:
-        """Return None: a program does not say."""
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduleSource:
-    """A schedule that was given."""
-
-    given: Schedule
-    _made: dict[bool, Program] = field(default_factory=dict)
-
-    @property
-    def num_ranks(self) -> int:
-        """Its nodes."""
-        return self.given.topology.num_nodes
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the program it becomes."""
-        return self.program(self.given.collective, False, 0).fingerprint
-
-    def serves(self, collective: Collective, size: int, root: int) -> bool:
-        """Whether it is of this collective, whatever the size."""
+        if self.rule is not None and not self.rule.serves(size):
+            return False
+        if self.collective not in (None, collective):
+            return False
+        if not isinstance(self.given, (Program, Schedule)):
+            return collective in COLLECTIVES
         if collective is not self.given.collective:
             return False
-        return not collective.has_root or self.program(collective, False, root).root == root
-
-    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
-        """Lower it; an all-to-all out of place always, whoever calls it in place gets a copy."""
-        inplace = inplace and not self.given.collective.exchanges
-        if inplace not in self._made:
-            self._made[inplace] = assemble(lower(self.given, "cpu", inplace=inplace))
-        return self._made[inplace]
+        return not collective.has_root or self.program(collective, False, root).root in (-1, root)
 
     def schedule(self, collective: Collective, root: int) -> Schedule | None:
-        """Return it."""
-        return self.given
-
-
-@dataclass(frozen=True, eq=False)
-class TopologySource:
-    """A topology, or a recipe, on which schedules are made when they are asked for."""
-
-    given: Topology | Recipe
-    how: Mapping[str, Any] = field(default_factory=dict)
-    """What ``linkstep.schedule`` takes besides: a method, and all that a rule says of its search."""
-    _made: dict[tuple[Collective, int], ScheduleSource] = field(default_factory=dict)
-
-    @property
-    def num_ranks(self) -> int:
-        """Its nodes."""
-        return self.given.num_nodes
-
-    @property
-    def fingerprint(self) -> str:
-        """Of its recipe, or of its links."""
-        how = "".join(f" {name}={value}" for name, value in self.how.items() if value is not None)
-        if isinstance(self.given, Recipe):
-            return f"{self.given}{how}"
-        return hashlib.sha256(self.given.tail.tobytes() + self.given.head.tobytes()).hexdigest() + how
-
-    def serves(self, collective: Collective, size: int, root: int) -> bool:
-        """Whether there are schedules of this collective."""
-        return collective in COLLECTIVES
-
-    def _source(self, collective: Collective, root: int) -> ScheduleSource:
+        """Return the schedule that a program is made from, made once; None where a program was given."""
+        if isinstance(self.given, Program):
+            return None
+        if isinstance(self.given, Schedule):
+            return self.given
         key = collective, root if collective.has_root else 0
-        if key not in self._made:
-            made = schedule(self.given, collective, root=key[1], **self.how)
-            self._made[key] = ScheduleSource(made.schedule)
-        return self._made[key]
+        if key not in self._schedules:
+            self._schedules[key] = schedule(self.given, collective, root=key[1], **self.how).schedule
+        return self._schedules[key]
 
     def program(self, collective: Collective, inplace: bool, root: int) -> Program:
-        """Make a schedule and lower it."""
-        return self._source(collective, root).program(collective, inplace, root)
+        """Return the program, lowered once; in place if it can be.
 
-    def schedule(self, collective: Collective, root: int) -> Schedule | None:
-        """Make it."""
-        return self._source(collective, root).given
-
-
-@dataclass(frozen=True, eq=False)
-class RuleSource:
-    """A source that serves one collective in a window of sizes."""
-
-    rule: Rule
-    inner: Source
-
-    @property
-    def num_ranks(self) -> int:
-        """The source's ranks."""
-        return self.inner.num_ranks
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the source and its window."""
-        return f"{self.inner.fingerprint} for {self.rule.collective} of {self.rule.window}"
-
-    def serves(self, collective: Collective, size: int, root: int) -> bool:
-        """Whether the rule is for it, and the source has it."""
-        return (
-            collective is self.rule.collective and self.rule.serves(size) and self.inner.serves(collective, size, root)
-        )
-
-    def program(self, collective: Collective, inplace: bool, root: int) -> Program:
-        """Return the source's."""
-        return self.inner.program(collective, inplace, root)
-
-    def schedule(self, collective: Collective, root: int) -> Schedule | None:
-        """Return the source's."""
-        return self.inner.schedule(collective, root)
+        An all-to-all is lowered out of place always: whoever calls it in place gets a copy.
+        """
+        if isinstance(self.given, Program):
+            return self.given
+        inplace = inplace and not collective.exchanges
+        key = collective, root if collective.has_root else 0, inplace
+        if key not in self._programs:
+            made = self.schedule(collective, root)
+            assert made is not None
+            self._programs[key] = assemble(lower(made, "cpu", inplace=inplace))
+        return self._programs[key]
 
 
 def _selected(selector: Selector) -> list[Source]:
     found: list[Source] = []
     files: dict[tuple[str, str | None], Source] = {}
-    """Several rules may name one file."""
+    """Several rules may name one file, which is read and proven once."""
     for rule in selector.rules:
         path = selector.path_of(rule)
-        if path is None:
-            source = _from_name(rule.source, rule.arguments)
-        else:
-            key = str(path), rule.dialect
-            source = files[key] if key in files else _from_name(key[0], rule.arguments, rule.dialect)
-            if isinstance(source, (ProgramSource, ScheduleSource)):  # whose programs the rule's arguments do not change
-                files[key] = source
-        found.append(RuleSource(rule, source))
+        name = rule.source if path is None else str(path)
+        source = files.get((name, rule.dialect)) or _from_name(name, rule.arguments, rule.dialect)
+        if source.kind != "topology":  # what is made on one depends on the rule's arguments
+            files[name, rule.dialect] = source
+        found.append(replace(source, rule=rule))
     return found
 
 
@@ -241,21 +162,21 @@ def _from_text(text: str, name: str, dialect: str | None = None) -> Program:
 
 def _from_name(name: str, how: Mapping[str, Any] = MappingProxyType({}), dialect: str | None = None) -> Source:
     if "\n" in name:
-        return ProgramSource(_from_text(name, "the text"))
+        return Source(_from_text(name, "the text"))
     text = runtime_text(name)
     if text is not None:
-        return ProgramSource(_from_text(text, name, dialect))
+        return Source(_from_text(text, name, dialect))
     path = Path(name)
     try:
         is_file = path.is_file() or path.suffix.lower() in SUFFIXES
     except OSError:
         is_file = False
     if not is_file:
-        return TopologySource(parse(name), how)
+        return Source(parse(name), how)
     thing = load(name)
     if isinstance(thing, Schedule):
-        return ScheduleSource(checked(thing, name))
-    return TopologySource(thing, how)
+        return Source(checked(thing, name))
+    return Source(thing, how)
 
 
 def is_selector(name: str) -> bool:
@@ -272,18 +193,18 @@ def sources_of_file(name: str) -> list[Source] | None:
     if is_selector(name):
         return _selected(Selector.load(name))
     text = runtime_text(name)
-    return None if text is None else [ProgramSource(_from_text(text, name))]
+    return None if text is None else [Source(_from_text(text, name))]
 
 
 def _sources(what: Any) -> list[Source]:
-    if isinstance(what, (ProgramSource, ScheduleSource, TopologySource, RuleSource)):
+    if isinstance(what, Source):
         return [what]
     if isinstance(what, Program):
-        return [ProgramSource(proven(what, "the program"))]
+        return [Source(proven(what, "the program"))]
     if isinstance(what, Schedule):
-        return [ScheduleSource(checked(what, "the schedule"))]
+        return [Source(checked(what, "the schedule"))]
     if isinstance(what, (Topology, Recipe)):
-        return [TopologySource(what)]
+        return [Source(what)]
     if isinstance(what, Selector):
         return _selected(what)
     if isinstance(what, (str, Path)):
@@ -293,10 +214,7 @@ def _sources(what: Any) -> list[Source]:
 
 def first_collective(what: Any) -> Collective | None:
     """Return the collective that something is made for, the first if there are several; None for a topology."""
-    source = sources_of(what)[0]
-    if isinstance(source, RuleSource):
-        return source.rule.collective
-    return source.given.collective if isinstance(source, (ProgramSource, ScheduleSource)) else None
+    return sources_of(what)[0].collective
 
 
 class Library:
@@ -352,7 +270,8 @@ def sources_of(what: Any, num_ranks: int | None = None) -> list[Source]:
     for source in found:
         if source.num_ranks != num_ranks:
             raise LinkstepError(f"it is for {source.num_ranks} ranks, and there are {num_ranks}")
-    if not any(isinstance(source, TopologySource) for source in found):
-        topologies = [source.given.topology for source in found if isinstance(source, ScheduleSource)]
-        found.extend(TopologySource(topology) for topology in topologies[:1])
+    always = [source for source in found if source.rule is None]
+    if not any(source.kind == "topology" for source in always):
+        topologies = [source.given.topology for source in always if isinstance(source.given, Schedule)]
+        found.extend(Source(topology) for topology in topologies[:1])
     return found
