@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
             ours = min(ours, seconds(recipe, here))
             theirs = theirs if args.against is None else min(theirs, seconds(recipe, args.against))
         more = "" if args.against is None else f" {theirs:7.3f}s {theirs / ours:6.2f}"
-        print(f"{recipe:16s} {ours:7.3f}s{more}")
+        print(f"{recipe:16s} {ours:7.3f}s{more}", flush=True)
     return 0
 
 
