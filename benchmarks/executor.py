@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from linkstep.core.collective import Collective
-from linkstep.engines.arrays import NUMPY
-from linkstep.engines.mpi import load_mpi
-from linkstep.engines.preparation import prepare
-from linkstep.engines.session import Session
-from linkstep.engines.transport import Wire
+from linkstep.engines.bench.preparation import prepare
+from linkstep.engines.plans.session import Session
+from linkstep.engines.transports.arrays import NUMPY
+from linkstep.engines.transports.mpi import load_mpi
+from linkstep.engines.transports.transport import Wire
 
 RECIPES = ("K_{4,4}", "K_8", "Torus(2,4)", "UniRing(1,8)")
 RUNS = 2000

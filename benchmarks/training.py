@@ -68,7 +68,7 @@ def train(schedule: str, steps: int) -> dict[str, Any]:
     import torch
     import torch.distributed as dist
 
-    from linkstep.engines.torchdist import TorchTransport
+    from linkstep.engines.transports.torchdist import TorchTransport
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENT))

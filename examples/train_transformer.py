@@ -25,7 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import linkstep
 import linkstep.torch
-from linkstep.engines.torchdist import TorchTransport
+from linkstep.engines.transports.torchdist import TorchTransport
 
 TOPOLOGY, RANKS = "K_{4,4}", 8
 VOCABULARY, WIDTH, LAYERS, LENGTH, BATCH = 64, 64, 2, 16, 4

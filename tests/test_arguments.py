@@ -9,7 +9,7 @@ import pytest
 import linkstep
 from linkstep import Fabric, LinkstepError, Rule, Selector, Topology
 from linkstep.core.distances import distance_counts, distance_profiles
-from linkstep.engines.arrays import kind_of
+from linkstep.engines.transports.arrays import kind_of
 from linkstep.search.spot import Spot
 
 TORUS = linkstep.parse("Torus(3,3)").topology()

@@ -2,10 +2,11 @@
 
 import sys
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from benchmarks import lowered, sccl
+from benchmarks import lowered, sccl, setup
 
 from linkstep.core.collective import Collective
 from linkstep.correctness import check
@@ -162,3 +163,20 @@ def test_lowered_to_every_runtime(recipe):
     assert found.total() == sum(c in target.collectives for target in TARGETS.values() for c in Collective)
     assert found.keys() <= {"verified", "refused"} and found["refused"] <= 1
     assert all(row["why"] for row in rows if row["outcome"] == "refused")
+
+
+# What a run costs before its ranks start
+
+
+def test_set_up_is_compared_with_another_checkout(capsys, monkeypatch):
+    monkeypatch.setattr(setup, "TURNS", 1)
+    assert setup.main(["K_4", "--against", str(Path(__file__).parents[1])]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split() == ["allreduce", "set-up", "there", "ratio"]
+    name, *numbers = row.split()
+    assert name == "K_4" and all(float(number.rstrip("s")) > 0 for number in numbers) and len(numbers) == 3
+
+
+def test_set_up_needs_a_checkout(capsys, tmp_path):
+    assert setup.main(["--against", str(tmp_path)]) == 2
+    assert capsys.readouterr() == ("", f"benchmarks.setup: {tmp_path} is no checkout: it has no src/linkstep\n")

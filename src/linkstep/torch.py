@@ -22,13 +22,13 @@ except ImportError:
     raise ImportError("linkstep.torch needs PyTorch, which is not installed: pip install torch") from None
 
 from linkstep.core.errors import EngineError, LinkstepError
+from linkstep.engines.backend.torchgroup import ScheduledGroup, make_gloo
+from linkstep.engines.backend.torchwork import Worker, checked
+from linkstep.engines.backend.wiring import misfit, wiring_of_all
 from linkstep.engines.communicator import Communicator
-from linkstep.engines.source import sources_of
-from linkstep.engines.torchdist import TorchTransport
-from linkstep.engines.torchgroup import ScheduledGroup, make_gloo
-from linkstep.engines.torchwork import Worker, checked
-from linkstep.engines.transport import Silent
-from linkstep.engines.wiring import misfit, wiring_of_all
+from linkstep.engines.plans.source import sources_of
+from linkstep.engines.transports.torchdist import TorchTransport
+from linkstep.engines.transports.transport import Silent
 
 __all__ = ["VARIABLE", "allreduce_hook", "use"]
 

@@ -17,10 +17,15 @@ import linkstep
 from linkstep.cli import main
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
-from linkstep.engines import launch, mpi, notes
-from linkstep.engines.measure import actual_sizes
-from linkstep.engines.preparation import prepare
+from linkstep.engines.bench.measure import actual_sizes
+from linkstep.engines.bench.preparation import prepare
+from linkstep.engines.plans import source
+from linkstep.engines.transports import mpi
+from linkstep.engines.transports.engine import ENGINES
+from linkstep.engines.transports.start import mpi_launcher
+from linkstep.programs import formats, read_text
 from linkstep.selector import Rule, Selector
+from linkstep.verification import verify_program
 from support.pictures import texts
 
 ROOT = Path(__file__).parents[2]
@@ -35,8 +40,8 @@ needs_mpi = pytest.mark.skipif(
 @pytest.fixture
 def unlaunched(monkeypatch):
     """No rank may be started."""
-    for names in notes.RANK_VARIABLES.values():
-        for name in names:
+    for engine in ENGINES.values():
+        for name in engine.rank_variables:
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(RUN, "launch", lambda *_: pytest.fail("ranks were started"))
 
@@ -92,6 +97,23 @@ def test_files_that_are_wrong(capsys, unlaunched, tmp_path):
     assert f"linkstep: {path}: " in refused(capsys, path)
 
 
+@pytest.mark.parametrize("name", ["ring-allreduce.cpu.xml", "ports-allgather.mscclpp.json"])
+def test_a_file_is_read_once_and_proven_once(monkeypatch, capsys, tmp_path, name):
+    """As it is, and named by two rules of a selector."""
+    reads, proofs = [], []
+    monkeypatch.setattr(RUN, "is_rank", lambda engine: False)
+    monkeypatch.setattr(RUN, "_launched", lambda *args: (0, []))
+    monkeypatch.setattr(formats, "read_text", lambda path: reads.append(path) or read_text(path))
+    monkeypatch.setattr(source, "verify_program", lambda program: proofs.append(program) or verify_program(program))
+    assert main(["run", str(PROGRAMS / name)]) == 0
+    assert (len(reads), len(proofs)) == (1, 1)
+    collective = linkstep.read_program((PROGRAMS / name).read_text()).collective
+    (tmp_path / name).write_bytes((PROGRAMS / name).read_bytes())
+    Selector((Rule(collective, None, 99, name), Rule(collective, 100, None, name))).save(tmp_path / "s.json")
+    assert main(["run", str(tmp_path / "s.json"), "--sizes", "64B,64KiB"]) == 0
+    assert (len(reads), len(proofs)) == (2, 2)
+
+
 def test_a_schedule_file_that_is_wrong(capsys, unlaunched, tmp_path):
     whole = linkstep.schedule("K_4", "allgather").schedule
     rows = {name: getattr(whole, name)[1:] for name in ROW_COLUMNS}
@@ -113,7 +135,7 @@ def test_sizes_too_small_for_the_ranks_are_those_that_run(tmp_path):
 
 
 def test_no_mpi(capsys, monkeypatch):
-    monkeypatch.setattr("linkstep.engines.launch.shutil.which", lambda name: None)
+    monkeypatch.setattr("linkstep.engines.transports.start.shutil.which", lambda name: None)
     monkeypatch.setattr(RUN, "is_rank", lambda engine: False)
     said = refused(capsys, "K_4")
     assert said == "linkstep: no mpiexec: pip install 'linkstep[mpi]' brings an MPI, or start linkstep run under yours"
@@ -204,7 +226,7 @@ def test_a_selector(tmp_path):
 @needs_mpi
 def test_under_somebody_elses_launcher(tmp_path):
     """Rank r is host r, or wherever the host is that ``--hosts`` names; the first rank alone prints."""
-    launcher, more = launch._launcher()
+    launcher, more = mpi_launcher()
     before = (*launcher, "-n", "4")
     document = json.loads(ran("K_4", "--size", "1KiB", "--repetitions", "2", "--json", before=before, **more))
     assert document["rows"][0]["wrong"] == 0

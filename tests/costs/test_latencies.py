@@ -12,7 +12,7 @@ from linkstep.cli import main
 from linkstep.core.collective import Collective
 from linkstep.core.topology import Topology
 from linkstep.costs import Fabric, save_fabric, seconds_of, time_of
-from linkstep.engines.preparation import prepare
+from linkstep.engines.bench.preparation import prepare
 from linkstep.files import load
 from linkstep.simulation import simulate_schedule
 

@@ -8,10 +8,10 @@ import pytest
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.arrays import OPERATIONS, check_operation, kind_of
-from linkstep.engines.data import EXACT, count_wrong, expected, fill, numbers
-from linkstep.engines.layout import Layout
-from linkstep.engines.measure import busfactor, check_type, count_for
+from linkstep.engines.bench.data import EXACT, count_wrong, expected, fill, numbers
+from linkstep.engines.bench.measure import busfactor, check_type, count_for
+from linkstep.engines.plans.layout import Layout
+from linkstep.engines.transports.arrays import OPERATIONS, check_operation, kind_of
 
 NUMPY_TYPES = ("float32", "float64", "float16", "int32", "int64")
 COMBINE = {"sum": sum, "min": min, "max": max, "prod": np.prod}

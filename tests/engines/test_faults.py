@@ -15,8 +15,10 @@ import pytest
 
 import linkstep
 from linkstep.core.schedule import ROW_COLUMNS
-from linkstep.engines.launch import _launcher, launch
-from linkstep.engines.processes import shared_files
+from linkstep.engines.bench.launch import launch
+from linkstep.engines.transports.engine import ENGINES as ROWS
+from linkstep.engines.transports.processes import shared_files
+from linkstep.engines.transports.start import mpi_launcher
 from support.crowding import crowding
 
 pytestmark = pytest.mark.slow
@@ -227,7 +229,7 @@ def test_a_script_that_fails_leaves_no_shared_memory(tmp_path):
 
 SHARES = """
 import os
-from linkstep.engines.processes import shared_files
+from linkstep.engines.transports.processes import shared_files
 with open(f"{TMP}/shared-{communicator.rank}", "w") as file:
     file.write(" ".join(sorted(name for name, _ in shared_files(os.getpid()))))
 communicator.allreduce(array)
@@ -253,7 +255,8 @@ def test_ranks_of_torch_listen_to_this_machine_alone(tmp_path):
 OWN = """
 import sys, time
 from pathlib import Path
-from linkstep.engines import mpi, rank
+from linkstep.engines.bench import rank
+from linkstep.engines.transports import mpi
 
 def own(self, collective, source, target, operation, root):
     def call():
@@ -270,9 +273,9 @@ import pickle, sys
 from pathlib import Path
 import linkstep
 from linkstep.core.collective import Collective
-from linkstep.engines.job import Job
-from linkstep.engines.launch import launch, run_folder
-from linkstep.engines.preparation import prepare
+from linkstep.engines.bench.job import Job
+from linkstep.engines.bench.launch import launch, run_folder
+from linkstep.engines.bench.preparation import prepare
 
 prepared = prepare("K_4", Collective.ALLREDUCE, (1024,), 0)
 job = Job(compiled=prepared.compiled, collective=Collective.ALLREDUCE, sizes=(1024,), engine="mpi",
@@ -351,7 +354,7 @@ def session_is_empty(session):
 
 def external(tmp_path, *commands, ranks):
     """Run commands under mpiexec, each in so many ranks."""
-    launcher, more = _launcher()
+    launcher, more = mpi_launcher()
     words = []
     for command, count in zip(commands, ranks, strict=True):
         words += [*([":"] if words else launcher), "-n", str(count), *command]
@@ -465,7 +468,7 @@ def test_mpi_that_fails_before_any_rank_begins_is_started_once_more(monkeypatch,
         started.append(subprocess.Popen([sys.executable, "-c", f"raise SystemExit({code})"]))
         return started[-1:]
 
-    monkeypatch.setattr("linkstep.engines.launch._start_mpi", start)
+    monkeypatch.setitem(ROWS, "mpi", replace(ROWS["mpi"], start=start))
     assert launch("mpi", 2, ["unused"], tmp_path, 1.0) == 0
     assert len(started) == 2
     assert capfd.readouterr().err.startswith("linkstep: MPI failed before any rank had begun")

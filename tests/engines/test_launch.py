@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from linkstep.engines.launch import _silent_end
-from linkstep.engines.notes import FOLDER, register_end, report_silence, say
-from linkstep.engines.roster import Roster
+from linkstep.engines.bench.launch import _silent_end
+from linkstep.engines.bench.roster import Roster
+from linkstep.engines.transports.notes import FOLDER, register_end, report_silence, say
 
 
 @pytest.fixture
@@ -82,6 +82,6 @@ def test_a_rank_that_ends_meanwhile_is_not_lost(folder, monkeypatch):
 
 
 def test_a_run_that_fails_says_something():
-    assert "SIGKILL" in _silent_end([-9], "mpi", set())
-    assert "exit code 3" in _silent_end([0, 3, None], "torch", set())
-    assert "a rank was gone" in _silent_end([None], "mpi", set())
+    assert "SIGKILL" in _silent_end([-9], "the launcher of the ranks", set())
+    assert "a rank ended with exit code 3" in _silent_end([0, 3, None], "a rank", set())
+    assert "a rank was gone" in _silent_end([None], "the launcher", set())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkstep.core.collective import Collective
-from linkstep.engines.measure import Bench
+from linkstep.engines.bench.measure import Bench
 
 
 class Alone:

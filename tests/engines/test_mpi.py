@@ -16,9 +16,9 @@ import pytest
 import linkstep
 from linkstep.core.faults import Cut, apply
 from linkstep.core.schedule import COLLECTIVES
-from linkstep.engines.compile import compile_plans, fingerprint_of
-from linkstep.engines.launch import _launcher
-from linkstep.engines.plan import Compiled
+from linkstep.engines.plans.compile import compile_plans
+from linkstep.engines.plans.plan import Compiled
+from linkstep.engines.transports.start import mpi_launcher
 from linkstep.selector import Rule, Selector
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ TYPES, OPS = ("float32", "float64", "int32", "int64"), ("sum", "min", "max", "pr
 
 def mpiexec(num_ranks, *words, seconds=300, **variables):
     """Run the worker in ranks and return what it printed."""
-    launcher, more = _launcher()
+    launcher, more = mpi_launcher()
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | more | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | variables
     command = [*launcher, "-n", str(num_ranks), sys.executable, str(WORKER), *map(str, words)]
@@ -65,7 +65,7 @@ def compiled(topology, collective, inplace, root):
     inplace = inplace and not collective.exchanges
     schedule = linkstep.schedule(topology, collective, root=root).schedule
     program = linkstep.read_program(linkstep.lower(schedule, "cpu", inplace=inplace).text, "cpu")
-    prints = fingerprint_of(program)
+    prints = program.fingerprint
     return [Compiled(prints, root, ((2**63, plan),)) for plan in compile_plans(program, inplace)]
 
 

@@ -8,14 +8,15 @@ import threading
 import pytest
 
 from linkstep.core.errors import EngineError
-from linkstep.engines import processes, rank, watch
-from linkstep.engines.mpi import MpiTransport
-from linkstep.engines.notes import FOLDER, leave_shared, register_end, report_silence
-from linkstep.engines.peers import Beat, Meeting, Peers
-from linkstep.engines.processes import Activity, activity, shared_files, unlink_shared
-from linkstep.engines.roster import Roster
-from linkstep.engines.torchjoin import wait_for_all
-from linkstep.engines.transport import SETUP, Silence
+from linkstep.engines.bench import rank, watch
+from linkstep.engines.bench.roster import Roster
+from linkstep.engines.transports import processes
+from linkstep.engines.transports.mpi import MpiTransport
+from linkstep.engines.transports.notes import FOLDER, leave_shared, register_end, report_silence
+from linkstep.engines.transports.peers import Beat, Meeting, Peers
+from linkstep.engines.transports.processes import Activity, activity, shared_files, unlink_shared
+from linkstep.engines.transports.torchjoin import wait_for_all
+from linkstep.engines.transports.transport import SETUP, Silence
 
 TIMEOUT = 5.0
 
@@ -149,7 +150,7 @@ def test_an_error_of_mpi_waits_for_news_of_a_rank_that_is_gone(monkeypatch):
     looks = iter([(), (), (3,)])
     monkeypatch.setattr(made, "dead", lambda: next(looks))
     assert made._failure((), RuntimeError("MPI_ERR_OTHER\nmore")) == Silence(0.0, (), (), (3,))
-    monkeypatch.setattr("linkstep.engines.mpi._NEWS", 0.0)
+    monkeypatch.setattr("linkstep.engines.transports.mpi._NEWS", 0.0)
     monkeypatch.setattr(made, "dead", tuple)
     alone = made._failure((), RuntimeError("MPI_ERR_OTHER\nmore"))
     assert alone.reason == "MPI_ERR_OTHER"
@@ -199,7 +200,7 @@ def started(folder, *ranks):
 def test_the_launcher_names_ranks_without_a_sign_of_life(tmp_path, monkeypatch, what, after, named):
     roster, clock = Roster(tmp_path, 2), [0.0]
     started(tmp_path, *what)
-    monkeypatch.setattr("linkstep.engines.roster.activity", lambda pid: doing(what[pid - 1000], clock[0]))
+    monkeypatch.setattr("linkstep.engines.bench.roster.activity", lambda pid: doing(what[pid - 1000], clock[0]))
     for tick in range(300):
         clock[0] = tick / 3
         roster.look(clock[0])
@@ -216,7 +217,7 @@ def test_no_verdict_on_cables_where_a_rank_is_gone(tmp_path, monkeypatch):
     roster = Roster(tmp_path, 4)
     assert "cable" in roster.verdict()
     started(tmp_path, 3)
-    monkeypatch.setattr("linkstep.engines.roster.activity", lambda pid: None)
+    monkeypatch.setattr("linkstep.engines.bench.roster.activity", lambda pid: None)
     roster.look(0.0)
     assert roster.first_lost == {3}
     assert roster.verdict() == ""
@@ -271,7 +272,7 @@ def test_a_rank_of_torch_does_not_wait_for_its_threads(tmp_path, monkeypatch, en
         raise Left(code)
 
     (tmp_path / "job").write_bytes(rank.pickle.dumps(None))
-    monkeypatch.setattr("linkstep.engines.job.run_job", lambda job, progress: (1, []))
+    monkeypatch.setattr("linkstep.engines.bench.job.run_job", lambda job, progress: (1, []))
     monkeypatch.setattr(rank, "leave_process", leave)
     if engine == "torch":
         with pytest.raises(Left):

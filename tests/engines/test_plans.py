@@ -12,9 +12,9 @@ import linkstep
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import COLLECTIVES
-from linkstep.engines.cells import Message
-from linkstep.engines.compile import _joined, _split, compile_plan, compile_plans, fingerprint_of
-from linkstep.engines.plan import Compiled, Work
+from linkstep.engines.plans.cells import Message
+from linkstep.engines.plans.compile import _joined, _split, compile_plan, compile_plans
+from linkstep.engines.plans.plan import Compiled, Work
 from linkstep.lowering import TARGETS
 from linkstep.programs import read_program
 from linkstep.verification import verify_text
@@ -186,10 +186,10 @@ def test_a_program_runs_only_as_it_is_made():
 
 
 def test_fingerprints_tell_programs_apart():
-    prints = [fingerprint_of(program_of(schedule)) for schedule in TORUS.values()]
-    prints.append(fingerprint_of(program_of(TORUS[Collective.ALLREDUCE], inplace=True)))
+    prints = [program_of(schedule).fingerprint for schedule in TORUS.values()]
+    prints.append(program_of(TORUS[Collective.ALLREDUCE], inplace=True).fingerprint)
     assert len(set(prints)) == len(prints)
-    assert fingerprint_of(program_of(TORUS[Collective.ALLREDUCE])) in prints
+    assert program_of(TORUS[Collective.ALLREDUCE]).fingerprint in prints
 
 
 def test_compiled_plans_are_chosen_by_size():

@@ -8,9 +8,9 @@ import pytest
 
 import linkstep
 from linkstep.core.collective import Collective
-from linkstep.engines.binding import SMALL
+from linkstep.engines.bench.preparation import prepare
 from linkstep.engines.communicator import Communicator
-from linkstep.engines.preparation import prepare
+from linkstep.engines.plans.binding import SMALL
 from support.late_sends import World
 
 SMALL_COUNT = 1000

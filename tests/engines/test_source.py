@@ -12,20 +12,17 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError, ScheduleError
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
 from linkstep.core.topology import Topology
-from linkstep.engines.preparation import prepare
-from linkstep.engines.renumbered import order_of
-from linkstep.engines.source import (
+from linkstep.engines.bench.preparation import prepare
+from linkstep.engines.plans.source import (
     Library,
-    ProgramSource,
-    RuleSource,
-    ScheduleSource,
-    TopologySource,
+    Source,
     first_collective,
-    is_runtime_file,
     is_selector,
     source_for,
     sources_of,
 )
+from linkstep.engines.transports.renumbered import order_of
+from linkstep.programs import runtime_text
 from linkstep.selector import Rule, Selector
 
 PROGRAMS = Path(__file__).parents[1] / "support" / "programs"
@@ -34,7 +31,7 @@ ALLREDUCE, REDUCE, BROADCAST = Collective.ALLREDUCE, Collective.REDUCE, Collecti
 
 
 def kinds(what):
-    return [type(source) for source in sources_of(what)]
+    return [source.kind for source in sources_of(what)]
 
 
 def test_everything_that_can_be_given(tmp_path):
@@ -43,17 +40,17 @@ def test_everything_that_can_be_given(tmp_path):
     linkstep.save(schedule, tmp_path / "s.json")
     linkstep.save(recipe.topology(), tmp_path / "t.json")
     for what in ("K_4", recipe, recipe.topology(), str(tmp_path / "t.json")):
-        assert kinds(what) == [TopologySource]
+        assert kinds(what) == ["topology"]
         assert first_collective(what) is None
     for what in (schedule, tmp_path / "s.json", str(tmp_path / "s.json")):
-        assert kinds(what) == [ScheduleSource, TopologySource]  # its topology serves what it does not
+        assert kinds(what) == ["schedule", "topology"]  # its topology serves what it does not
         assert first_collective(what) is ALLREDUCE
     text = linkstep.lower(schedule, "msccl").text
     (tmp_path / "r.xml").write_text(text)
     for what in (text, tmp_path / "r.xml", linkstep.read_program(text)):
-        assert kinds(what) == [ProgramSource]
+        assert kinds(what) == ["program"]
         assert first_collective(what) is ALLREDUCE
-    assert kinds([schedule, "K_4"]) == [ScheduleSource, TopologySource]
+    assert kinds([schedule, "K_4"]) == ["schedule", "topology"]
     with pytest.raises(LinkstepError, match="give a recipe, a topology, a schedule, a program or a file, not int"):
         sources_of(4)
     with pytest.raises(LinkstepError, match="nothing was given to run"):
@@ -61,10 +58,10 @@ def test_everything_that_can_be_given(tmp_path):
 
 
 def test_names_of_files_and_recipes():
-    assert is_runtime_file(str(RING))
-    assert is_runtime_file(str(PROGRAMS / "ports-allgather.mscclpp.json"))
-    assert not is_runtime_file("K_4")
-    assert not is_runtime_file("L(" * 5000)
+    for path in (RING, PROGRAMS / "ports-allgather.mscclpp.json"):
+        assert runtime_text(path) == path.read_text()
+    assert runtime_text("K_4") is None
+    assert runtime_text("L(" * 5000) is None
     assert not is_selector("missing.json")
 
 
@@ -76,11 +73,11 @@ def test_ranks_must_agree():
 
 
 def test_a_program_serves_its_own_collective_and_root():
-    source = ProgramSource(linkstep.read_program(RING.read_text()))
+    source = Source(linkstep.read_program(RING.read_text()))
     assert source.serves(ALLREDUCE, 10**9, 3)
     assert not source.serves(REDUCE, 1, 0)
     text = linkstep.lower(linkstep.schedule("K_4", "broadcast", root=2).schedule, "cpu").text
-    rooted = ProgramSource(linkstep.read_program(text))
+    rooted = Source(linkstep.read_program(text))
     assert [rooted.serves(BROADCAST, 1, root) for root in range(4)] == [False, False, True, False]
     with pytest.raises(LinkstepError, match="nothing here serves broadcast from root 1 of 64 bytes: give a schedule"):
         source_for([source, rooted], BROADCAST, 64, 1)
@@ -105,7 +102,7 @@ def test_a_selector_chooses_by_size(tmp_path):
     Selector(rules).save(tmp_path / "s.json")
     assert is_selector(str(tmp_path / "s.json"))
     small, large = sources_of(str(tmp_path / "s.json"))
-    assert (type(small), type(small.inner), type(large.inner)) == (RuleSource, TopologySource, ProgramSource)
+    assert [(source.kind, source.rule) for source in (small, large)] == [("topology", rules[0]), ("program", rules[1])]
     assert first_collective(tmp_path / "s.json") is ALLREDUCE
     library = Library(tmp_path / "s.json", 1, n)
     steps = [library.plan_for(ALLREDUCE, size, False, 0).num_steps for size in (0, 1000, 1001, 5000)]
@@ -171,7 +168,7 @@ def test_wrong_schedules_are_not_run(tmp_path, collective):
 
 def test_a_schedule_is_checked_once(monkeypatch):
     checked = []
-    monkeypatch.setattr("linkstep.engines.source.check", checked.append)
+    monkeypatch.setattr("linkstep.engines.plans.source.check", checked.append)
     schedule = linkstep.schedule("K_4", "allgather").schedule
     for _ in range(3):
         sources_of(schedule)

@@ -23,7 +23,7 @@ from linkstep.core.faults import Cut, apply
 from linkstep.core.topology import Topology
 from linkstep.costs import seconds_of
 from linkstep.engines import testbed as beds
-from linkstep.engines.preparation import wiring_of
+from linkstep.engines.bench.preparation import wiring_of
 from linkstep.engines.testbed import lifecycle, namespaces, network, relay, relaying, state
 from linkstep.engines.testbed.network import Delay, Tools
 from linkstep.engines.testbed.testbed import Testbed as Bed

@@ -1,7 +1,7 @@
 """Which parts of the ranks can run what: only what has all its links among the cables."""
 
 import linkstep
-from linkstep.engines.wiring import misfit, wiring_of_all
+from linkstep.engines.backend.wiring import misfit, wiring_of_all
 
 ALL = ["K_{4,4}", "K_4", "K_{2,2}"]
 

@@ -11,8 +11,7 @@ from linkstep import lowering
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
-from linkstep.lowering import TARGETS, check_fits, lower, pipeline
-from linkstep.lowering.writers import msccl
+from linkstep.lowering import TARGETS, check_fits, fitting, lower, pipeline
 
 XML = ("msccl", "msccl-azure", "rccl")
 
@@ -80,7 +79,7 @@ def test_peers_that_are_only_received_from_count():
 
 
 def test_what_has_too_many_messages_gets_no_threadblocks(monkeypatch):
-    monkeypatch.setattr(msccl, "build_blocks", None)
+    monkeypatch.setattr(fitting, "build_blocks", None)
     monkeypatch.setattr(pipeline, "_MOST_TRIED", 0)
     monkeypatch.setitem(TARGETS, "msccl", replace(TARGETS["msccl"], max_elements=40))
     with pytest.raises(LinkstepError, match=r"XML elements a rank reads: 47, 7 over the limit of 40; "):

@@ -12,7 +12,7 @@ import linkstep
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import parse_sizes
 from linkstep.costs import Cost, Fabric, cost_of
-from linkstep.engines.source import _selected
+from linkstep.engines.plans.source import _selected
 from linkstep.recipe import parse
 from linkstep.search import Answer, Choice, find
 from linkstep.search.windows import selector_of, windows

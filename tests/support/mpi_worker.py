@@ -72,7 +72,7 @@ def run_case(communicator, case):
 def run_cases(path):
     """Run pickled batches: (every rank's plans, calls)."""
     from linkstep.engines.communicator import Communicator
-    from linkstep.engines.mpi import MpiTransport
+    from linkstep.engines.transports.mpi import MpiTransport
 
     transport, done = MpiTransport(timeout=PATIENT), 0
     for plans, cases in pickle.loads(Path(path).read_bytes()):

@@ -3,7 +3,7 @@
 Ranks are generators that take turns by a seeded choice. A message's bytes are copied at the last moment, when its
 receiver awaits it or its sender must be sure of it, and must be the same then as when it was started, so that a sender
 that sets them too late or overwrites them too early shows. The place of a receive is poisoned as soon as it is posted,
-so that a receiver that still needs it shows. Shares no code with ``linkstep.engines.session``.
+so that a receiver that still needs it shows. Shares no code with ``linkstep.engines.plans.session``.
 """
 
 import random

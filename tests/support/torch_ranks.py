@@ -29,7 +29,7 @@ from torch.nn.parallel import DistributedDataParallel
 import linkstep
 import linkstep.torch
 from linkstep.core import faults
-from linkstep.engines.torchdist import TorchTransport
+from linkstep.engines.transports.torchdist import TorchTransport
 from support.torch_topologies import CUT, TOPOLOGIES
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -23,7 +23,6 @@ from linkstep.cli._common import (
     schedule_of,
 )
 from linkstep.cli._progress import progress_bar
-from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.units import format_size, parse_size
@@ -32,7 +31,6 @@ from linkstep.files import SUFFIXES, check_writable, write_atomically
 from linkstep.files.disk import is_standard_output, to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
 from linkstep.lowering.registration import (
-    MSCCLPP,
     algorithm_call,
     check_module_path,
     module_beside,
@@ -119,7 +117,7 @@ def _environment(target: Target, path: Path) -> str | None:
 def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
     placement, blocks, target = lowered.placement, lowered.blocks, lowered.target
     path = Path(args.output).absolute()
-    plan = plan_of(lowered, str(path)) if target.name == MSCCLPP else None
+    plan = plan_of(lowered, str(path)) if target.registers else None
     return {
         "recipe": placement.schedule.topology.name or None,
         "collective": placement.collective,
@@ -150,7 +148,7 @@ def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
         "environment": _environment(target, path),
         "shares_folder": target.reads_folder and _has_others(path),
         "selector": args.selector,
-        "divisible_by": placement.num_chunks if plan is None else plan.multiple,
+        "divisible_by": lowered.multiple,
     }
 
 
@@ -167,7 +165,7 @@ def _lower(args: argparse.Namespace) -> Lowered:
     if args.selector is not None:
         check_selector_path(args.selector)
         source_beside(args.selector, args.output)
-        if args.to == MSCCLPP:
+        if TARGETS[args.to].registers:
             check_module_path(module_beside(args.selector))
     given = read(args.topology, args)
     if given.schedule is None:
@@ -231,10 +229,10 @@ def _write_selected(lowered: Lowered, args: argparse.Namespace, selector: Select
             window.largest,
             source,
             dialect=lowered.target.name,
-            inplace=lowered.placement.inplace if args.to == MSCCLPP else None,
+            inplace=lowered.placement.inplace if lowered.target.registers else None,
         )
     )
-    module = registration(plans_of(changed, plan_of(lowered, source))) if args.to == MSCCLPP else None
+    module = registration(plans_of(changed, plan_of(lowered, source))) if lowered.target.registers else None
     _write(lowered, args)
     if module is not None:
         write_atomically(module_beside(args.selector), lambda file: file.writelines([module.encode()]))
@@ -262,7 +260,7 @@ def _print(name: str, facts: dict[str, Any]) -> None:
     if facts["selector"]:
         size = f"{facts['min_bytes']} to {facts['max_bytes']} bytes"
         print(f"{facts['selector']} selects it for {facts['collective']} of {size}")
-        if facts["to"] == MSCCLPP:
+        if TARGETS[facts["to"]].registers:
             module = module_beside(facts["selector"])
             print(f"{module} registers it: call register(rank) before the communicator is made")
 
@@ -283,29 +281,30 @@ def _scratch(facts: dict[str, Any]) -> str:
 
 def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what must hold at run time; where it does not, runtimes fall back to other algorithms without a word."""
-    unit = "bytes" if facts["to"] == MSCCLPP else "elements"
+    target = TARGETS[facts["to"]]
+    unit = "bytes" if target.alignment > 1 else "elements"
     found = [("ranks", str(facts["ranks"]))]
     if facts["hosts"] is not None:
         shown = ", ".join(facts["hosts"][:_SHOWN])
         found.append(("hosts", f"rank 0, 1, ... on {shown}{', ...' if facts['ranks'] > _SHOWN else ''}"))
     if facts["root"] is not None:
-        blind = "" if facts["to"] == "cpu" else ": the runtime does not compare it, so make no calls with another root"
+        blind = "" if target.compares_root else ": the runtime does not compare it, so make no calls with another root"
         found.append(("root", f"{facts['root']}{blind}"))
     if facts["environment"] is not None:
         found.append(("environment", facts["environment"]))
     if facts["shares_folder"]:
         found.append(("", "other files are there, and the runtime parses them all: mkdir a directory for this one,"))
         found.append(("", "mv it there, and name that directory"))
-    if facts["to"] == MSCCLPP and facts["collective"] is Collective.ALL_TO_ALL:
+    if facts["collective"] in target.uncalled:
         plan = f"mscclpp.ExecutionPlan({facts['path']!r}, rank)"
         found.append(("run by", f"mscclpp.Executor with {plan}: no NCCL call asks for it"))
-    elif facts["to"] == MSCCLPP:
+    elif target.registers:
         found.append(("registered by", facts["registration"]))
         found.append(("", "given to AlgorithmCollectionBuilder; --selector FILE.json writes the Python for that"))
-    if facts["to"] == "cpu":
-        found.append(("loaded by", "an interpreter of docs/cpu-xml.md"))
+    if target.loader:
+        found.append(("loaded by", target.loader))
     found.append(("data in all", f"a multiple of {facts['divisible_by']} {unit}"))
-    if facts["to"] != "cpu":
+    if target.selects:
         found.append(("size", f"{facts['min_bytes']} to {facts['max_bytes']} bytes, both included"))
         buffers = "in place" if facts["inplace"] else "separate input and output"
         found.append(("buffers", buffers))

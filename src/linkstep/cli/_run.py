@@ -26,18 +26,18 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time, parse_sizes, parse_time, write_size
-from linkstep.engines.arrays import OPERATIONS
-from linkstep.engines.communicator import ENGINES
-from linkstep.engines.job import Job, run_job, tell_mistake
-from linkstep.engines.launch import Place, is_rank, launch, run_folder
-from linkstep.engines.measure import TYPES, Row, actual_sizes, check_type
-from linkstep.engines.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
-from linkstep.engines.rank import JOB, ROWS
-from linkstep.engines.source import checked, first_collective, is_selector, sources_of
+from linkstep.engines.bench.job import Job, run_job, tell_mistake
+from linkstep.engines.bench.launch import is_rank, launch, run_folder
+from linkstep.engines.bench.measure import TYPES, Row, actual_sizes, check_type
+from linkstep.engines.bench.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
+from linkstep.engines.bench.rank import JOB, ROWS
+from linkstep.engines.plans.source import Source, checked, first_collective, sources_of, sources_of_file
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
-from linkstep.engines.transport import TIMEOUT
-from linkstep.files import is_runtime_file
+from linkstep.engines.transports.arrays import OPERATIONS
+from linkstep.engines.transports.engine import ENGINES
+from linkstep.engines.transports.start import Place
+from linkstep.engines.transports.transport import TIMEOUT
 
 _SIZE = "1MiB"
 
@@ -52,7 +52,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--size", metavar="BYTES", help=f"the data in all; default: {_SIZE}")
     sizes.add_argument("--sizes", metavar="A:B", help="a sweep in powers of two, such as 1KiB:64MiB, or a list")
-    parser.add_argument("--engine", choices=ENGINES, default="mpi", help="default: mpi")
+    parser.add_argument("--engine", choices=tuple(ENGINES), default="mpi", help="default: mpi")
     parser.add_argument("--ranks", type=int, metavar="N", help="how many ranks; default: as many as there are hosts")
     parser.add_argument("--type", choices=TYPES, default="float32", help="of the elements; default: float32")
     parser.add_argument("--op", choices=OPERATIONS, default="sum", help="of a reduction; default: sum")
@@ -72,29 +72,30 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw time over size to a .svg or .png file")
 
 
-def _what(args: argparse.Namespace, bed: Testbed | None) -> tuple[Any, str, Sequence[str] | None]:
-    """Return what to run, as a ``Communicator`` takes it, its name, and the names of hosts."""
+def _sources(args: argparse.Namespace, bed: Testbed | None) -> tuple[list[Source], str, Sequence[str] | None]:
+    """Return where programs come from, the name of that, and the names of hosts."""
     if args.topology is None:
         if bed is None:
             raise LinkstepError("name a recipe or a file to run, or a testbed with --testbed")
         wiring = wiring_of(bed)
-        return wiring, wiring.name or bed.name, wiring.labels
-    if is_runtime_file(args.topology) or is_selector(args.topology):
+        return sources_of(wiring), wiring.name or bed.name, wiring.labels
+    served = sources_of_file(args.topology)
+    if served is not None:
         if args.faults:
             raise LinkstepError(f"{args.topology} runs as it is: faults are those of a recipe or a topology")
-        return args.topology, args.topology, None
+        return served, args.topology, None
     given = read(args.topology, args)
     what: Any = given.topology if given.recipe is None else given.recipe
     if given.schedule is not None:
         what = checked(given.schedule, args.topology)
-    return what, given.topology.name or args.topology, given.topology.labels
+    return sources_of(what), given.topology.name or args.topology, given.topology.labels
 
 
-def _collective(args: argparse.Namespace, what: Any) -> Collective:
+def _collective(args: argparse.Namespace, sources: list[Source]) -> Collective:
     """Return what is asked for, else what the file is for."""
     if args.collective is not None:
         return Collective(args.collective)
-    return first_collective(what) or DEFAULT
+    return first_collective(sources) or DEFAULT
 
 
 def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
@@ -129,16 +130,15 @@ def _prepared(
     args: argparse.Namespace, sizes: tuple[int, ...], bed: Testbed | None, timeout: float
 ) -> tuple[Job, Prepared, str]:  # fmt: skip
     """Return what every rank is to do, what it was made from, and its name."""
-    what, name, labels = _what(args, bed)
-    collective = _collective(args, what)
-    num_ranks = sources_of(what)[0].num_ranks
+    sources, name, labels = _sources(args, bed)
+    collective, num_ranks = _collective(args, sources), sources[0].num_ranks
     if args.ranks not in (None, num_ranks):
         raise LinkstepError(f"{name} is for {num_ranks} ranks, not the {args.ranks} of --ranks")
     root = _root(labels, num_ranks, args.root)
     hosts = None if args.hosts is None else host_names(args.hosts, num_ranks, "--hosts")
     sizes = actual_sizes(sizes, collective, num_ranks, args.type)
     with busy("compiling plans"):
-        prepared = prepare(what, collective, sizes, root)
+        prepared = prepare(sources, collective, sizes, root)
     if bed is not None:
         check_wires(prepared, bed)
     job = Job(
@@ -179,7 +179,7 @@ def _launched(job: Job, num_ranks: int, timeout: float, bed: Testbed | None) -> 
         place = Place([bed.prefix(host) for host in range(num_ranks)], bed.environment(), bed.address(0))
     with run_folder() as folder, busy(f"running {num_ranks} ranks"):
         (folder / JOB).write_bytes(pickle.dumps(job))
-        command = [sys.executable, "-P", "-m", "linkstep.engines.rank", job.engine, str(folder)]
+        command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
         code = launch(job.engine, num_ranks, command, folder, timeout, place)
         rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
     return code, rows

@@ -10,6 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from linkstep.assembly import assemble
 from linkstep.cli._common import (
     DEFAULT,
     Command,
@@ -33,9 +34,8 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
 from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of, seconds_of
-from linkstep.files import is_runtime_file
 from linkstep.lowering import TARGETS, check_fits, lower
-from linkstep.programs import read_program, read_text
+from linkstep.programs import read_program, runtime_text
 from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
@@ -115,7 +115,7 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
         )  # fmt: skip
     with progress_bar("simulate", " stages") as bar:
         bar(0, 2)
-        program = read_program(lowered.text, to)
+        program = assemble(lowered)
         bar(1, 2)
         done = simulate_program(
             program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
@@ -198,9 +198,9 @@ def _fields(done: Simulation, facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _run(args: argparse.Namespace) -> int:
     _check_options(args)
-    schedule = None
-    if is_runtime_file(args.topology):
-        done, fabric = _run_file(read_text(args.topology), args)
+    text, schedule = runtime_text(args.topology), None
+    if text is not None:
+        done, fabric = _run_file(text, args)
     else:
         schedule = _make_schedule(args)
         done, fabric = _run_schedule(schedule, args)

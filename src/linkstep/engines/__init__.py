@@ -1,10 +1,10 @@
 """Engines: what really moves bytes between ranks, by MPI or by torch.distributed.
 
-A program or a schedule is compiled to a ``Plan`` for each rank (``compile``), which a ``Session`` executes on arrays
-over a ``Transport``; ``Communicator`` is the front door. ``preparation``, ``launch``, ``rank``, ``job`` and ``measure``
-are what ``linkstep run`` needs besides, and ``testbed`` emulates hosts and cables on one machine. mpi4py and torch are
-imported where they are used, so that nothing here asks for both; a rank that was given its plans imports nothing that
-makes them.
+``plans`` makes of a program or a schedule what each rank does, and binds it to arrays; ``transports`` carries bytes,
+with a row for each engine; ``Communicator`` is the front door. ``bench`` is what ``linkstep run`` needs besides,
+``backend`` the process group of ``linkstep.torch``, and ``testbed`` emulates hosts and cables on one machine. mpi4py
+and torch are imported where they are used, so that nothing here asks for both; a rank that was given its plans imports
+nothing that makes them.
 """
 
 from typing import TYPE_CHECKING

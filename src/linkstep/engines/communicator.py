@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError, LinkstepError
-from linkstep.engines.arrays import Kind, check_operation, kind_of
-from linkstep.engines.binding import SMALL, Bound, bind_direct, bind_staged
-from linkstep.engines.layout import Layout
-from linkstep.engines.plan import Compiled, Plan, Plans
-from linkstep.engines.session import Stuck
-from linkstep.engines.transport import SETUP, TIMEOUT, Silence, Silent, Transport, ranks_in_words
+from linkstep.engines.plans.binding import SMALL, Bound, bind_direct, bind_staged
+from linkstep.engines.plans.layout import Layout
+from linkstep.engines.plans.plan import Compiled, Plan, Plans
+from linkstep.engines.plans.session import Stuck
+from linkstep.engines.transports.arrays import Kind, check_operation, kind_of
+from linkstep.engines.transports.engine import engine_named
+from linkstep.engines.transports.transport import SETUP, TIMEOUT, Silence, Silent, Transport, ranks_in_words
 
 if TYPE_CHECKING:
     from linkstep.core.schedule import Schedule
@@ -34,28 +35,14 @@ if TYPE_CHECKING:
     from linkstep.recipe import Recipe
     from linkstep.selector import Selector
 
-ENGINES = ("mpi", "torch")
 _KEPT = 16
 """Calls whose arrays stay bound, so that those of a training loop find everything prepared."""
 _MOST_KNOWN = 256
 """Calls that are recognised by their arrays."""
 
 
-def open_transport(engine: str, timeout: float = TIMEOUT) -> Transport:
-    """Return an engine's transport over all of its ranks."""
-    if engine == "mpi":
-        from linkstep.engines.mpi import MpiTransport
-
-        return MpiTransport(timeout=timeout)
-    if engine == "torch":
-        from linkstep.engines.torchdist import TorchTransport
-
-        return TorchTransport(timeout=timeout)
-    raise LinkstepError(f"the engine must be one of {', '.join(ENGINES)}, not {engine!r}")
-
-
 def _library(what: Any, rank: int, num_ranks: int) -> Plans:
-    from linkstep.engines.source import Library  # what makes schedules takes a second to import
+    from linkstep.engines.plans.source import Library  # what makes schedules takes a second to import
 
     return Library(what, rank, num_ranks)
 
@@ -71,11 +58,11 @@ class _Call:
     operation: str
     root: int
     is_inplace: bool
-    print: str
-    """The program's fingerprint."""
+    fingerprint: str
+    """Of the program."""
 
     def tag(self, limit: int, span: int) -> int:
-        """Return the first of ``span`` tags that no other call is likely to use."""
+        """Return the first of ``span`` tags, by a hash of the call: calls that differ are unlikely to share any."""
         digest = hashlib.sha256(repr(self).encode()).digest()
         return int.from_bytes(digest[:8]) % max(limit // span, 1) * span
 
@@ -114,7 +101,7 @@ class Communicator:
         self.silence: Silence | None = None
         """Why it failed, if it did."""
         try:
-            self.transport = open_transport(engine, timeout) if isinstance(engine, str) else engine
+            self.transport = engine_named(engine).open(timeout) if isinstance(engine, str) else engine
         except Silent as silent:
             raise EngineError(f"the ranks cannot begin: {self._words(silent.silence)}") from None
         self._bounds: OrderedDict[Any, Bound] = OrderedDict()
@@ -268,10 +255,11 @@ class Communicator:
             raise self.failure(where, stuck.silence) from None
 
     def _plan(self, collective: Collective, size: int, inplace: bool, root: int, data: str) -> Plan:
-        """Return a plan; one that must be made first is made by all ranks together.
+        """Return the plan of a call; where it is not there yet, all ranks compile theirs at the same call.
 
-        Before, they tell each other what they are about to run, so that none waits for a plan that nobody makes;
-        afterwards they wait for each other longer than messages may take: kernels are compiled at different speeds.
+        They first compare what they are about to run, so that ranks that make different calls find out at once. When
+        they have compiled, they wait for each other up to ``SETUP`` seconds, not the timeout of a message: compiling
+        takes some ranks much longer than others.
         """
         wanted = collective, size, inplace, root
         if self._plans.has_plan(*wanted):

@@ -1,16 +1,20 @@
 """Lower schedules to what runtimes execute: MSCCL++ JSON, MSCCL XML in three dialects, CPU XML.
 
-A schedule becomes a ``Placement`` (chunks have places, messages have channels), for some runtimes also a
-``BlockProgram`` (threadblocks, dependencies), and a writer prints it. What is printed is proven elsewhere, by code that
-shares nothing with this.
+A schedule becomes a ``Placement`` (chunks have places, messages have channels), and that what a runtime's ranks do: a
+``BlockProgram`` (threadblocks, dependencies), a ``PortProgram`` (puts, signals) or a ``ListProgram``. A writer prints
+it, and only when the text is asked for: ``linkstep.assembly`` needs none. What is printed is proven elsewhere, by code
+that shares nothing with this.
 """
 
+from linkstep.lowering.fitting import RuntimeProgram
 from linkstep.lowering.limits import check_fits
+from linkstep.lowering.lists import ListInstruction, ListProgram
 from linkstep.lowering.pipeline import Lowered, lower
 from linkstep.lowering.placement import Options, chunk_grid, place
+from linkstep.lowering.ports import Operation, Piece, PortBlock, PortProgram, PortRank
 from linkstep.lowering.targets import TARGETS, Target
 from linkstep.lowering.values import BlockProgram, Copy, Instruction, Message, Move, Place, Placement, Threadblock
-from linkstep.lowering.writers import MAX_BYTES, MAX_SCRATCH, Window
+from linkstep.lowering.windows import MAX_BYTES, MAX_SCRATCH, Window
 
 __all__ = [
     "MAX_BYTES",
@@ -19,12 +23,20 @@ __all__ = [
     "BlockProgram",
     "Copy",
     "Instruction",
+    "ListInstruction",
+    "ListProgram",
     "Lowered",
     "Message",
     "Move",
+    "Operation",
     "Options",
+    "Piece",
     "Place",
     "Placement",
+    "PortBlock",
+    "PortProgram",
+    "PortRank",
+    "RuntimeProgram",
     "Target",
     "Threadblock",
     "Window",

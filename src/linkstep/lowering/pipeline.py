@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from linkstep.core.arguments import check_flag, check_integer, check_kind
@@ -12,50 +13,87 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.lowering.blocks import build_blocks
+from linkstep.lowering.fitting import Fitted, RuntimeProgram
+from linkstep.lowering.forms import FORMS
 from linkstep.lowering.limits import Excess, Sizing, check_schedule_fits
 from linkstep.lowering.placement import Options, num_chunks, place
 from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import TARGETS, Target, target_named
 from linkstep.lowering.values import BlockProgram, Placement
-from linkstep.lowering.writers import (
+from linkstep.lowering.windows import (
     MAX_BYTES,
-    WRITERS,
     FileOptions,
     Window,
-    Written,
     allocated_scratch,
+    most_scratch,
     scratch_bytes,
 )
+from linkstep.lowering.writers.naming import File
 
 _MOST_CHANNELS = 32
 _FEWEST_GATHERED = 4
 """Pieces for which gathering pays (python -m benchmarks.gather), unless it is asked for."""
 _MOST_TRIED = 20_000
 """Messages up to which remedies are tried out: a few seconds for all of them."""
-_PASSES = 4
-"""Of an attempt, at most: placing, following the flow, filling threadblocks, printing."""
+_PASSES = 3
+"""Of an attempt, at most: placing, following the flow, filling threadblocks."""
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """A schedule lowered to a runtime: the text of its file and what it was printed from."""
+    """A schedule lowered to a runtime: what its ranks do, and the text of its file, printed when it is asked for."""
 
-    text: str
     target: Target
-    placement: Placement
-    blocks: BlockProgram | None
-    """Threadblocks, for the XML dialects."""
+    program: RuntimeProgram
+    """Threadblocks for the XML dialects, ports for MSCCL++, lists for CPU clusters."""
     channels: int
     """Channels of each link (and instance)."""
     window: Window
     """Bytes of data for which the runtime selects the file, both ends included."""
-    scratch_chunks: int
-    """Of the rank that has most of it."""
-    name: str = ""
-    """What MSCCL++ calls the plan; empty for other runtimes."""
+    proto: str = "Simple"
 
     def __repr__(self) -> str:
-        return f"<Lowered {self.placement.schedule!r} to {self.target.name}: {len(self.text)} characters>"
+        messages = len(self.placement.messages)
+        return f"<Lowered {self.placement.schedule!r} to {self.target.name}: {messages} messages>"
+
+    @property
+    def placement(self) -> Placement:
+        """The messages that it was made from."""
+        return self.program.placement
+
+    @property
+    def blocks(self) -> BlockProgram | None:
+        """Threadblocks, for the XML dialects."""
+        return self.program if isinstance(self.program, BlockProgram) else None
+
+    @cached_property
+    def head(self) -> Mapping[str, object]:
+        """What its file says besides its instructions."""
+        return FORMS[self.target.form].head(self.program, self.target, self.proto, self.window)
+
+    @cached_property
+    def _file(self) -> File:
+        return FORMS[self.target.form].write(self.program, self.head)
+
+    @property
+    def text(self) -> str:
+        """The text of the file."""
+        return self._file.text
+
+    @property
+    def name(self) -> str:
+        """What MSCCL++ calls the plan; empty for other runtimes."""
+        return self._file.name
+
+    @property
+    def scratch_chunks(self) -> int:
+        """Of the rank that has most of it."""
+        return most_scratch(self.program.sizes)
+
+    @property
+    def multiple(self) -> int:
+        """The data must be a multiple of so many bytes where the target aligns chunks, else of so many elements."""
+        return self.target.alignment * self.placement.num_chunks
 
     @property
     def scratch_share(self) -> Fraction:
@@ -68,7 +106,7 @@ class Lowered:
         """The most scratch of that rank, for the window's end; ``target`` tells what makes a runtime allocate it."""
         largest = self.window.largest + self.target.excludes_largest
         if self.target.scratch_by_allocation:
-            return allocated_scratch(self.scratch_chunks, self.placement.sizes[0].input, largest)
+            return allocated_scratch(self.scratch_chunks, self.placement.sizes[0].input, largest, self.target.alignment)
         return scratch_bytes(self.scratch_chunks, self.placement.num_chunks, largest)
 
 
@@ -86,15 +124,15 @@ class _Asked:
     """Bytes of the largest piece to gather; None for what pays."""
 
 
-def _write(asked: _Asked, options: Options, meter: Meter) -> Written:
+def _attempt(asked: _Asked, options: Options, meter: Meter) -> Fitted:
     meter.attempt()
     placement = place(asked.schedule, options, meter)
-    return WRITERS[asked.target.writer](placement, asked.target, asked.file, meter)
+    return FORMS[asked.target.form].fit(placement, asked.target, asked.file, meter)
 
 
-def _goes_straight(program: BlockProgram | None) -> bool:
+def _goes_straight(program: RuntimeProgram | None) -> bool:
     """Whether most messages are forwarded by the threadblock that receives them: they should stay on their channels."""
-    return program is not None and 2 * program.num_fused >= len(program.placement.messages)
+    return isinstance(program, BlockProgram) and 2 * program.num_fused >= len(program.placement.messages)
 
 
 def _options(asked: _Asked, chunks: int, meter: Meter) -> Options:
@@ -117,9 +155,9 @@ def _options(asked: _Asked, chunks: int, meter: Meter) -> Options:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """The last attempt to fit, and what it exceeded; nothing is written where it is known before the work."""
+    """The last attempt to fit, and what it exceeded; nothing is fitted where it is known before the work."""
 
-    written: Written | None
+    fitted: Fitted | None
     channels: int
     exceeded: tuple[Excess, ...]
 
@@ -130,20 +168,20 @@ def _fit(asked: _Asked, meter: Meter) -> _Attempt:
     if most is not None and chunks > most:
         return _Attempt(None, 0, (Excess("chunks of data", most, chunks),))
     options = _options(asked, chunks, meter)
-    written = _write(asked, options, meter)
-    exceeded = written.exceeded
+    fitted = _attempt(asked, options, meter)
+    exceeded = fitted.exceeded
     while asked.channels is None and exceeded and all(e.more_channels for e in exceeded):
         if options.channels == _MOST_CHANNELS:
             break
         enough = -(-exceeded[0].found * options.channels // exceeded[0].limit)
         more = min(max(options.channels + 1, enough), _MOST_CHANNELS)
-        options = replace(options, channels=more, stay=options.stay or _goes_straight(written.blocks))
+        options = replace(options, channels=more, stay=options.stay or _goes_straight(fitted.program))
         before = exceeded
-        written = _write(asked, options, meter)
-        exceeded = written.exceeded
+        fitted = _attempt(asked, options, meter)
+        exceeded = fitted.exceeded
         if exceeded and not all(e.more_channels for e in exceeded):
             exceeded = (*exceeded, *before)
-    return _Attempt(written, options.channels, exceeded)
+    return _Attempt(fitted, options.channels, exceeded)
 
 
 def _first_that_fits(asked: Iterable[_Asked], meter: Meter) -> _Asked | None:
@@ -153,7 +191,7 @@ def _first_that_fits(asked: Iterable[_Asked], meter: Meter) -> _Asked | None:
 def _remedy(asked: _Asked, attempt: _Attempt, meter: Meter) -> str:
     """Return what would fit instead: channels to be chosen, fewer instances, another runtime."""
     others = [t for t in TARGETS.values() if t != asked.target and asked.schedule.collective in t.collectives]
-    if attempt.written is not None and len(attempt.written.placement.messages) > _MOST_TRIED:
+    if attempt.fitted is not None and len(attempt.fitted.placement.messages) > _MOST_TRIED:
         return f"{' or '.join(t.name for t in others)} may take it"
     found = []
     if asked.channels is not None and _first_that_fits([replace(asked, channels=None)], meter):
@@ -225,12 +263,9 @@ def lower(
     asked = _Asked(schedule, target, options, channels, FileOptions(proto, min_bytes, max_bytes), gather)
     meter = Meter(progress, _PASSES)
     attempt = _fit(asked, meter)
-    if attempt.written is None or attempt.exceeded:
+    done = attempt.fitted
+    if done is None or done.program is None or attempt.exceeded:
         why = "; ".join(str(excess) for excess in attempt.exceeded)
         raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {_remedy(asked, attempt, meter)}")
     meter.finish()
-    done = attempt.written
-    return Lowered(
-        text=done.text, target=target, placement=done.placement, blocks=done.blocks, channels=attempt.channels,
-        window=done.window, scratch_chunks=done.scratch_chunks, name=done.name,
-    )  # fmt: skip
+    return Lowered(target, done.program, attempt.channels, done.window, proto)

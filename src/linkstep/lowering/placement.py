@@ -8,7 +8,7 @@ partial sums lie in the output; the gather phase overwrites them only with sums 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import gcd, lcm
 
 import numpy as np
@@ -108,7 +108,7 @@ class _Layout:
     def gathered(self, rank: int, source: int, chunk: int) -> Place:
         """Where a rank puts what it receives: in the output, or in scratch if it only passes it on."""
         if not self.piece:
-            return Place("o", self._in_whole(source, chunk))
+            return Place("o", chunk if self.root >= 0 else source * self.width + chunk)
         if chunk // self.piece == rank:
             return Place("o", source * self.piece + chunk % self.piece)
         key = rank, source * self.width + chunk
@@ -126,6 +126,8 @@ class _Layout:
     def summed(self, rank: int, source: int, chunk: int) -> Place:
         if self.ends_with_shard and rank == source:
             return Place("i", source * self.width + chunk) if self.inplace else Place("o", chunk)
+        if not self.sums:
+            return self.gathered(rank, source, chunk)
         return self.sums.get((rank, source * self.width + chunk)) or self.gathered(rank, source, chunk)
 
     def sizes(self) -> tuple[BufferSizes, ...]:
@@ -143,8 +145,12 @@ def _cells(schedule: Schedule, width: int) -> tuple[list[int], list[int], list[i
     return row.tolist(), schedule.source[row].tolist(), chunk.tolist()
 
 
-def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterator[Message]:
-    """Yield a message for each chunk that its receiver still needs, in the order of the schedule."""
+_Single = tuple[int, int, Place, Place, Place | None]
+"""A chunk that crosses a link: its step, link, src, dst and base, as of a ``Message``."""
+
+
+def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterator[_Single]:
+    """Yield each chunk that its receiver still needs, in the order of the schedule."""
     topology, width = schedule.topology, layout.width
     rows, sources, chunks = _cells(schedule, width)
     reducing, roots = split_phases(schedule)
@@ -166,42 +172,43 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
             dst = layout.summed(w, v, c)
             base = dst if has[w, at] else layout.given(v, c)
             has[w, at] = True
-            yield Message(step[r], link[r], 0, 1, src, dst, base)
+            yield step[r], link[r], src, dst, base
         elif not gathered[w, at]:
             gathered[w, at] = True
             own = layout.summed(v, v, c) if layout.reduces else layout.given(v, c)
             src = own if u == v else layout.gathered(u, v, c)
-            yield Message(step[r], link[r], 0, 1, src, layout.gathered(w, v, c))
+            yield step[r], link[r], src, layout.gathered(w, v, c), None
 
 
-def _follows(first: Message, count: int, message: Message) -> bool:
-    """Whether a message continues one that grew to ``count`` chunks: its chunks come right after, in every buffer."""
-    if (first.step, first.link) != (message.step, message.link) or message.src != first.src.after(count):
+def _is_after(place: Place, first: Place, count: int) -> bool:
+    return place.offset == first.offset + count and place.buffer == first.buffer
+
+
+def _follows(first: _Single, count: int, single: _Single) -> bool:
+    """Whether a chunk continues a message that grew to ``count``: it comes right after, in every buffer."""
+    (step, link, src, dst, base), (its_step, its_link, its_src, its_dst, its_base) = first, single
+    if step != its_step or link != its_link or not _is_after(its_src, src, count):
         return False
-    if message.dst != first.dst.after(count) or (first.base is None) != (message.base is None):
+    if not _is_after(its_dst, dst, count) or (base is None) != (its_base is None):
         return False
-    if first.base is None:
+    if base is None or its_base is None:
         return True
-    same_kind = (first.base == first.dst) == (message.base == message.dst)  # both input, or both the sum so far
-    return same_kind and message.base == first.base.after(count)
+    same_kind = (base == dst) == (its_base == its_dst)  # both input, or both the sum so far
+    return same_kind and _is_after(its_base, base, count)
 
 
-def _joined(first: Message, count: int) -> Message:
-    return Message(first.step, first.link, first.channel, count, first.src, first.dst, first.base)
-
-
-def _merged(messages: Iterator[Message]) -> Iterator[Message]:
-    """Join messages of one chunk each, of one link and step, whose chunks are neighbours."""
-    first, count = next(messages, None), 1
-    for message in messages:
+def _merged(singles: Iterator[_Single]) -> Iterator[Message]:
+    """Make messages of chunks of one link and step that are neighbours."""
+    first, count = next(singles, None), 1
+    for single in singles:
         assert first is not None
-        if _follows(first, count, message):
+        if _follows(first, count, single):
             count += 1
         else:
-            yield _joined(first, count)
-            first, count = message, 1
+            yield Message(first[0], first[1], 0, count, *first[2:])
+            first, count = single, 1
     if first is not None:
-        yield _joined(first, count)
+        yield Message(first[0], first[1], 0, count, *first[2:])
 
 
 def _piece(message: Message, start: int, count: int, channel: int) -> Message:
@@ -260,9 +267,10 @@ def _with_slots(messages: Iterator[Message], schedule: Schedule, layout: _Layout
         if message.base is None or message.base != message.dst:
             yield message
         else:
-            rank = head[message.link]
-            yield replace(message, slot=Place("s", layout.scratch[rank]))
-            layout.scratch[rank] += message.count
+            m, rank = message, head[message.link]
+            slot = Place("s", layout.scratch[rank])
+            yield Message(m.step, m.link, m.channel, m.count, m.src, m.dst, m.base, slot, m.packs, m.unpacks)
+            layout.scratch[rank] += m.count
 
 
 def _copies(schedule: Schedule, layout: _Layout, limit: int | None) -> Iterator[Copy]:

@@ -17,15 +17,16 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.files import AnyPath
 from linkstep.files.disk import open_to_read
 from linkstep.lowering.pipeline import Lowered
-from linkstep.lowering.writers import ALIGNMENT
+from linkstep.lowering.targets import TARGETS
 from linkstep.selector import Selector
 
-MSCCLPP = "mscclpp"
-"""The target whose plans are registered."""
+_REGISTERED = tuple(name for name, target in TARGETS.items() if target.registers)
 MARK = "# Written by linkstep"
 """How a written module begins; nothing else is overwritten."""
 _UNLIMITED = 2**64 - 1
 """The end of a window that a plan does not give, as the loader has it."""
+_ALIGNMENT = 16
+"""What the loader takes where a plan gives no buffer_alignment."""
 _NAMED = "but a rule of the selector names it: lower it again"
 
 
@@ -54,7 +55,7 @@ def plan_of(lowered: Lowered, file: str) -> Plan:
     return Plan(
         file=file, name=lowered.name, collective=lowered.target.collectives[placement.collective],
         in_place=placement.inplace, ranks=placement.num_ranks, smallest=lowered.window.smallest,
-        largest=lowered.window.largest, multiple=ALIGNMENT * placement.num_chunks,
+        largest=lowered.window.largest, multiple=lowered.multiple,
         root=None if placement.root < 0 else placement.root,
     )  # fmt: skip
 
@@ -73,7 +74,7 @@ def read_plan(path: AnyPath, file: str) -> Plan:
             file=file, name=data["name"], collective=data["collective"], in_place=data["inplace"],
             ranks=len(data["gpus"]), smallest=data.get("min_message_size", 0),
             largest=data.get("max_message_size", _UNLIMITED),
-            multiple=data.get("buffer_alignment", ALIGNMENT) * max(gpu["input_chunks"], gpu["output_chunks"]),
+            multiple=data.get("buffer_alignment", _ALIGNMENT) * max(gpu["input_chunks"], gpu["output_chunks"]),
             root=root,
         )  # fmt: skip
     except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError):
@@ -87,7 +88,7 @@ def read_plan(path: AnyPath, file: str) -> Plan:
 
 def plans_of(selector: Selector, new: Plan) -> list[Plan]:
     """Return the rows of all MSCCL++ plans that a selector names, of which ``new`` may not be written yet."""
-    files = [rule.source for rule in selector.rules if rule.dialect == MSCCLPP]
+    files = [rule.source for rule in selector.rules if rule.dialect in _REGISTERED]
     plans = [new if file == new.file else read_plan(selector.folder / file, file) for file in files]
     named: dict[str, str] = {}
     for plan in plans:

@@ -20,8 +20,8 @@ class Target:
     name: str
     note: str
     """What it is, in one line."""
-    writer: str
-    """The row of ``linkstep.lowering.writers.WRITERS`` that prints its files."""
+    form: str
+    """The row of ``linkstep.lowering.forms.FORMS`` that its programs have."""
     suffix: str
     """How the names of its files end."""
     collectives: Mapping[Collective, str]
@@ -29,6 +29,18 @@ class Target:
     protocols: tuple[str, ...] = ("Simple",)
     environment: str = ""
     """The variables that make it read ``{file}``, or every file of ``{folder}``."""
+    loader: str = ""
+    """What loads a file, where no variable and no registration does."""
+    registers: bool = False
+    """Whether a file counts only once a program has registered it (``linkstep.lowering.registration``)."""
+    uncalled: frozenset[Collective] = frozenset()
+    """Collectives that no call asks for: whoever wants one runs the file by hand."""
+    selects: bool = True
+    """Whether it picks a file by a call's size and buffers; if not, whoever loads one decides."""
+    compares_root: bool = False
+    """Whether it sees that a file is for another root than a call."""
+    alignment: int = 1
+    """Bytes of which every chunk and every buffer must be a multiple; 1 where any whole elements do."""
     splits: bool = False
     """Whether receiving, reducing and forwarding must be instructions of their own."""
     gathers: bool = True
@@ -82,9 +94,12 @@ TARGETS: dict[str, Target] = {
         Target(
             name="mscclpp",
             note="microsoft/mscclpp, the maintained successor of MSCCL",
-            writer="mscclpp",
+            form="ports",
             suffix=".json",
             collectives=_spelled("reducescatter", reduce=False),
+            registers=True,
+            uncalled=frozenset({Collective.ALL_TO_ALL}),
+            alignment=16,
             splits=True,
             gathers=False,
             scratch_by_allocation=True,
@@ -94,7 +109,7 @@ TARGETS: dict[str, Target] = {
         Target(
             name="msccl",
             note="microsoft/msccl, the first runtime of such files",
-            writer="msccl",
+            form="blocks",
             suffix=".xml",
             collectives=_spelled("reduce_scatter"),
             protocols=_PROTOCOLS,
@@ -114,7 +129,7 @@ TARGETS: dict[str, Target] = {
         Target(
             name="msccl-azure",
             note="Azure/msccl-executor-nccl, Azure's executor of such files",
-            writer="msccl",
+            form="blocks",
             suffix=".xml",
             collectives=_spelled("reducescatter"),
             protocols=_PROTOCOLS,
@@ -132,7 +147,7 @@ TARGETS: dict[str, Target] = {
         Target(
             name="rccl",
             note="older releases of RCCL: MSCCL was removed from it in 2026, and newer ones ignore such files",
-            writer="msccl",
+            form="blocks",
             suffix=".xml",
             collectives=_spelled("reducescatter"),
             protocols=_PROTOCOLS,
@@ -151,9 +166,12 @@ TARGETS: dict[str, Target] = {
         Target(
             name="cpu",
             note="CPU clusters, by an interpreter of docs/cpu-xml.md",
-            writer="cpu",
+            form="lists",
             suffix=".xml",
             collectives={c: c.value for c in COLLECTIVES},
+            loader="an interpreter of docs/cpu-xml.md",
+            selects=False,
+            compares_root=True,
             splits=True,
             gather_bytes=512,
         ),

@@ -1,13 +1,14 @@
 """A runtime's file as one value, whatever its format: what it does, in which order, to which buffers.
 
-``read_program`` makes a ``Program`` of a text. Each format has a package (``msccl``, ``mscclpp``, ``cpu``) with its
-reader, its rules and its events, and a row of ``FORMATS``. Shares no code with what writes such files.
+``read_program`` makes a ``Program`` of a text, ``build_program`` of what a reader would find in one. Each format has a
+package (``msccl``, ``mscclpp``, ``cpu``) with its reader, its rules and its events, and a row of ``FORMATS``. Shares no
+code with what writes such files.
 """
 
 from linkstep.programs.events import Events, Moves
 from linkstep.programs.findings import Finding, Findings, UnverifiableError
 from linkstep.programs.format import Format
-from linkstep.programs.formats import DIALECTS, FORMATS, read_program, read_text, sniff
+from linkstep.programs.formats import DIALECTS, FORMATS, build_program, read_program, read_text, runtime_text, sniff
 from linkstep.programs.memory import Memory
 from linkstep.programs.program import Program
 
@@ -22,7 +23,9 @@ __all__ = [
     "Moves",
     "Program",
     "UnverifiableError",
+    "build_program",
     "read_program",
     "read_text",
+    "runtime_text",
     "sniff",
 ]

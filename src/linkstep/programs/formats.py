@@ -11,6 +11,7 @@ from types import NoneType
 
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
+from linkstep.files import is_runtime_file
 from linkstep.programs.cpu import CPU
 from linkstep.programs.findings import Findings
 from linkstep.programs.format import Format, RuntimeFile
@@ -56,10 +57,20 @@ def read_program(text: str, dialect: str | None = None) -> Program:
     ('cpu', 'reduce', 1)
     """
     format = sniff(text, dialect)
-    file, findings = format.read(text), Findings()
+    file = format.read(text)
+    return _built(format, file, dialect or _closest_dialect(format, file))
+
+
+def build_program(file: RuntimeFile, dialect: str) -> Program:
+    """Return the program of a file as the reader of the dialect's format returns it; FileError as ``read_program``."""
+    return _built(sniff("", dialect), file, dialect)
+
+
+def _built(format: Format, file: RuntimeFile, dialect: str) -> Program:
+    findings = Findings()
     format.check_rules(file, findings)
     _refuse(findings)
-    program = format.build(file, dialect or _closest_dialect(format, file), False, findings)
+    program = format.build(file, dialect, False, findings)
     _refuse(findings)
     assert program is not None
     find_order(program.events, findings)
@@ -80,6 +91,11 @@ def _refuse(findings: Findings) -> None:
     if findings.num_obstacles():
         worst = findings.listed()[0]
         raise FileError(f"cannot run: {str(worst).removeprefix(f'{worst.severity}: ')}")
+
+
+def runtime_text(name: str | PathLike[str]) -> str | None:
+    """Return the text of a runtime's file, read once; None if the name is that of a recipe or of a file of ours."""
+    return read_text(name) if is_runtime_file(str(name)) else None
 
 
 def read_text(path: str | PathLike[str]) -> str:

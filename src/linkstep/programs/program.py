@@ -6,8 +6,10 @@ This is all that a proof, a simulation or an engine needs to know of a file, wha
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -61,6 +63,15 @@ class Program:
     def num_instructions(self) -> int:
         """Instructions of all ranks."""
         return int(self.is_instruction.sum())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A text that differs between programs that do different things."""
+        digest = hashlib.sha256(repr((self.collective.value, self.num_ranks, self.chunks, self.modes)).encode())
+        for column in vars(self.events.moves).values():
+            digest.update(column.tobytes())
+        digest.update(self.events.rank.tobytes())
+        return digest.hexdigest()
 
     def memory(self, inplace: bool) -> Memory:
         """Return where its buffers lie."""

@@ -11,6 +11,7 @@ from types import NoneType
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.assembly import assemble
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
@@ -19,7 +20,7 @@ from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, format_time, parse_size, parse_time
 from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, seconds_of
 from linkstep.lowering import lower
-from linkstep.programs import Program, read_program
+from linkstep.programs import Program
 from linkstep.programs.events import NONE
 from linkstep.simulation.wires import Wires, first_links, used_links, wires_of
 
@@ -168,9 +169,10 @@ class _Machine:
         self.edge_tells, self.edge_stays = tells.tolist(), (~across).tolist()
 
     def run(self) -> None:
-        """Take what comes first; of several the one of the lowest round, then of the lowest position.
+        """Take the earliest event; of several at one time that of the lowest round, then of the lowest position.
 
-        ``round`` counts the messages that an event knows of, ``told`` those that whoever it tells will know of.
+        The round of an event is the length of the longest chain of messages that end before it begins; ``told`` is that
+        of the chains that end with what it sends, for the events on other ranks that wait for it.
         """
         n, pop, push, position, wire_ptr = len(self.start), heapq.heappop, heapq.heappush, self.position, self.wire_ptr
         rounds, missing, edge_head, edge_wire = self.round, self.missing, self.edge_head, self.edge_wire
@@ -247,9 +249,8 @@ def simulate_program(
     news that a slot is free takes alpha.
 
     >>> import linkstep
-    >>> from linkstep.lowering import lower
     >>> schedule = linkstep.parse("K_{4,4}").build("allgather")
-    >>> program = read_program(lower(schedule, "rccl").text)
+    >>> program = assemble(lower(schedule, "rccl"))
     >>> done = simulate_program(program, schedule.topology, Fabric.of("10us", "100Gbps", 4), "1MB")
     >>> f"{done.time * 1e6:.0f} us, the busiest link {done.utilisation:.0%}"
     '90 us, the busiest link 78%'
@@ -261,7 +262,7 @@ def simulate_program(
     wires = wires_of(program)
     machine = _Machine(program, wires, topology, fabric, size, parse_time(instruction_time), tight)
     machine.run()
-    assert not any(machine.missing)  # ``read_program`` found an order
+    assert not any(machine.missing)  # whoever built the program found an order
     second, call = float(machine.ticks.tick), float(fabric.overhead)
     columns = (machine.start, machine.end, machine.sent, machine.done)
     start, end, sent, done = (np.array(column, np.float64) * second + call for column in columns)
@@ -298,7 +299,7 @@ def simulate_schedule(
     instruction_time: Number = 0,
     tight: bool = False,
 ) -> Simulation:
-    """Lower a schedule to a runtime, for this size, and run the text on the schedule's topology.
+    """Lower a schedule to a runtime, for this size, and run it on the schedule's topology.
 
     >>> import linkstep
     >>> schedule = linkstep.parse("K_{4,4}").build("allreduce")
@@ -311,7 +312,7 @@ def simulate_schedule(
         schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most
     )
     return simulate_program(
-        read_program(lowered.text, to), schedule.topology, fabric, size,
+        assemble(lowered), schedule.topology, fabric, size,
         instruction_time=instruction_time, tight=tight, predicted=float(seconds_of(schedule, fabric, size)),
     )  # fmt: skip
 

@@ -22,10 +22,10 @@ from types import FrameType
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
-from linkstep.engines.counters import device_bytes
 from linkstep.engines.testbed import namespaces, network, relaying, state
 from linkstep.engines.testbed.network import Delay, Tools
 from linkstep.engines.testbed.testbed import Testbed
+from linkstep.engines.transports.counters import device_bytes
 
 MAX_HOSTS = 256
 LEAST_RATE, MOST_RATE = 10**4, 10**11

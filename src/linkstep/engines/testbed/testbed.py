@@ -14,10 +14,10 @@ from ipaddress import IPv4Address
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Fabric
-from linkstep.engines.counters import device_bytes
 from linkstep.engines.testbed import namespaces
 from linkstep.engines.testbed.routes import Route, find_routes
 from linkstep.engines.testbed.trunks import Trunk, trunks_left, trunks_of
+from linkstep.engines.transports.counters import device_bytes
 
 HOST_DEVICE = "host"
 """The device that holds a host's address: a bridge without ports, for it outlives any cable."""

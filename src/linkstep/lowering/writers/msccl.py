@@ -6,17 +6,16 @@ than 256 characters, and a comment whose first word has no ``=``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from linkstep.core.collective import Collective
-from linkstep.lowering.blocks import build_blocks
-from linkstep.lowering.limits import excesses, least_excesses
-from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
-from linkstep.lowering.values import BlockProgram, BufferSizes, Instruction, Placement
-from linkstep.lowering.writers.interface import FileOptions, Window, Written, most_scratch, window_of
-from linkstep.lowering.writers.naming import algorithm_name, attributes, describe
+from linkstep.lowering.values import BlockProgram, BufferSizes, Instruction
+from linkstep.lowering.windows import Window
+from linkstep.lowering.writers.naming import File, algorithm_name, attributes, describe
 
 
-def _xml_sizes(sizes: BufferSizes, collective: Collective, inplace: bool) -> BufferSizes:
+def declared_sizes(sizes: BufferSizes, collective: Collective, inplace: bool) -> BufferSizes:
     """Return a gpu's buffer sizes; in place the buffer that lies inside the other is given as 0, as msccl wants it."""
     if inplace and collective.starts_with_shard:
         return sizes._replace(input=0)
@@ -43,9 +42,10 @@ def _step(position: int, instruction: Instruction) -> str:
     )
 
 
-def _xml(program: BlockProgram, target: Target, proto: str, window: Window, meter: Meter) -> str:
+def head(program: BlockProgram, target: Target, proto: str, window: Window) -> dict[str, object]:
+    """Return the attributes of ``algo``."""
     placement = program.placement
-    head = {
+    return {
         "name": algorithm_name(placement),
         "ngpus": placement.num_ranks,
         "nchunksperloop": placement.num_chunks,
@@ -57,9 +57,14 @@ def _xml(program: BlockProgram, target: Target, proto: str, window: Window, mete
         "minBytes": window.smallest,
         "maxBytes": window.largest + target.excludes_largest,
     }
+
+
+def write(program: BlockProgram, head: Mapping[str, object]) -> File:
+    """Return MSCCL XML in the dialect that the head is for."""
+    placement = program.placement
     lines = [f"<algo {attributes(head)}>", f"<!-- {describe(placement)} -->"]
-    for rank, blocks in enumerate(meter.through(program.ranks, placement.num_ranks)):
-        i, o, s = _xml_sizes(program.sizes[rank], placement.collective, placement.inplace)
+    for rank, blocks in enumerate(program.ranks):
+        i, o, s = declared_sizes(program.sizes[rank], placement.collective, placement.inplace)
         lines.append(f"<gpu {attributes({'id': rank, 'i_chunks': i, 'o_chunks': o, 's_chunks': s})}>")
         for tb, block in enumerate(blocks):
             peers = {"id": tb, "send": block.send, "recv": block.recv, "chan": block.channel}
@@ -67,17 +72,4 @@ def _xml(program: BlockProgram, target: Target, proto: str, window: Window, mete
             lines += [_step(k, instruction) for k, instruction in enumerate(block.instructions)]
             lines.append("</tb>")
         lines.append("</gpu>")
-    return "\n".join([*lines, "</algo>", ""])
-
-
-def write_msccl(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Written:
-    """Return MSCCL XML in the target's dialect."""
-    hopeless = tuple(least_excesses(placement, target))
-    if hopeless:
-        window = window_of(options, target, most_scratch(placement.sizes), placement.num_chunks)
-        return Written("", placement, None, window, hopeless)
-    program = build_blocks(placement, splits=target.splits, meter=meter)
-    window = window_of(options, target, most_scratch(program.sizes), placement.num_chunks)
-    exceeded = tuple(excesses(program, target))
-    text = "" if exceeded else _xml(program, target, options.proto, window, meter)
-    return Written(text, placement, program, window, exceeded)
+    return File("\n".join([*lines, "</algo>", ""]))

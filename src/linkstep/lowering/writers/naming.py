@@ -1,9 +1,10 @@
-"""What the writers share: names that every parser takes, a line that says where a file comes from, attributes."""
+"""What the writers share: files, names that every parser takes, a line that says where one comes from, attributes."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from linkstep._version import __version__
 from linkstep.costs import cost_of
@@ -11,6 +12,14 @@ from linkstep.lowering.values import Placement
 
 _DIGITS = 16
 """Hexadecimal digits of a program's hash: 64 bits."""
+
+
+class File(NamedTuple):
+    """What a writer returns."""
+
+    text: str
+    name: str = ""
+    """What MSCCL++ calls the plan; empty for other runtimes."""
 
 
 def algorithm_name(placement: Placement, longest: int = 200) -> str:

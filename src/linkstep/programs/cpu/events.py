@@ -7,13 +7,15 @@ sync of the receiver, that they have arrived.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from linkstep.programs.columns import Columns, Ints, pairs
 from linkstep.programs.cpu.reader import CpuFile, Rank
 from linkstep.programs.cpu.rules import covering_syncs
-from linkstep.programs.events import SLOT, Events, EventsBuilder
+from linkstep.programs.events import NONE, SLOT, Events, Marks, Moves
 from linkstep.programs.findings import Findings
 from linkstep.programs.memory import KINDS, SCRATCH
 from linkstep.programs.program import Program, first_of_places
@@ -56,32 +58,70 @@ def _match(ranks: tuple[Rank, ...], findings: Findings) -> list[tuple[int, int, 
     return pairs
 
 
+@dataclass(frozen=True, eq=False)
+class _Operands(Columns):
+    """The instructions of all ranks, one after the other: what they read, what they write, and how many chunks."""
+
+    src: Ints
+    src_offset: Ints
+    dst: Ints
+    dst_offset: Ints
+    count: Ints
+
+
 def _events(ranks: tuple[Rank, ...], matched: list[tuple[int, int, int, int]]) -> Events:
-    made = EventsBuilder()
-    chains: list[list[int]] = []
-    for r, rank in enumerate(ranks):
-        chain = [made.event(r, -1, n, (r, n + 1), (r, n + 1)) for n in range(len(rank.instructions) + 1)]
-        chains.append(chain)
-        for a, b in pairwise(chain):
-            made.edges += (a, b)
-        for event, x in zip(chain, rank.instructions, strict=False):
-            dst, src = (KINDS * r + x.dst, x.dstoff), (KINDS * r + x.src, x.srcoff)
-            if x.kind == "copy":
-                made.move(event, dst, src, x.cnt)
-            elif x.kind == "reduce":
-                made.move(event, dst, dst, x.cnt, src)
-    covered = [covering_syncs(rank) for rank in ranks]
-    slot = 0
-    for a, m, b, n in matched:
-        send, recv = ranks[a].instructions[m], ranks[b].instructions[n]
-        free, here = covered[a][m], covered[b][n]
-        reads = made.event(a, -1, m, ends=(a, free + 1))
-        writes = made.event(b, -1, n, ends=(b, here + 1))
-        made.set_ends_elsewhere(reads, (b, here + 1))
-        made.edges += (chains[a][m], reads, chains[b][n], writes, reads, writes)
-        made.edges += (reads, chains[a][free], writes, chains[b][here])
-        made.capacity += (chains[b][n], reads)  # a rendezvous: nothing is buffered
-        made.move(reads, (SLOT, slot), (KINDS * a + send.src, send.srcoff), send.cnt)
-        made.move(writes, (KINDS * b + recv.dst, recv.dstoff), (SLOT, slot), recv.cnt)
-        slot += send.cnt
-    return made.build(len(ranks), slot)
+    """Return the events of the ranks' lists, each with one for its end, and then the two of each transfer."""
+    length = np.array([len(rank.instructions) for rank in ranks], np.int64)
+    first = np.cumsum(length + 1) - (length + 1)
+    rank = np.repeat(np.arange(len(ranks)), length + 1)
+    step = np.arange(rank.size) - first[rank]
+    kinds = np.array([x.kind for one in ranks for x in one.instructions], np.str_)
+    operands = _Operands.from_rows([x[3:8] for one in ranks for x in one.instructions])
+    moves = [_local_moves(kinds, operands, np.flatnonzero(step < length[rank]), rank)]
+
+    a, m, b, n = np.ascontiguousarray(np.array(matched, np.int64).reshape(-1, 4).T)
+    covered = [covering_syncs(one) for one in ranks]
+    free = np.array([covered[r][k] for r, k, _, _ in matched], np.int64)
+    here = np.array([covered[r][k] for _, _, r, k in matched], np.int64)
+    send, recv = first[a] + m, first[b] + n
+    reads = rank.size + 2 * np.arange(a.size)
+    writes = reads + 1
+    sent, received = operands.take(send - a), operands.take(recv - b)  # an end is an event and no instruction
+    slot = (np.full(a.size, SLOT), np.cumsum(sent.count) - sent.count)
+    moves.append(_moves(reads, slot, (KINDS * a + sent.src, sent.src_offset), sent.count))
+    moves.append(_moves(writes, (KINDS * b + received.dst, received.dst_offset), slot, received.count))
+
+    own, after, none = Marks(rank, step + 1), np.flatnonzero(step > 0), np.zeros((0, 2), np.int64)
+    elsewhere = Marks.none(rank.size + 2 * a.size)
+    elsewhere.chain[reads], elsewhere.number[reads] = b, here + 1
+    nothing = np.zeros(2 * a.size, np.int64)
+    begun, over = (send, reads, recv, writes), (reads, first[a] + free, writes, first[b] + here)
+    edges = np.stack([*begun, reads, writes, *over], axis=1).reshape(-1, 2)
+    return Events(
+        rank=np.concatenate([rank, _in_turn(a, b)]), threadblock=np.full(rank.size + 2 * a.size, -1, np.int64),
+        step=np.concatenate([step, _in_turn(m, n)]), raises=Marks.concatenate([own, Marks(nothing - 1, nothing)]),
+        ends=Marks.concatenate([own, Marks(_in_turn(a, b), _in_turn(free, here) + 1)]), ends_elsewhere=elsewhere,
+        edges=np.concatenate([pairs(after - 1, after), edges]), flags=none, waits=none,
+        capacity=pairs(recv, reads),  # a rendezvous: nothing is buffered
+        moves=Moves.concatenate(moves).sorted(), num_chains=len(ranks), num_slots=int(sent.count.sum()),
+        packets=np.zeros(0, np.int64),
+    )  # fmt: skip
+
+
+def _in_turn(first: Ints, second: Ints) -> Ints:
+    """Return what belongs to reading and what to writing, transfer by transfer."""
+    return np.stack([first, second], axis=1).ravel()
+
+
+def _local_moves(kinds: npt.NDArray[np.str_], operands: _Operands, event: Ints, rank: Ints) -> Moves:
+    """Return the moves of copies (dst = src) and reductions (dst = dst + src)."""
+    rows = np.flatnonzero((kinds == "copy") | (kinds == "reduce"))
+    event, x, adds = event[rows], operands.take(rows), kinds[rows] == "reduce"
+    dst, src = (KINDS * rank[event] + x.dst, x.dst_offset), (KINDS * rank[event] + x.src, x.src_offset)
+    read = [np.where(adds, ours, theirs) for ours, theirs in zip(dst, src, strict=True)]
+    addend = np.where(adds, src[0], NONE), np.where(adds, src[1], 0)
+    return Moves.from_columns([event, *dst, *read, *addend, x.count])
+
+
+def _moves(event: Ints, dst: tuple[Ints, Ints], src: tuple[Ints, Ints], count: Ints) -> Moves:
+    return Moves.from_columns([event, *dst, *src, np.full(event.size, NONE), np.zeros(event.size), count])

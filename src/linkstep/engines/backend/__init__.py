@@ -1,0 +1,1 @@
+"""The process group of ``torch.distributed`` that ``linkstep.torch`` registers, and what of it can be run where."""

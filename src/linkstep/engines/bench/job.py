@@ -1,0 +1,118 @@
+"""What one rank of ``linkstep run`` does: join the others, measure every size, and return what happened.
+
+Whoever starts ranks makes a ``Job`` with the plans already compiled (``linkstep.engines.bench.preparation``), so that a
+rank needs little more than numpy and its engine. All ranks run it alike and end with the same rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import EngineError
+from linkstep.core.progress import Progress
+from linkstep.engines.bench.measure import Bench, Row
+from linkstep.engines.bench.watch import guarded
+from linkstep.engines.communicator import Communicator
+from linkstep.engines.plans.plan import Compiled
+from linkstep.engines.transports.counters import device_bytes
+from linkstep.engines.transports.engine import engine_named
+from linkstep.engines.transports.notes import register_rank, report_silence
+from linkstep.engines.transports.renumbered import Renumbered, order_of
+from linkstep.engines.transports.transport import SETUP, Silent, Transport
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run, and how."""
+
+    compiled: Sequence[Compiled]
+    """The plans of each rank."""
+    collective: Collective
+    sizes: Sequence[int]
+    engine: str
+    type_name: str
+    operation: str
+    root: int
+    repetitions: int | None
+    timeout: float
+    own: bool
+    """Whether to measure the engine's own collective too."""
+    labels: Sequence[str] | None
+    """What hosts are called in messages."""
+    hosts: Sequence[str] | None = None
+    """The host of each node, where ranks must be found by it."""
+    devices: Sequence[Mapping[str, int]] | None = None
+    """On a testbed: for each rank, the neighbour behind each network device."""
+
+
+def tell_mistake(engine: str, timeout: float, mistake: str) -> None:
+    """Join the other ranks only to say why this one cannot begin: they would wait for it, some engines for ever."""
+    with contextlib.suppress(EngineError, Silent):
+        engine_named(engine).open(timeout).gather(mistake.encode())
+
+
+def _hear_mistakes(transport: Transport) -> None:
+    told = transport.gather(b"")
+    for rank, mistake in enumerate(told):
+        if mistake:
+            raise EngineError(f"rank {rank} cannot begin: {mistake.decode()}")
+
+
+def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
+    """Run a job as one of its ranks; return the rank's number and what was measured."""
+    transport = engine_named(job.engine).open(job.timeout)
+    register_rank(transport.rank)
+    communicator = None
+    try:
+        _hear_mistakes(transport)
+        transport = _placed(transport, job)
+        if transport.size != len(job.compiled):
+            raise EngineError(f"it is for {len(job.compiled)} ranks, and there are {transport.size}")
+        communicator = Communicator(job.compiled[transport.rank], transport, names=job.labels)
+        with guarded(f"rank {transport.rank}: {job.collective}", transport.dead):
+            return transport.rank, _measure(job, communicator, progress)
+    except Silent as silent:
+        transport.mark_failed()
+        raise EngineError(f"rank {transport.rank}: the ranks did not find each other: {silent}") from None
+    except EngineError:
+        silence = None if communicator is None else communicator.silence
+        if silence is not None and not silence.dead:  # where a rank is gone, nobody waits for a cable
+            report_silence(transport.rank, silence.from_ranks + silence.to_ranks)
+        transport.mark_failed()
+        raise
+
+
+def _placed(transport: Transport, job: Job) -> Transport:
+    """Return the transport with ranks numbered by their hosts, if the job names these."""
+    if job.hosts is None:
+        return transport
+    here = os.environ.get("SLURMD_NODENAME") or platform.node()
+    found = [text.decode() for text in transport.gather(here.encode(), SETUP)]
+    return Renumbered(transport, order_of(job.hosts, found))
+
+
+def _measure(job: Job, communicator: Communicator, progress: Progress) -> list[Row]:
+    bench = Bench(
+        communicator, job.collective, job.type_name, job.operation, job.root, job.repetitions,
+        counters=None if job.devices is None else _counters(job.devices[communicator.rank]),
+    )  # fmt: skip
+    rows = []
+    for done, size in enumerate(job.sizes):
+        progress(done, len(job.sizes))
+        rows.append(bench.row(size, job.own))
+    communicator.close()
+    return rows
+
+
+def _counters(devices: Mapping[str, int]) -> Callable[[], dict[int, int]]:
+    def sent() -> dict[int, int]:
+        counted: dict[str, Any] = device_bytes()
+        return {neighbour: counted[device][0] for device, neighbour in devices.items()}
+
+    return sent
