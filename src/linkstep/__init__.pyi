@@ -34,7 +34,9 @@ from linkstep.costs import cost_of as cost_of
 from linkstep.costs import fit as fit
 from linkstep.costs import load_fabric as load_fabric
 from linkstep.costs import load_runs as load_runs
+from linkstep.costs import loads_of as loads_of
 from linkstep.costs import save_fabric as save_fabric
+from linkstep.costs import seconds_of as seconds_of
 from linkstep.costs import step_bound as step_bound
 from linkstep.costs import time_of as time_of
 from linkstep.costs import wiring_bound as wiring_bound

@@ -22,10 +22,10 @@ from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
-from linkstep.core.units import WrittenSize, parse_bandwidth, write_bandwidth, write_time
+from linkstep.core.units import WrittenSize, write_bandwidth, write_time
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, WiringBound, load_fabric, standing
-from linkstep.costs.usual import ALPHA, BANDWIDTH
+from linkstep.costs.usual import ALPHA, BANDWIDTH, usual_fabric
 from linkstep.files import SUFFIXES, load
 from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
@@ -320,16 +320,26 @@ def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
 
     A file describes wires, so that a link has its rate whatever the number of ports; ``--bandwidth`` is for all ports.
     """
-    ports, reduction, host = max(degree, 1), getattr(args, "reduction", None), getattr(args, "host_bandwidth", None)
+    ports, given = max(degree, 1), _given(args)
     if args.fabric is None:
-        return Fabric.of(args.alpha or ALPHA, args.bandwidth or BANDWIDTH, ports, reduction, host_bandwidth=host)
+        return replace(given, degree=ports)
     wires: Fabric = args.fabric.with_degree(ports)
-    given = Fabric.of(0, 1, ports, reduction, host_bandwidth=host)  # reads what the options say
     return replace(
         wires,
         reduction_bandwidth=given.reduction_bandwidth or wires.reduction_bandwidth,
         host_bandwidth=given.host_bandwidth or wires.host_bandwidth,
     )
+
+
+def _given(args: argparse.Namespace) -> Fabric:
+    """Return what the options say of a fabric, read once and kept with them."""
+    if not hasattr(args, "given_fabric"):
+        args.given_fabric = Fabric.of(
+            getattr(args, "alpha", None) or ALPHA, getattr(args, "bandwidth", None) or BANDWIDTH, 1,
+            getattr(args, "reduction", None), host_bandwidth=getattr(args, "host_bandwidth", None),
+        )  # fmt: skip
+    given: Fabric = args.given_fabric
+    return given
 
 
 def fabric_values(args: argparse.Namespace, degree: int) -> dict[str, str]:
@@ -355,7 +365,7 @@ def _link_rate(args: argparse.Namespace | None, degree: int) -> Fraction:
     fabric = getattr(args, "fabric", None)
     if fabric is not None:
         return Fraction(fabric.link_bandwidth)
-    return parse_bandwidth(getattr(args, "bandwidth", None) or BANDWIDTH) / max(degree, 1)
+    return (usual_fabric(1) if args is None else _given(args)).node_bandwidth / max(degree, 1)
 
 
 def fabric_text(topology: Topology, args: argparse.Namespace) -> str:

@@ -186,8 +186,8 @@ def bfb_certificate(
     Solved once for a topology and kept with it. Where the hosts of a fabric have a limit, it may be theirs.
 
     >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
-    >>> bfb_certificate(ring).steps
-    (StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1)),)
+    >>> bfb_certificate(ring).steps[0]
+    StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1), senders=(), receivers=())
     """
     check_kind("topology", topology, Topology)
     width = None if fabric is None else check_kind("fabric", fabric, Fabric).width(topology)
