@@ -15,7 +15,6 @@ from linkstep.cli._common import (
     add_json,
     exists,
     fabric_of,
-    fabric_values,
     pricing_of,
     print_json,
 )
@@ -26,6 +25,7 @@ from linkstep.core.units import format_time, parse_size, parse_sizes
 from linkstep.costs import Fabric
 from linkstep.recipe.explanation import explain
 from linkstep.reports.find import BestChoice, FindReport
+from linkstep.reports.pricing import FabricText
 from linkstep.reports.training import JobRanking
 from linkstep.search import Answer, Choice, Workload, find, pick
 from linkstep.search.choice import FOUND
@@ -189,7 +189,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report.to_json())
         return 0
-    _print_head(args)
+    _print_head(args, report.fabric)
     print_answer(report)
     if ranked.best is None or report.best is None:
         print(f"\n{why_nothing(report, args.max_steps, args.bidirectional)}")
@@ -206,9 +206,11 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_head(args: argparse.Namespace) -> None:
+def _print_head(args: argparse.Namespace, fabric: FabricText) -> None:
     both = ", links both ways" if args.bidirectional else ""
-    print(f"{args.nodes} servers, {args.degree} ports each{both}; {_fabric_line(args)}")
+    call = "" if fabric.overhead == "0s" else f", {fabric.overhead} a call"
+    wires = f"alpha {fabric.alpha}, {fabric.bandwidth} a server{call}"
+    print(f"{args.nodes} servers, {args.degree} ports each{both}; {wires}")
     print("T_L in steps (times alpha), T_B in M/B, of each half of an allreduce (reduce-scatter + allgather if they")
     print("differ); f: what every pair can get at once in an all-to-all, a link being 1 (<=: a bound)\n")
 
@@ -250,12 +252,6 @@ def _print_how(args: argparse.Namespace, best: Choice) -> None:
         return
     how, collective = "" if args.all_to_all else options_of(best), _collective(args)
     print(f"next: linkstep schedule '{best.recipe.short}'{how} --collective {collective} -o {collective}.npz")
-
-
-def _fabric_line(args: argparse.Namespace) -> str:
-    values = fabric_values(args, args.degree)
-    call = "" if values["overhead"] == "0s" else f", {values['overhead']} a call"
-    return f"alpha {values['alpha']}, {values['bandwidth']} a server{call}"
 
 
 COMMAND = Command(
