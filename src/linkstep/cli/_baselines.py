@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from linkstep.baselines import BASELINES, Baseline, Pipeline, baseline, baselines, baselines_on
 from linkstep.cli._common import (
@@ -17,7 +17,7 @@ from linkstep.cli._common import (
     both_halves,
     busy,
     fabric_of,
-    fabric_values,
+    pricing_of,
     print_fields,
     print_json,
     print_table,
@@ -27,10 +27,11 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import check
-from linkstep.costs import Cost, Fabric, cost_of, lower_bound, seconds_of
+from linkstep.costs import Cost, Fabric
 from linkstep.files import check_savable, save
 from linkstep.methods.bfb import MAX_DEGREE
 from linkstep.recipe import parse
+from linkstep.reports.baselines import BaselineRow, BaselineScheduleReport, BaselinesReport
 
 MAX_NODES = 10**7
 
@@ -106,87 +107,56 @@ def _one(args: argparse.Namespace, found: Sequence[Baseline]) -> Baseline:
     )
 
 
-def _pipeline_json(pipeline: Pipeline | None) -> dict[str, Any]:
-    if pipeline is None:
-        return {"depth": None, "through_roots": False}
-    return {"depth": pipeline.depth, "through_roots": pipeline.is_rooted}
-
-
-def _row(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
-    (first, half), ours = one.halves_at(fabric, args.size), one.ours
-    return {
-        "recipe": str(one.recipe),
-        "schedule": one.row.key,
-        "name": one.name,
-        "title": one.row.title,
-        "steps": half.steps,
-        "bandwidth": half.bandwidth,
-        "reduce_scatter_steps": first.steps,
-        "reduce_scatter_bandwidth": first.bandwidth,
-        **_pipeline_json(None if one.cost is not None else one.pipeline_for(fabric, args.size)),
-        "several_hops": one.takes_several_hops,
-        "allreduce_seconds": float(one.allreduce_time(fabric, args.size)),
-        "our_steps": ours and ours.steps,
-        "our_bandwidth": ours and ours.bandwidth,
-        "our_allreduce_seconds": ours and float(fabric.time(ours + ours, Collective.ALLREDUCE, args.size)),
-    }
-
-
-def _list(found: Sequence[Baseline], fabric: Fabric, args: argparse.Namespace) -> int:
-    rows = [_row(one, fabric, args) for one in found]
-    half = lower_bound(args.nodes, args.degree)
-    bound = float(fabric.time(half + half, Collective.ALLREDUCE, args.size))
-    values = fabric_values(args, args.degree)
+def _list(found: Sequence[Baseline], args: argparse.Namespace) -> int:
+    report = BaselinesReport.of(found, args.nodes, args.degree, pricing_of(args), args.cut_through)
     if args.json:
-        best = {"steps": half.steps, "bandwidth": half.bandwidth, "allreduce_seconds": bound}
-        asked = {"nodes": args.nodes, "degree": args.degree, **values, "size": args.size}
-        print_json(asked | {"cut_through": args.cut_through, "baselines": rows, "bound": best})
-        return 0
-    if not rows:
+        print_json(report.to_json())
+    elif not report.baselines:
         where = "" if args.on is None else f" on {args.on}"
         print(f"no baseline has {args.nodes} servers with {args.degree} ports each{where}")
-        return 0
-    hops = "a message" if args.cut_through else "a hop"
-    fabric_line = f"alpha {values['alpha']} {hops}, {values['bandwidth']} a server"
-    print(f"{args.nodes} servers, {args.degree} ports each; {fabric_line}")
-    differ = any(row["steps"] != row["reduce_scatter_steps"] for row in rows)
-    each = "each half of an allreduce" + " (first + second if they differ)" * differ
-    print(f"T_L in steps (times alpha), T_B in M/B, of {each}\n")
-    table = []
-    for recipe in dict.fromkeys(row["recipe"] for row in rows):
-        table += _lines(recipe, [row for row in rows if row["recipe"] == recipe], found)
-    table.append(("no graph beats", "", (half, half), bound, ""))
-    lines = [
-        (wiring, name, *both_halves(halves), format_time(time), f"{time / bound:.2f}x", notes)
-        for wiring, name, halves, time, notes in table
-    ]
-    head = ("wiring", "schedule", "T_L", "T_B", f"allreduce {args.size}", "bound", "")
-    print_table(head, lines, right=range(2, 6))
-    example = rows[0]
-    print(
-        f"\nnext: linkstep baselines {args.nodes} {args.degree} --on '{example['recipe']}' "
-        f"--schedule {example['schedule']} -o allreduce.npz"
-    )
+    else:
+        _print_list(report)
     return 0
 
 
-def _lines(recipe: str, rows: Sequence[dict[str, Any]], found: Sequence[Baseline]) -> list[tuple[Any, ...]]:
-    """Return the lines of one wiring: what runs on it today and, unless that is among them, our schedule."""
-    lines: list[tuple[Any, ...]] = []
-    for row in rows:
-        depth = () if row["depth"] is None else (str(Pipeline(row["depth"], row["through_roots"])),)
-        notes = ", ".join([*depth, *(["several hops"] if row["several_hops"] else [])])
-        halves = (
-            Cost(row["reduce_scatter_steps"], row["reduce_scatter_bandwidth"]),
-            Cost(row["steps"], row["bandwidth"]),
-        )
-        lines.append(("" if lines else recipe, row["schedule"], halves, row["allreduce_seconds"], notes))
-    first = rows[0]
-    has_ours = any(one.row.is_ours for one in found if str(one.recipe) == recipe)
-    if first["our_steps"] is not None and not has_ours:
-        ours = Cost(first["our_steps"], first["our_bandwidth"])
-        lines.append(("", "our schedule (bfb)", (ours, ours), first["our_allreduce_seconds"], ""))
-    return lines
+def _print_list(report: BaselinesReport) -> None:
+    hops = "a message" if report.cut_through else "a hop"
+    fabric = f"alpha {report.fabric.alpha} {hops}, {report.fabric.bandwidth} a server"
+    print(f"{report.nodes} servers, {report.degree} ports each; {fabric}")
+    differ = any(row.halves.steps != row.halves.reduce_scatter_steps for row in report.baselines)
+    each = "each half of an allreduce" + " (first + second if they differ)" * differ
+    print(f"T_L in steps (times alpha), T_B in M/B, of {each}\n")
+    head = ("wiring", "schedule", "T_L", "T_B", f"allreduce {report.size}", "bound", "")
+    print_table(head, _lines(report), right=range(2, 6))
+    first = report.baselines[0]
+    print(
+        f"\nnext: linkstep baselines {report.nodes} {report.degree} --on '{first.recipe}' "
+        f"--schedule {first.schedule} -o allreduce.npz"
+    )
+
+
+def _lines(report: BaselinesReport) -> Iterator[tuple[str, ...]]:
+    """List what runs on each wiring today and, unless that is among it, our schedule; then the bound."""
+    bound = report.bound
+
+    def costs(halves: tuple[Cost, Cost], time: Fraction) -> tuple[str, ...]:
+        return *both_halves(halves), format_time(time), f"{float(time / bound.allreduce_seconds):.2f}x"
+
+    for recipe, rows in report.by_wiring.items():
+        for row in rows:
+            wiring = recipe if row is rows[0] else ""
+            yield wiring, row.schedule, *costs(row.halves.costs, row.allreduce_seconds), _notes(row)
+        ours = rows[0].ours.known
+        if ours is not None and not any(row.is_ours for row in rows):
+            half, time = ours
+            yield "", "our schedule (bfb)", *costs((half, half), time), ""
+    half = Cost(bound.steps, bound.bandwidth)
+    yield "no graph beats", "", *costs((half, half), bound.allreduce_seconds), ""
+
+
+def _notes(row: BaselineRow) -> str:
+    depth = [] if row.pipeline.pipeline is None else [str(row.pipeline.pipeline)]
+    return ", ".join([*depth, *(["several hops"] if row.several_hops else [])])
 
 
 def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
@@ -200,42 +170,29 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
     if args.output is not None:
         with busy(f"writing {args.output}"):
             save(made, args.output)
-    halves = one.halves_at(fabric, args.size) if is_whole else (one.cost_at(fabric, args.size),)
-    cost, charged = cost_of(made), sum(halves, Cost.zero())
-    seconds = float(seconds_of(made, fabric, args.size))
-    facts = {
-        "recipe": str(one.recipe),
-        "schedule": one.row.key,
-        "title": one.row.title,
-        "collective": collective,
-        "steps": cost.steps,
-        "bandwidth": cost.bandwidth,
-        "charged_steps": charged.steps,
-        "charged_bandwidth": charged.bandwidth,
-        **_pipeline_json(None if one.cost is not None else pipeline),
-        "seconds": seconds,
-        "size": args.size,
-        **fabric_values(args, args.degree),
-        "rows": made.num_rows,
-        "file": args.output,
-    }
+    report = BaselineScheduleReport.of(one, made, pipeline, pricing_of(args), args.output)
     if args.json:
-        print_json(facts)
+        print_json(report.to_json())
         return 0
-    print(f"{one.recipe}: {collective} by {one.name}, checked")
-    fields = [("what", one.row.title), ("T_L", f"{cost.steps} steps")]
-    fields.append(("T_B", f"{cost.bandwidth} = {float(cost.bandwidth):.4f} M/B"))
-    if not collective.has_root and charged.bandwidth != cost.bandwidth:
-        listed = f"{charged.bandwidth} = {float(charged.bandwidth):.4f} M/B"
-        fields.append(("as listed", f"{listed}: nodes are sent what they passed on before"))
-    if one.cost is None:
-        fields.append(("pipeline", f"{pipeline}, the best for {args.size}"))
-    fields.append((f"time for {args.size}", format_time(seconds)))
-    fields += [("chunks a shard", str(made.unit)), ("rows", str(made.num_rows))]
-    print_fields(fields)
+    print(f"{report.recipe}: {report.collective} by {report.name}, checked")
+    print_fields(_fields(report))
     if args.output is not None:
         print(f"saved to {args.output}")
     return 0
+
+
+def _fields(report: BaselineScheduleReport) -> Iterator[tuple[str, str]]:
+    yield "what", report.title
+    yield "T_L", f"{report.steps} steps"
+    yield "T_B", f"{report.bandwidth} = {float(report.bandwidth):.4f} M/B"
+    if report.is_charged_more:
+        listed = f"{report.charged_bandwidth} = {float(report.charged_bandwidth):.4f} M/B"
+        yield "as listed", f"{listed}: nodes are sent what they passed on before"
+    if report.pipeline.pipeline is not None:
+        yield "pipeline", f"{report.pipeline.pipeline}, the best for {report.size}"
+    yield f"time for {report.size}", format_time(report.seconds)
+    yield "chunks a shard", str(report.unit)
+    yield "rows", str(report.rows)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -243,7 +200,7 @@ def _run(args: argparse.Namespace) -> int:
     _check(args)
     found = _found(args)
     if args.schedule is None:
-        return _list(found, fabric, args)
+        return _list(found, args)
     return _make(_one(args, found), fabric, args)
 
 

@@ -6,21 +6,20 @@ import argparse
 import random
 import re
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 
 from linkstep.cli._common import Command, add_json, busy, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import parse_part, parse_time
-from linkstep.costs import moore_steps
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.files import load_topology
 from linkstep.files.documents import naming
-from linkstep.recipe import parse
 from linkstep.recipe.names import DATA, catalog_folders
+from linkstep.reports.catalog import AdditionReport, CoverageReport, HopsFacts
+from linkstep.reports.view import to_members
 from linkstep.search import Catalog, Job, load_catalog
-from linkstep.search.added import Hops, add_graph, check_addable, compare, default_folder
+from linkstep.search.added import add_graph, check_addable, compare, default_folder
 from linkstep.search.catalog import merge
 from linkstep.search.coverage import SIZES, stats
 from linkstep.search.scoring import check_entry
@@ -125,7 +124,7 @@ def _merge(args: argparse.Namespace) -> int:
     return 0
 
 
-def _hops(hops: Hops) -> str:
+def _hops(hops: HopsFacts) -> str:
     return f"diameter {hops.diameter}, mean distance {float(hops.mean):.4f}"
 
 
@@ -134,18 +133,18 @@ def _add(args: argparse.Namespace) -> int:
     with naming(args.file):
         topology = load_topology(args.file)
         check_addable(topology, args.source, folder)
-    n, d, both = topology.num_nodes, topology.degree, topology.is_bidirectional
     with busy("measuring distances"):
         found = compare(topology, Catalog(*dict.fromkeys([*catalog_folders(), *([folder] if folder.is_dir() else [])])))
-    least = moore_steps(n, d, bidirectional=both) if d > 1 or not both else 1
-    links = "links both ways" if both else "links one way"
-    print(f"N={n}, d={d}, {links}: {_hops(found.hops)} (diameter at least {least})")
-    if found.known is None or found.known_hops is None:
+    report = AdditionReport.of(found)
+    links = "links both ways" if report.bidirectional else "links one way"
+    size = f"N={report.nodes}, d={report.degree}, {links}"
+    print(f"{size}: {_hops(report.hops)} (diameter at least {report.moore_steps})")
+    if report.known is None:
         print("nothing is known of this N, d and kind")
     else:
-        verdict = "beats" if found.beats else "does not beat"
-        print(f"{verdict} what is known: {_hops(found.known_hops)} ({parse(found.known.recipe).short})")
-    if not found.beats:
+        verdict = "beats" if report.beats else "does not beat"
+        print(f"{verdict} what is known: {_hops(report.known)} ({report.known_name})")
+    if not report.beats:
         return 1
     with busy("scoring the graph"):
         name = add_graph(topology, args.source, folder)
@@ -154,14 +153,15 @@ def _add(args: argparse.Namespace) -> int:
         + (f" as {name}" if name else ", which linkstep does not read: merge it, or add without --into")
     )
     if name:
-        print(f"next: linkstep show '{name}'; linkstep find {n} {d}{' --bidirectional' * both} counts it in")
+        both = " --bidirectional" * report.bidirectional
+        print(f"next: linkstep show '{name}'; linkstep find {report.nodes} {report.degree}{both} counts it in")
     return 0
 
 
 def _stats(args: argparse.Namespace) -> int:
     rows = stats(load_catalog(Path(args.catalog)))
     if args.json:
-        print_json([asdict(row) for row in rows])
+        print_json([to_members(CoverageReport(row)) for row in rows])
         return 0
     print_table(
         (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from typing import Any
 
 from linkstep.cli._common import (
     SIZE,
@@ -14,20 +13,18 @@ from linkstep.cli._common import (
     add_json,
     busy,
     fabric_of,
-    fabric_text,
+    pricing_of,
     print_json,
-    wiring_facts,
     wiring_fields,
 )
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, ScheduleError
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import CHECKS
-from linkstep.costs import bandwidth_bound, cost_of, seconds_of
+from linkstep.costs import Cost
 from linkstep.files import is_runtime_file, load_schedule
-
-_BOUNDED = tuple(c for c in Collective if not (c.has_root or c.exchanges))
-"""Those whose bandwidth bound depends on N alone."""
+from linkstep.reports.check import CheckReport, RefutationReport
+from linkstep.reports.view import to_members
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,34 +48,33 @@ def _run(args: argparse.Namespace) -> int:
     with busy(f"reading {args.file}"):
         schedule = load_schedule(args.file)
     collective = Collective(args.collective or schedule.collective)
-    facts: dict[str, Any] = {"file": args.file, "collective": collective, "rows": schedule.num_rows}
     try:
         with busy("following every chunk"):
             CHECKS[collective](schedule)
     except ScheduleError as error:
         if args.json:
-            print_json(facts | {"valid": False, "witness": str(error), "row": error.row})
+            print_json(to_members(RefutationReport.of(args.file, schedule, collective, error)))
         else:
             print(f"linkstep: {args.file} is not a valid {collective}: {error}", file=sys.stderr)
         return 1
-    fabric = fabric_of(args, schedule.topology.degree)
-    cost, seconds = cost_of(schedule, fabric), seconds_of(schedule, fabric, args.size)
-    facts |= {"valid": True, "steps": cost.steps, "bandwidth": cost.bandwidth}
-    facts |= {"size": args.size, "seconds": float(seconds), "fabric": fabric_text(schedule.topology, args)}
-    facts |= wiring_facts(schedule.topology, collective, cost, fabric)
+    with busy("looking for the wiring's tightest cut"):
+        report = CheckReport.of(args.file, schedule, collective, pricing_of(args))
     if args.json:
-        print_json(facts)
-        return 0
-    least = len(collective.phases) * bandwidth_bound(schedule.topology.num_nodes)
-    optimal = ", bandwidth-optimal" if collective in _BOUNDED and cost.bandwidth == least else ""
-    print(
-        f"{args.file}: valid {collective} on {schedule.topology.name or 'an unnamed topology'}, "
-        f"N={schedule.topology.num_nodes}, {schedule.num_rows} rows: {cost}{optimal}, "
-        f"{format_time(seconds)} for {args.size} ({facts['fabric']})"
-    )
-    for name, text in wiring_fields(facts):
-        print(f"{name}: {text}")
+        print_json(to_members(report))
+    else:
+        _print(report)
     return 0
+
+
+def _print(report: CheckReport) -> None:
+    optimal = ", bandwidth-optimal" if report.bandwidth_optimal else ""
+    print(
+        f"{report.file}: valid {report.collective} on {report.topology or 'an unnamed topology'}, N={report.nodes}, "
+        f"{report.rows} rows: {Cost(report.steps, report.bandwidth)}{optimal}, "
+        f"{format_time(report.seconds)} for {report.size} ({report.fabric})"
+    )
+    for name, text in wiring_fields(report.wiring_bound):
+        print(f"{name}: {text}")
 
 
 COMMAND = Command(

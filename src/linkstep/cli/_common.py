@@ -24,11 +24,13 @@ from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
 from linkstep.core.units import WrittenSize, write_bandwidth, write_time
 from linkstep.correctness import check
-from linkstep.costs import Cost, Fabric, WiringBound, load_fabric, standing
+from linkstep.costs import Cost, Fabric, load_fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH, usual_fabric
 from linkstep.files import SUFFIXES, load
 from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
+from linkstep.reports.pricing import FabricText, Pricing
+from linkstep.reports.wiring import WiringStanding
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
@@ -194,42 +196,9 @@ def _jsonable(value: Any) -> Any:
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
-def wiring_facts(
-    topology: Topology, collective: Collective, cost: Cost, fabric: Fabric | None = None
-) -> dict[str, Any]:
-    """Return the wiring's own bound, with its proof, and how a cost stands against it; None where it is not quick."""
-    with busy("looking for the wiring's tightest cut"):
-        found = standing(topology, collective, cost, fabric)
-    if found is None:
-        return {"wiring_bound": None}
-    facts = {
-        "in_steps": found.in_steps,
-        "optimal": found.is_optimal,
-        "verdict": found.verdict,
-        "summary": found.summary,
-    }
-    return {"wiring_bound": _bound_facts(found.bound) | facts}
-
-
-def _bound_facts(bound: WiringBound) -> dict[str, Any]:
-    """Return a bound and its proof: the nodes of the cut, and the links across it; of no nodes, all links count."""
-    topology = bound.topology
-    links = bound.links if bound.nodes else ()
-    return {
-        "steps": bound.cost.steps,
-        "bandwidth": bound.cost.bandwidth,
-        "halves": [{"collective": half.collective, **_bound_facts(half)} for half in bound.halves],
-        "nodes": [topology.host(node) for node in bound.nodes],
-        "links": [[topology.host(int(ids[e])) for ids in (topology.tail, topology.head)] for e in links],
-        "hosts": [topology.host(node) for node in bound.hosts],
-        "why": bound.explain(),
-    }
-
-
-def wiring_fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the line that says how good T_B is on this wiring, by ``wiring_facts``; none if no wiring allows less."""
-    found = facts["wiring_bound"]
-    return [] if found is None or found["summary"] is None else [("on this wiring", found["summary"])]
+def wiring_fields(found: WiringStanding | None) -> list[tuple[str, str]]:
+    """Return the line that says how good T_B is on this wiring; none if no wiring allows less."""
+    return [] if found is None or found.summary is None else [("on this wiring", found.summary)]
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -381,6 +350,16 @@ def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
         rates += f", {shortened(values['host_bandwidth'], _LONGEST)} a host"
     call = "" if values["overhead"] == "0s" else f", {shortened(values['overhead'], _LONGEST)} a call"
     return f"{alpha}, {rates}{call}"
+
+
+def pricing_of(args: argparse.Namespace) -> Pricing:
+    """Return for which data and fabric a report's times are, by ``--size`` and the options of ``add_fabric``."""
+    return Pricing(
+        size=getattr(args, "size", None) or SIZE,
+        fabric=lambda degree: fabric_of(args, degree),
+        text=lambda degree: FabricText(**fabric_values(args, degree)),
+        words=lambda topology: fabric_text(topology, args),
+    )
 
 
 def _root(topology: Topology, text: str) -> int:

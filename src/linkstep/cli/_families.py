@@ -6,7 +6,8 @@ import argparse
 
 from linkstep.cli._common import Command, add_json, print_json, print_table
 from linkstep.core.errors import LinkstepError
-from linkstep.families import FAMILIES
+from linkstep.reports.families import list_families, list_members
+from linkstep.reports.view import to_members
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,15 +17,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list_members(num_nodes: int, degree: int, as_json: bool) -> int:
-    found = [
-        {"recipe": family.format(*args), "family": family.title}
-        for family in FAMILIES
-        for args in family.members(num_nodes, degree)
-    ]
+    found = list(list_members(num_nodes, degree))
     if as_json:
-        print_json(found)
+        print_json([to_members(report) for report in found])
     elif found:
-        print_table(("recipe", "family"), [(row["recipe"], row["family"]) for row in found])
+        print_table(("recipe", "family"), [(report.recipe, report.family) for report in found])
     else:
         print(f"no family lists a member with N={num_nodes}, d={degree}; expansions such as L(G) may reach it")
     return 0
@@ -39,10 +36,9 @@ def _run(args: argparse.Namespace) -> int:
                 raise LinkstepError(f"--{what} must be at least 1, not {value}")
         return _list_members(args.nodes, args.degree, args.json)
     if args.json:
-        keys = ("name", "title", "notation", "coverage")
-        print_json([{key: getattr(family, key) for key in keys} for family in FAMILIES])
+        print_json([to_members(report) for report in list_families()])
         return 0
-    rows = [(family.notation, family.title, family.coverage) for family in FAMILIES]
+    rows = [(report.notation, report.title, report.coverage) for report in list_families()]
     print_table(("written", "family", "N and d"), rows)
     return 0
 

@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import json
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from linkstep.cli._answer import (
-    answer_facts,
-    name_of,
-    options_of,
-    print_answer,
-    print_paper,
-    print_windows,
-    why_nothing,
-    windows_facts,
-)
+from linkstep.cli._answer import options_of, print_answer, print_paper, print_windows, short_name, why_nothing
 from linkstep.cli._common import (
     Command,
     add_fabric,
     add_json,
     exists,
     fabric_of,
-    fabric_values,
+    pricing_of,
     print_json,
 )
 from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
-from linkstep.core.errors import FileError, LinkstepError, UnitError
+from linkstep.core.errors import LinkstepError, UnitError
 from linkstep.core.units import format_time, parse_size, parse_sizes
 from linkstep.costs import Fabric
 from linkstep.recipe.explanation import explain
+from linkstep.reports.find import BestChoice, FindReport
+from linkstep.reports.pricing import FabricText
+from linkstep.reports.training import JobRanking
 from linkstep.search import Answer, Choice, Workload, find, pick
 from linkstep.search.choice import FOUND
 from linkstep.search.finders import FAMILIES
 from linkstep.search.spot import Spot, keep_choices
 from linkstep.search.windows import selector_of, windows
+from linkstep.search.workload import load_workload
 from linkstep.selector import check_selector_path
+
+if TYPE_CHECKING:
+    from linkstep.simulation.training import Job
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,29 +81,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def read_workload(path: Path) -> Workload:
-    """Read a job's collectives: ``collective,size,count`` lines, or a JSON list of objects with these keys."""
-    try:
-        text = path.read_text()
-        rows: list[Any] = json.loads(text) if path.suffix == ".json" else list(csv.DictReader(text.splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: cannot be read: {error}") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise FileError(f"{path}: is not JSON: {error}") from None
-    found: dict[str, list[tuple[Fraction, Fraction]]] = {"allreduce": [], "all-to-all": []}
-    if not isinstance(rows, list) or not rows:
-        raise FileError(f"{path}: must be a list of collectives: collective, size, count")
-    for number, row in enumerate(rows, 1):
-        try:
-            size, count = parse_size(row["size"]), Fraction(str(row.get("count") or 1))
-            found[row["collective"]].append((size, count))
-        except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError):
-            raise FileError(
-                f"{path}: entry {number} must have collective (allreduce or all-to-all), size (such as 25MB) and count"
-            ) from None
-    return Workload(tuple(found["allreduce"]), tuple(found["all-to-all"]))
-
-
 def _sweep(text: str | None) -> tuple[int, ...] | None:
     """Return the sizes that --sizes lists; None if it names a file, or is not given."""
     if text is None or Path(text).suffix.lower() in (".csv", ".json") or exists(text):
@@ -133,70 +107,133 @@ def _check(args: argparse.Namespace, sizes: tuple[int, ...] | None) -> None:
         check_drawable(args.plot)
 
 
-def _run(args: argparse.Namespace) -> int:
-    fabric = fabric_of(args, args.degree)
-    sizes = _sweep(args.sizes)
-    _check(args, sizes)
-    if args.job is not None:
-        from linkstep.cli import _job as jobs  # here: most calls have none
+@dataclass(frozen=True)
+class _Asked:
+    """What rows are ranked by, in words too: one collective, a job's collectives, or an iteration of a model."""
 
-        training = jobs.read_job(args)
-    job = args.sizes is not None and sizes is None
-    workload = read_workload(Path(args.sizes)) if job else Workload.of(args.size, all_to_all=args.all_to_all)
+    workload: Workload
+    sizes: tuple[int, ...] | None
+    """Of which the fastest is asked for."""
+    job: Job | None
+    words: str
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, sizes: tuple[int, ...] | None) -> _Asked:
+        """Read the files that options name."""
+        if args.job is not None:
+            from linkstep.cli._job import read_job  # here: most calls have none
+
+            job = read_job(args)
+            return cls(Workload.of(args.size), None, job, f"training {job.model}")
+        if args.sizes is not None and sizes is None:
+            return cls(load_workload(Path(args.sizes)), None, None, f"the job in {args.sizes}")
+        workload = Workload.of(args.size, all_to_all=args.all_to_all)
+        return cls(workload, sizes, None, f"an {_collective(args)} of {args.size}")
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The row that serves best, its seconds, and how it was ranked where that was by a job."""
+
+    best: Choice | None
+    seconds: Fraction | None
+    job: JobRanking | None = None
+
+    @classmethod
+    def of(cls, asked: _Asked, answer: Answer, fabric: Fabric) -> _Ranked:
+        """Rank an answer by what was asked for."""
+        if asked.job is not None:
+            from linkstep.cli._job import rank
+
+            ranked = rank(asked.job, answer, fabric)
+            ranking = JobRanking.of(asked.job, ranked)
+            return cls(ranked[0].choice, ranked[0].time, ranking) if ranked else cls(None, None, ranking)
+        best = pick(answer, fabric, asked.workload)
+        if best is None:
+            return cls(None, None)
+        return cls(best, asked.workload.time(fabric, answer.num_nodes, best.allreduce_cost, best.flow))
+
+
+def _collective(args: argparse.Namespace) -> Collective:
+    return Collective.ALL_TO_ALL if args.all_to_all else Collective.ALLREDUCE
+
+
+def _search(args: argparse.Namespace, asked: _Asked, fabric: Fabric) -> Answer:
     with progress_bar("find", " tries") as bar:
         answer = find(
             args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
             max_steps=args.max_steps, spot=Spot(args.seconds, args.seed), fabric=fabric, progress=bar,
         )  # fmt: skip
-    if args.all_to_all or workload.all_to_all:
+    if args.all_to_all or asked.workload.all_to_all:
         with progress_bar("all-to-all", " topologies") as bar:
             answer = answer.ranked_by_all_to_all(progress=bar)
-    trained = None if args.job is None else jobs.choose(training, answer, fabric)
-    if trained is not None:
-        best, time = trained.best, trained.time
-    else:
-        best = pick(answer, fabric, workload)
-        time = None if best is None else workload.time(fabric, args.nodes, best.allreduce_cost, best.flow)
-    found = windows(answer, fabric, sizes) if sizes and answer.frontier else ()
+    return answer
+
+
+def _run(args: argparse.Namespace) -> int:
+    fabric = fabric_of(args, args.degree)
+    sizes = _sweep(args.sizes)
+    _check(args, sizes)
+    asked = _Asked.of(args, sizes)
+    answer = _search(args, asked, fabric)
+    ranked = _Ranked.of(asked, answer, fabric)
+    found = windows(answer, fabric, asked.sizes) if asked.sizes and answer.frontier else ()
     if args.selector is not None and found:
         selector_of(found).save(args.selector)
     if args.plot:
         _plot(args, answer, fabric)
     new = [choice for choice in answer.frontier if choice.origin == FOUND]
     kept = keep_choices(new) if args.keep and new else None
+    best = None if ranked.best is None else BestChoice.of(ranked.best, ranked.seconds)
+    report = FindReport.of(answer, pricing_of(args), best, found, args.selector, ranked.job)
     if args.json:
-        more = {} if trained is None else jobs.job_facts(trained)
-        print_json(answer_facts(answer, fabric, args, best, time) | windows_facts(found, fabric, args) | more)
+        print_json(report.to_json())
         return 0
+    _print_head(args, report.fabric)
+    print_answer(report)
+    if ranked.best is None or report.best is None:
+        print(f"\n{why_nothing(report, args.max_steps, args.bidirectional)}")
+        return 0
+    if report.job is not None:
+        from linkstep.cli._job import print_job
+
+        print_job(report.job)
+    print(f"\nbest for {asked.words}: {short_name(report.best.name)}, {format_time(report.best.seconds)}")
+    _print_how(args, ranked.best)
+    if new:
+        _print_new(kept)
+    _print_more(args, report)
+    return 0
+
+
+def _print_head(args: argparse.Namespace, fabric: FabricText) -> None:
     both = ", links both ways" if args.bidirectional else ""
-    print(f"{args.nodes} servers, {args.degree} ports each{both}; {_fabric_line(args)}")
+    call = "" if fabric.overhead == "0s" else f", {fabric.overhead} a call"
+    wires = f"alpha {fabric.alpha}, {fabric.bandwidth} a server{call}"
+    print(f"{args.nodes} servers, {args.degree} ports each{both}; {wires}")
     print("T_L in steps (times alpha), T_B in M/B, of each half of an allreduce (reduce-scatter + allgather if they")
     print("differ); f: what every pair can get at once in an all-to-all, a link being 1 (<=: a bound)\n")
-    print_answer(answer, fabric, args.size)
-    if best is None:
-        print(f"\n{why_nothing(answer, args.max_steps)}")
-        return 0
-    collective = Collective.ALL_TO_ALL if args.all_to_all else Collective.ALLREDUCE
-    what = f"the job in {args.sizes}" if job else f"an {collective} of {args.size}"
-    if trained is not None:
-        jobs.print_job(trained)
-        what = f"training {trained.job.model}"
-    print(f"\nbest for {what}: {name_of(best)}, {format_time(time or 0)}")
-    _print_how(args, best, collective)
+
+
+def _print_new(kept: Path | None) -> None:
+    """Say that rows were found just now, and where they are kept."""
     if kept is not None:
         print(f"kept in {kept}: the next time it is known")
-    elif new:
+    else:
         print("found just now, and not in the catalog: --keep adds it to yours; more --seconds may find better")
+
+
+def _print_more(args: argparse.Namespace, report: FindReport) -> None:
+    """Print what options ask for besides the answer, and which files were written."""
     if args.families == "paper":
-        print_paper(answer, fabric, args.size)
-    if found:
+        print_paper(report)
+    if report.windows:
         print()
-        print_windows(found, fabric)
+        print_windows(report)
     if args.selector is not None:
         print(f"saved to {args.selector}")
     if args.plot:
         print(f"plotted to {args.plot}")
-    return 0
 
 
 def _plot(args: argparse.Namespace, answer: Answer, fabric: Fabric) -> None:
@@ -207,20 +244,14 @@ def _plot(args: argparse.Namespace, answer: Answer, fabric: Fabric) -> None:
     plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
 
 
-def _print_how(args: argparse.Namespace, best: Choice, collective: Collective) -> None:
+def _print_how(args: argparse.Namespace, best: Choice) -> None:
     """Say how the best row is constructed, or the command that makes its schedule."""
     if args.explain:
         print()
         print("\n".join(explain(best.recipe, best.method)))
         return
-    how = "" if args.all_to_all else options_of(best)
+    how, collective = "" if args.all_to_all else options_of(best), _collective(args)
     print(f"next: linkstep schedule '{best.recipe.short}'{how} --collective {collective} -o {collective}.npz")
-
-
-def _fabric_line(args: argparse.Namespace) -> str:
-    values = fabric_values(args, args.degree)
-    call = "" if values["overhead"] == "0s" else f", {values['overhead']} a call"
-    return f"alpha {values['alpha']}, {values['bandwidth']} a server{call}"
 
 
 COMMAND = Command(

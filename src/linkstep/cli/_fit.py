@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from linkstep.cli._common import Command, add_json, print_fields, print_json, print_table
-from linkstep.core.units import format_time, write_bandwidth, write_time
-from linkstep.costs import Fit, Run, check_fabric_path, fit, load_runs, save_fabric
+from linkstep.core.units import format_time
+from linkstep.costs import check_fabric_path, fit, load_runs, save_fabric
+from linkstep.reports.fit import FitReport
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,56 +20,26 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _rows(found: Fit) -> list[dict[str, Any]]:
-    return [
-        {
-            "what": point.what,
-            "collective": point.collective,
-            "steps": point.cost.steps,
-            "bandwidth": str(point.cost.bandwidth),
-            "degree": point.degree,
-            "size": point.size,
-            "seconds": point.seconds,
-            "fitted": found.seconds(point),
-            "error": found.error(point),
-        }
-        for point in found.points
-    ]
-
-
-def _source(found: Fit, runs: list[Run], files: list[str]) -> dict[str, Any]:
-    """Return where the figures of a fabric are from, as its file keeps it."""
-    return {
-        "fitted_to": files,
-        "engine": runs[0].engine,
-        "testbeds": sorted({run.testbed for run in runs if run.testbed is not None}),
-        "mean_error": found.mean_error,
-        "max_error": found.max_error,
-        "notes": list(found.notes),
-        "rows": _rows(found),
-    }
-
-
-def _print(found: Fit, runs: list[Run]) -> None:
-    fabric, host, topologies = found.fabric, found.fabric.host_bandwidth, len({point.what for point in found.points})
-    where = f"{topologies} topolog{'y' if topologies == 1 else 'ies'}, engine {runs[0].engine}"
-    print(f"fitted to {len(found.points)} times on {where}")
+def _print(report: FitReport) -> None:
+    rows, fabric = report.source.rows, report.fabric
+    where = f"{report.num_topologies} topolog{'y' if report.num_topologies == 1 else 'ies'}"
+    print(f"fitted to {len(rows)} times on {where}, engine {report.source.engine}")
     print_fields(
         [
-            ("alpha", f"{write_time(fabric.alpha)} a step"),
-            ("overhead", f"{write_time(fabric.overhead)} a call"),
-            ("B", f"{write_bandwidth(fabric.node_bandwidth)} a node of {fabric.degree} ports"),
-            *([] if host is None else [("host", f"{write_bandwidth(host)} through all ports of a host together")]),
-            ("error", f"{found.mean_error:.2%} on average, {found.max_error:.2%} at most"),
+            ("alpha", f"{fabric.alpha} a step"),
+            ("overhead", f"{fabric.overhead} a call"),
+            ("B", f"{fabric.bandwidth} a node of {report.degree} ports"),
+            *([("host", f"{fabric.host_bandwidth} through all its ports together")] if fabric.host_bandwidth else []),
+            ("error", f"{report.source.mean_error:.2%} on average, {report.source.max_error:.2%} at most"),
         ]
     )
     print()
     lines = [
         (
-            point.what, point.collective, str(point.cost.steps), f"{float(point.cost.bandwidth):.4f}", str(point.size),
-            format_time(point.seconds), format_time(found.seconds(point)), f"{found.error(point):+z.2%}",
+            row.what, row.collective, str(row.steps), f"{float(row.bandwidth):.4f}", str(row.size),
+            format_time(row.seconds), format_time(row.fitted), f"{row.error:+z.2%}",
         )
-        for point in found.points
+        for row in rows
     ]  # fmt: skip
     print_table(("topology", "collective", "T_L", "T_B", "bytes", "measured", "fitted", "error"), lines, range(2, 8))
 
@@ -85,25 +55,17 @@ def _run(args: argparse.Namespace) -> int:
     found = fit(runs)
     for note in found.notes:
         print(f"linkstep: {note}", file=sys.stderr)
-    source = _source(found, runs, args.files)
+    report = FitReport.of(found, runs, args.files, args.output, args.plot)
     if args.output is not None:
-        save_fabric(found.fabric, args.output, source)
+        save_fabric(found.fabric, args.output, report.source.to_json())
     if args.plot is not None:
         from linkstep.pictures.fit import plot_fit
 
         plot_fit(found, args.plot)
     if args.json:
-        fabric = found.fabric
-        values = {
-            "alpha": write_time(fabric.alpha),
-            "bandwidth": write_bandwidth(fabric.node_bandwidth),
-            "overhead": write_time(fabric.overhead),
-            "host_bandwidth": None if fabric.host_bandwidth is None else write_bandwidth(fabric.host_bandwidth),
-            "degree": fabric.degree,
-        }
-        print_json(values | source | {"file": args.output, "plot": args.plot})
+        print_json(report.to_json())
         return 0
-    _print(found, runs)
+    _print(report)
     if args.output is not None:
         print(f"saved to {args.output}")
     if args.plot is not None:

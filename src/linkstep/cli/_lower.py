@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from contextlib import nullcontext, redirect_stdout
-from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 from linkstep.cli._common import (
     DEFAULT,
@@ -26,18 +22,17 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.units import format_size, parse_size
-from linkstep.costs import cost_of
 from linkstep.files import SUFFIXES, check_writable, write_atomically
 from linkstep.files.disk import is_standard_output, to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
 from linkstep.lowering.registration import (
-    algorithm_call,
     check_module_path,
     module_beside,
     plan_of,
     plans_of,
     registration,
 )
+from linkstep.reports.lowering import LoweringReport
 from linkstep.selector import Rule, Selector, check_selector_path, source_beside, update_selector
 
 _SHOWN = 16
@@ -108,55 +103,6 @@ def _verify(lowered: Lowered, progress: Progress) -> None:
         raise LinkstepError(f"not written: it {report.unknowns[0].message}")
 
 
-def _environment(target: Target, path: Path) -> str | None:
-    if not target.environment:
-        return None
-    return target.environment.format(file=shlex.quote(str(path)), folder=shlex.quote(str(path.parent)))
-
-
-def _facts(lowered: Lowered, args: argparse.Namespace) -> dict[str, Any]:
-    placement, blocks, target = lowered.placement, lowered.blocks, lowered.target
-    path = Path(args.output).absolute()
-    plan = plan_of(lowered, str(path)) if target.registers else None
-    return {
-        "recipe": placement.schedule.topology.name or None,
-        "collective": placement.collective,
-        "to": target.name,
-        "runtime": target.note,
-        "file": args.output,
-        "path": str(path),
-        "ranks": placement.num_ranks,
-        "hosts": placement.schedule.topology.labels,
-        "root": None if placement.root < 0 else placement.root,
-        "inplace": placement.inplace,
-        "chunks": placement.num_chunks,
-        "channels": placement.num_channels,
-        "messages": len(placement.messages),
-        "threadblocks": None if blocks is None else max(len(several) for several in blocks.ranks),
-        "instructions": None if blocks is None else blocks.num_instructions,
-        "fused": None if blocks is None else blocks.num_fused,
-        "scratch_chunks": lowered.scratch_chunks,
-        "scratch_bytes": lowered.scratch_bytes,
-        "scratch_at_start": target.scratch_at_start,
-        "scratch_by_allocation": target.scratch_by_allocation,
-        "scratch_share": str(lowered.scratch_share),
-        "name": lowered.name or None,
-        "registration": None if plan is None else algorithm_call(plan, path),
-        "cost": str(cost_of(placement.schedule)),
-        "min_bytes": lowered.window.smallest,
-        "max_bytes": lowered.window.largest,
-        "environment": _environment(target, path),
-        "shares_folder": target.reads_folder and _has_others(path),
-        "selector": args.selector,
-        "divisible_by": lowered.multiple,
-    }
-
-
-def _has_others(path: Path) -> bool:
-    """Whether the file's directory holds other files."""
-    return any(other.name != path.name and other.is_file() for other in path.parent.iterdir())
-
-
 def _lower(args: argparse.Namespace) -> Lowered:
     smallest = parse_bytes(args.min_bytes, "--min-bytes")
     largest = None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes")
@@ -181,16 +127,16 @@ def _lower(args: argparse.Namespace) -> Lowered:
         )  # fmt: skip
 
 
-def _warn(facts: dict[str, Any], asked: int | None) -> None:
+def _warn(report: LoweringReport, asked: int | None) -> None:
     """Say on standard error where the window is not what was asked for, and where it costs much scratch."""
     warnings = []
-    size, largest = format_size(facts["scratch_bytes"], binary=True), format_size(facts["max_bytes"], binary=True)
-    if asked is not None and facts["max_bytes"] < asked:
-        end = f"{facts['max_bytes']} bytes, not at --max-bytes"
-        warnings.append(f"the sizes of {facts['to']} are 32 bits: the window ends at {end}")
-    if (facts["scratch_at_start"] or facts["scratch_by_allocation"]) and facts["scratch_bytes"] > MAX_SCRATCH:
+    size, largest = format_size(report.scratch_bytes, binary=True), format_size(report.max_bytes, binary=True)
+    if asked is not None and report.max_bytes < asked:
+        end = f"{report.max_bytes} bytes, not at --max-bytes"
+        warnings.append(f"the sizes of {report.to} are 32 bits: the window ends at {end}")
+    if (report.scratch_at_start or report.scratch_by_allocation) and report.scratch_bytes > MAX_SCRATCH:
         start, large = "when it starts", f"where the send buffer lies in an allocation of {largest} or more"
-        why = f"{facts['to']} allocates {size} of scratch on a rank {start if facts['scratch_at_start'] else large}"
+        why = f"{report.to} allocates {size} of scratch on a rank {start if report.scratch_at_start else large}"
         warnings.append(f"{why}; a smaller --max-bytes needs less")
     for warning in warnings:
         print(f"linkstep: warning: {warning}", file=sys.stderr)
@@ -204,14 +150,14 @@ def _run(args: argparse.Namespace) -> int:
         _write(lowered, args)
     else:
         update_selector(args.selector, lambda selector: _write_selected(lowered, args, selector))
-    facts = _facts(lowered, args)
-    _warn(facts, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
+    report = LoweringReport.of(lowered, args.output, args.selector)
+    _warn(report, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
     # Whoever reads the file from standard output reads nothing else there.
     with redirect_stdout(sys.stderr) if is_standard_output(args.output) else nullcontext():
         if args.json:
-            print_json(facts)
+            print_json(report.to_json())
         else:
-            _print(args.topology, facts)
+            _print(args.topology, report)
     return 0
 
 
@@ -239,74 +185,74 @@ def _write_selected(lowered: Lowered, args: argparse.Namespace, selector: Select
     return changed
 
 
-def _print(name: str, facts: dict[str, Any]) -> None:
-    place = "in place" if facts["inplace"] else "out of place"
-    print(f"{facts['recipe'] or name}: {facts['collective']}, {place}, lowered to {facts['to']} and verified")
+def _print(name: str, report: LoweringReport) -> None:
+    place = "in place" if report.inplace else "out of place"
+    print(f"{report.recipe or name}: {report.collective}, {place}, lowered to {report.to} and verified")
     fields = [
-        ("runtime", facts["runtime"]),
-        ("schedule", facts["cost"]),
-        ("data in", f"{facts['chunks']} chunks"),
-        ("scratch", _scratch(facts)),
-        ("messages", f"{facts['messages']} over {facts['channels']} channel{'s' * (facts['channels'] > 1)}"),
+        ("runtime", report.runtime),
+        ("schedule", report.cost),
+        ("data in", f"{report.chunks} chunks"),
+        ("scratch", _scratch(report)),
+        ("messages", f"{report.messages} over {report.channels} channel{'s' * (report.channels > 1)}"),
     ]
-    if facts["threadblocks"] is not None:
-        fields.append(("a rank", f"at most {facts['threadblocks']} threadblocks"))
-        fused = f", {facts['fused']} of them receive and forward" if facts["fused"] else ""
-        fields.append(("instructions", f"{facts['instructions']} in all{fused}"))
+    if report.threadblocks is not None:
+        fields.append(("a rank", f"at most {report.threadblocks} threadblocks"))
+        fused = f", {report.fused} of them receive and forward" if report.fused else ""
+        fields.append(("instructions", f"{report.instructions} in all{fused}"))
     print_fields(fields)
     print("the runtime picks it up if")
-    print_fields(_conditions(facts))
-    print(f"saved to {facts['file']}")
-    if facts["selector"]:
-        size = f"{facts['min_bytes']} to {facts['max_bytes']} bytes"
-        print(f"{facts['selector']} selects it for {facts['collective']} of {size}")
-        if TARGETS[facts["to"]].registers:
-            module = module_beside(facts["selector"])
+    print_fields(_conditions(report))
+    print(f"saved to {report.file}")
+    if report.selector:
+        size = f"{report.min_bytes} to {report.max_bytes} bytes"
+        print(f"{report.selector} selects it for {report.collective} of {size}")
+        if TARGETS[report.to].registers:
+            module = module_beside(report.selector)
             print(f"{module} registers it: call register(rank) before the communicator is made")
 
 
-def _scratch(facts: dict[str, Any]) -> str:
-    if not facts["scratch_chunks"]:
+def _scratch(report: LoweringReport) -> str:
+    if not report.scratch_chunks:
         return "none"
-    if facts["scratch_at_start"]:
-        return f"{format_size(facts['scratch_bytes'], binary=True)} on a rank, allocated when the runtime starts"
-    if facts["scratch_by_allocation"]:
-        share = Fraction(facts["scratch_share"])
+    if report.scratch_at_start:
+        return f"{format_size(report.scratch_bytes, binary=True)} on a rank, allocated when the runtime starts"
+    if report.scratch_by_allocation:
+        share = report.scratch_share
         of = f"{share} of" if share < 1 else "as much as" if share == 1 else f"{share} times"
-        most = f"{format_size(facts['scratch_bytes'], binary=True)} on a rank"
-        counted = format_size(facts["max_bytes"], binary=True)
+        most = f"{format_size(report.scratch_bytes, binary=True)} on a rank"
+        counted = format_size(report.max_bytes, binary=True)
         return f"at most {most}: {of} the allocation that holds the send buffer, counted up to {counted}"
-    return f"at most {facts['scratch_share']} of a call's data on a rank"
+    return f"at most {report.scratch_share} of a call's data on a rank"
 
 
-def _conditions(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
     """Return what must hold at run time; where it does not, runtimes fall back to other algorithms without a word."""
-    target = TARGETS[facts["to"]]
+    target = TARGETS[report.to]
     unit = "bytes" if target.alignment > 1 else "elements"
-    found = [("ranks", str(facts["ranks"]))]
-    if facts["hosts"] is not None:
-        shown = ", ".join(facts["hosts"][:_SHOWN])
-        found.append(("hosts", f"rank 0, 1, ... on {shown}{', ...' if facts['ranks'] > _SHOWN else ''}"))
-    if facts["root"] is not None:
+    found = [("ranks", str(report.ranks))]
+    if report.hosts is not None:
+        shown = ", ".join(report.hosts[:_SHOWN])
+        found.append(("hosts", f"rank 0, 1, ... on {shown}{', ...' if report.ranks > _SHOWN else ''}"))
+    if report.root is not None:
         blind = "" if target.compares_root else ": the runtime does not compare it, so make no calls with another root"
-        found.append(("root", f"{facts['root']}{blind}"))
-    if facts["environment"] is not None:
-        found.append(("environment", facts["environment"]))
-    if facts["shares_folder"]:
+        found.append(("root", f"{report.root}{blind}"))
+    if report.environment is not None:
+        found.append(("environment", report.environment))
+    if report.shares_folder:
         found.append(("", "other files are there, and the runtime parses them all: mkdir a directory for this one,"))
         found.append(("", "mv it there, and name that directory"))
-    if facts["collective"] in target.uncalled:
-        plan = f"mscclpp.ExecutionPlan({facts['path']!r}, rank)"
+    if report.collective in target.uncalled:
+        plan = f"mscclpp.ExecutionPlan({report.path!r}, rank)"
         found.append(("run by", f"mscclpp.Executor with {plan}: no NCCL call asks for it"))
     elif target.registers:
-        found.append(("registered by", facts["registration"]))
+        found.append(("registered by", report.registration or ""))
         found.append(("", "given to AlgorithmCollectionBuilder; --selector FILE.json writes the Python for that"))
     if target.loader:
         found.append(("loaded by", target.loader))
-    found.append(("data in all", f"a multiple of {facts['divisible_by']} {unit}"))
+    found.append(("data in all", f"a multiple of {report.divisible_by} {unit}"))
     if target.selects:
-        found.append(("size", f"{facts['min_bytes']} to {facts['max_bytes']} bytes, both included"))
-        buffers = "in place" if facts["inplace"] else "separate input and output"
+        found.append(("size", f"{report.min_bytes} to {report.max_bytes} bytes, both included"))
+        buffers = "in place" if report.inplace else "separate input and output"
         found.append(("buffers", buffers))
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from fractions import Fraction
 from pathlib import Path
 
 from linkstep.cli._common import Command, add_json, busy, print_json, print_table
@@ -11,6 +10,7 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.text import shortened
 from linkstep.core.units import format_time
 from linkstep.files import check_writable
+from linkstep.reports.profile import ProfileReport
 from linkstep.simulation.training import Layer, save_layers
 from linkstep.simulation.training.torchprofile import EXAMPLES, FAILURES, describe_failure, load_trained, measure
 from linkstep.simulation.training.traces import read_trace
@@ -60,25 +60,16 @@ def _run(args: argparse.Namespace) -> int:
     layers, source = _layers(args)
     name = shortened(Path(args.output).stem, 200)
     save_layers(args.output, name, layers, source=source)
-    forward = sum((layer.forward for layer, _ in layers), Fraction(0))
-    backward = sum((layer.backward for layer, _ in layers), Fraction(0))
-    parameters = sum(count for _, count in layers)
+    report = ProfileReport.of(args.output, source, layers)
     if args.json:
-        print_json(
-            {
-                "file": args.output,
-                "source": source,
-                "layers": len(layers),
-                "parameters": parameters,
-                "forward_seconds": float(forward),
-                "backward_seconds": float(backward),
-            }
-        )
+        print_json(report.to_json())
         return 0
     rows = [
-        (layer.name, f"{count:,}", format_time(layer.forward), format_time(layer.backward)) for layer, count in layers
+        (row.name, f"{row.parameters:,}", format_time(row.forward_seconds), format_time(row.backward_seconds))
+        for row in report.rows
     ]
-    rows.append(("in all", f"{parameters:,}", format_time(forward), format_time(backward)))
+    times = format_time(report.forward_seconds), format_time(report.backward_seconds)
+    rows.append(("in all", f"{report.parameters:,}", *times))
     print_table(("layer", "parameters", "forward", "backward"), rows, right=(1, 2, 3))
     print(f"saved to {args.output}; next: linkstep train-sim {args.output} --nodes 8")
     return 0

@@ -12,8 +12,10 @@ from linkstep.cli._common import Command, add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.files import check_writable, write_atomically
+from linkstep.reports.reproduction import ExhibitReport, ReproductionReport
+from linkstep.reports.view import to_members
 from linkstep.reproduction import EXHIBITS, Exhibit, check_needs, exhibit_labelled
-from linkstep.reproduction.figures import Cell, Kind, Verdict, show, tally, write_value
+from linkstep.reproduction.figures import Cell, Kind, Verdict, show
 from linkstep.reproduction.output import Shown, make, prepare
 from linkstep.reproduction.report import write_page
 
@@ -57,8 +59,7 @@ def _asked(args: argparse.Namespace) -> tuple[Exhibit, ...]:
 
 def _list(exhibits: Sequence[Exhibit], as_json: bool) -> None:
     if as_json:
-        keys = ("label", "title", "method", "missing", "is_quick", "takes", "emulates")
-        print_json([{key: getattr(exhibit, key) for key in keys} for exhibit in exhibits])
+        print_json([to_members(ExhibitReport.of(exhibit)) for exhibit in exhibits])
         return
     rows = [(one.label, one.takes or ("seconds" if one.is_quick else "slow"), one.title) for one in exhibits]
     print_table(("label", "takes about", "what"), rows)
@@ -82,7 +83,7 @@ def _run(args: argparse.Namespace) -> int:
         text = write_page(found, folder, page)
         write_atomically(page, lambda file: _write(file, text))
     if args.json:
-        print_json([_facts(shown, folder) for shown in found])
+        print_json([to_members(ReproductionReport.of(shown, folder)) for shown in found])
     elif page is not None:
         print(f"written to {page}")
     return 0
@@ -107,22 +108,21 @@ def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.N
             bar(done, len(exhibits))
             if not args.json:
                 took = time.monotonic() - begin
-                _print_line(shown, took) if args.all else _print(shown, folder)
+                _print_line(ReproductionReport.of(shown, folder), took) if args.all else _print(shown, folder)
             begin = time.monotonic()
             yield shown
 
 
-def _print_line(shown: Shown, seconds: float) -> None:
+def _print_line(report: ReproductionReport, seconds: float) -> None:
     """Print how one of many exhibits went."""
-    counts = tally(shown.result.of_kind(Kind.COMPARED))
     told = "; ".join(
         f"{who} {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items() if count)}"
-        for who, verdicts in (("paper's bases", counts.bases), ("linkstep", counts.ours))
+        for who, verdicts in (("paper's bases", report.paper_bases), ("linkstep", report.linkstep))
         if any(verdicts.values())
     )
-    told = "; ".join(filter(None, (told, f"{counts.marked} marked" if counts.marked else ""))) or "nothing to compare"
-    how = f"{seconds:.1f} s" if shown.is_new else "unchanged"
-    print(f"{shown.exhibit.label}: {told} ({how})", flush=True)
+    told = "; ".join(filter(None, (told, f"{report.marked} marked" if report.marked else ""))) or "nothing to compare"
+    how = f"{seconds:.1f} s" if report.new else "unchanged"
+    print(f"{report.label}: {told} ({how})", flush=True)
 
 
 def _said(one: Cell, verdict: Verdict) -> str:
@@ -156,39 +156,6 @@ def _print(shown: Shown, folder: Path | None) -> None:
             + (", .svg" if (folder / f"{exhibit.name}.svg").exists() else "")
         )
     print()
-
-
-def _facts(shown: Shown, folder: Path | None) -> dict[str, Any]:
-    cells = [
-        {
-            "item": one.item,
-            "quantity": one.quantity,
-            "unit": one.unit,
-            "paper": one.paper,
-            "paper_bases": write_value(one.bases) or None,
-            "paper_bases_verdict": one.bases_verdict or None,
-            "linkstep": write_value(one.ours) or None,
-            "linkstep_verdict": one.ours_verdict or None,
-            "kind": one.kind,
-            "why": one.why,
-            "mark": one.mark or None,
-        }
-        for one in shown.result.cells
-    ]
-    exhibit = shown.exhibit
-    files = None if folder is None else [str(p) for p in sorted(folder.glob(f"{exhibit.name}.*"))]
-    counts = tally(shown.result.of_kind(Kind.COMPARED))
-    return {
-        "label": exhibit.label,
-        "title": exhibit.title,
-        "new": shown.is_new,
-        "paper_bases": counts.bases,
-        "linkstep": counts.ours,
-        "marked": counts.marked,
-        "files": files,
-        "notes": shown.result.notes,
-        "cells": cells,
-    }
 
 
 COMMAND = Command(

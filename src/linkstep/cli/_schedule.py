@@ -7,7 +7,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any
 
 from linkstep.cli import _frontier
 from linkstep.cli._common import (
@@ -21,22 +20,20 @@ from linkstep.cli._common import (
     add_json,
     busy,
     fabric_of,
-    fabric_text,
-    fabric_values,
+    pricing_of,
     print_fields,
     print_json,
     read,
     schedule_of,
-    wiring_facts,
     wiring_fields,
 )
 from linkstep.cli._progress import gap_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
-from linkstep.costs import Cost, lower_bound, seconds_of
 from linkstep.files import check_savable, save
 from linkstep.make import BEST, METHODS, Made, Price
+from linkstep.reports.schedule import ScheduleReport
 
 
 def _steps(text: str) -> int | tuple[int, int]:
@@ -105,14 +102,13 @@ def _run(args: argparse.Namespace) -> int:
     if args.output is not None:
         with busy(f"writing {args.output}"):
             save(made.schedule, args.output)
-    facts = _facts(made, args) | {
-        "faults": [str(fault) for fault in given.faults],
-        "without_faults": None if given.whole is None else _before(_make(given.whole, args), args),
-    }
+    whole = None if given.whole is None else _make(given.whole, args)
+    with busy("looking for the wiring's tightest cut"):
+        report = ScheduleReport.of(made, pricing_of(args), args.output, given.faults, whole)
     if args.json:
-        print_json(facts)
+        print_json(report.to_json())
     else:
-        _print(given.called(args.topology), facts)
+        _print(given.called(args.topology), report)
     return 0
 
 
@@ -153,80 +149,35 @@ def one_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _before(made: Made, args: argparse.Namespace) -> dict[str, Any]:
-    """Return what faults change, as it was without them."""
-    cost = made.cost
-    seconds = seconds_of(made.schedule, fabric_of(args, made.schedule.topology.degree), args.size or SIZE)
-    return {"method": made.method, "steps": cost.steps, "bandwidth": cost.bandwidth, "seconds": float(seconds)}
+def _print(name: str, report: ScheduleReport) -> None:
+    print(f"{name}: {report.collective} by {METHODS[report.method].title}, checked")
+    print_fields(_fields(report))
+    if report.file:
+        print(f"saved to {report.file}")
 
 
-def _facts(made: Made, args: argparse.Namespace) -> dict[str, Any]:
-    schedule, cost = made.schedule, made.cost
-    topology, collective = schedule.topology, schedule.collective
-    half = lower_bound(topology.num_nodes, topology.degree)
-    bound = sum([half] * len(collective.phases), Cost.zero())
-    optimal = None if collective.has_root or collective.exchanges else cost.bandwidth == bound.bandwidth
-    searched, values = made.certificate, fabric_values(args, topology.degree)
-    return {
-        "recipe": topology.name or None,
-        "collective": collective,
-        "method": made.method,
-        "steps": cost.steps,
-        "bandwidth": cost.bandwidth,
-        "halves": [{"steps": half.steps, "bandwidth": half.bandwidth} for half in made.halves],
-        "seconds": float(seconds_of(schedule, fabric_of(args, topology.degree), args.size or SIZE)),
-        "size": args.size or SIZE,
-        "alpha": values["alpha"],
-        "node_bandwidth": values["bandwidth"],
-        "overhead": values["overhead"],
-        "host_bandwidth": values.get("host_bandwidth"),
-        "fabric": fabric_text(topology, args),
-        "unit": schedule.unit,
-        "rows": schedule.num_rows,
-        "moore_bound": bound.steps,
-        "bandwidth_bound": made.least_bandwidth if optimal is None else bound.bandwidth,
-        "moore_optimal": cost.steps == bound.steps,
-        "bandwidth_optimal": optimal,
-        "limited_by": searched.explain_bandwidth()
-        if searched is not None and optimal is False and made.method in ("bfb", "arrival")
-        else None,
-        # the bounds of an allreduce are of shards that are complete at their own nodes, not at one root
-        **(
-            {"wiring_bound": None} if made.method == "rooted" else wiring_facts(topology, collective, cost, made.fabric)
-        ),
-        "file": args.output,
-    }
-
-
-def _print(name: str, facts: dict[str, Any]) -> None:
-    print(f"{name}: {facts['collective']} by {METHODS[facts['method']].title}, checked")
-    moore = "Moore-optimal" if facts["moore_optimal"] else f"not Moore-optimal (bound {facts['moore_bound']})"
-    fields = [
-        ("T_L", f"{facts['steps']} steps, {moore}"),
-        ("T_B", f"{facts['bandwidth']} = {float(facts['bandwidth']):.4f} M/B"),
-    ]
-    if facts["method"] == "arrival":
-        for name, part in zip(("  reduce-scatter", "  allgather"), facts["halves"], strict=False):
-            fields.append((name, f"{part['steps']} steps, {part['bandwidth']} M/B"))
-    if facts["bandwidth_optimal"] is not None:
-        reached = "yes" if facts["bandwidth_optimal"] else f"no (bound {facts['bandwidth_bound']})"
-        fields.append(("bandwidth-optimal", reached))
-    elif facts["bandwidth_bound"] is not None:
-        least = facts["bandwidth_bound"]
-        fields.append(("at least", f"{float(least):.4f} M/B in {facts['steps']} steps; M is what each node has"))
-    is_optimal_here = facts["wiring_bound"] is not None and facts["wiring_bound"]["optimal"]
-    if facts["limited_by"] and not is_optimal_here:
-        fields.append(("  limited by", facts["limited_by"]))
-    fields += wiring_fields(facts)
-    fields.append((f"time for {facts['size']}", f"{format_time(facts['seconds'])} ({facts['fabric']})"))
-    fields += [("chunks a shard", str(facts["unit"])), ("rows", str(facts["rows"]))]
-    if facts["faults"]:
-        before = facts["without_faults"]
-        was = f"{before['steps']} steps, {before['bandwidth']} M/B, {format_time(before['seconds'])}"
-        fields += [("faults", "; ".join(facts["faults"])), ("without the faults", was)]
-    print_fields(fields)
-    if facts["file"]:
-        print(f"saved to {facts['file']}")
+def _fields(report: ScheduleReport) -> Iterator[tuple[str, str]]:
+    moore = "Moore-optimal" if report.moore_optimal else f"not Moore-optimal (bound {report.moore_bound})"
+    yield "T_L", f"{report.steps} steps, {moore}"
+    yield "T_B", f"{report.bandwidth} = {float(report.bandwidth):.4f} M/B"
+    if report.method == "arrival":
+        for name, part in zip(("  reduce-scatter", "  allgather"), report.halves, strict=False):
+            yield name, f"{part.steps} steps, {part.bandwidth} M/B"
+    least = report.bandwidth_bound
+    if report.bandwidth_optimal is not None:
+        yield "bandwidth-optimal", "yes" if report.bandwidth_optimal else f"no (bound {least})"
+    elif least is not None:
+        yield "at least", f"{float(least):.4f} M/B in {report.steps} steps; M is what each node has"
+    if report.limited_by and not report.is_optimal_here:
+        yield "  limited by", report.limited_by
+    yield from wiring_fields(report.wiring_bound)
+    yield f"time for {report.size}", f"{format_time(report.seconds)} ({report.fabric})"
+    yield "chunks a shard", str(report.unit)
+    yield "rows", str(report.rows)
+    if report.without_faults is not None:
+        before = report.without_faults
+        yield "faults", "; ".join(report.faults)
+        yield "without the faults", f"{before.steps} steps, {before.bandwidth} M/B, {format_time(before.seconds)}"
 
 
 COMMAND = Command(

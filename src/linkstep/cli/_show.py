@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from linkstep.baselines import baselines_on
 from linkstep.cli._common import (
     SIZE,
     Command,
@@ -15,26 +14,22 @@ from linkstep.cli._common import (
     add_faults,
     add_json,
     both_halves,
+    busy,
     fabric_of,
-    fabric_text,
+    pricing_of,
     print_fields,
     print_json,
     read,
     schedule_of,
-    wiring_facts,
     wiring_fields,
 )
 from linkstep.cli._progress import progress_bar
-from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology
 from linkstep.core.units import format_time
-from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, moore_steps, seconds_of
 from linkstep.description import Description, describe
 from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
-from linkstep.recipe import Recipe
-from linkstep.recipe.names import source_of
+from linkstep.reports.topology import BfbFacts, RunToday, SplitFacts, TopologyReport, WholeTopology
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,201 +46,106 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _facts(given: Given, args: argparse.Namespace) -> dict[str, Any]:
-    """Return everything ``show`` knows, as JSON-able values; None where it was not determined."""
+def _described(given: Given, args: argparse.Namespace) -> Description:
     fabric = fabric_of(args, given.topology.degree)
-    found = describe(given.recipe or given.topology, progress_bar, fabric)
-    topology = found.topology
-    n, d = topology.num_nodes, topology.degree
-    facts: dict[str, Any] = {
-        "recipe": str(given.recipe) if given.recipe else topology.name or None,
-        "paper": given.recipe.paper() if given.recipe else None,
-        "source": source_of(str(given.recipe)) if given.recipe else None,
-        "labels": topology.labels,
-        "faults": [str(fault) for fault in given.faults],
-        "nodes": n,
-        "degree": d,
-        "links": topology.num_links,
-        "regular": topology.is_regular,
-        "self_loops": topology.num_self_loops,
-        "parallel_links": topology.num_parallel,
-        "bidirectional": topology.is_bidirectional,
-        "vertex_transitive": found.vertex_transitive,
-        "reverse_symmetric": found.reverse_symmetric,
-        "diameter": found.diameter,
-        "nodes_by_distance": found.profile,
-        "mean_nodes_by_distance": found.mean_profile,
-        "mean_distance": found.mean_distance,
-        "moore_steps": moore_steps(n, d),
-        "moore_steps_bidirectional": _bidirectional_moore(n, d),
-        "bandwidth_bound": bandwidth_bound(n),
-        "bfb": _bfb(found, args),
-        "equal_split": _split(found),
-        **_wiring(found, fabric),
-        "baselines": [] if given.recipe is None else _today(given.recipe, args),
-    }
-    if found.all_to_all_bound is not None:
-        facts["all_to_all_bound"] = found.all_to_all_bound
-        facts["all_to_all_bound_any"] = all_to_all_bound(n, d)
-    facts["without_faults"] = None if given.whole is None else _before(given.whole, args)
-    return facts
+    return describe(given.recipe or given.topology, progress_bar, fabric)
 
 
-def _bfb(found: Description, args: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the best BFB costs, what limits them and the times; None where they were not worked out."""
-    if found.certificate is None or found.reduce_scatter is None:
-        return None
-    cost, both = found.certificate.cost, found.certificate.cost + found.reduce_scatter
-    seconds = _seconds(found.topology, cost, both, args)
-    return {
-        "steps": cost.steps,
-        "bandwidth": cost.bandwidth,
-        "limited_by": found.certificate.explain_bandwidth(),
-        "allreduce_steps": both.steps,
-        "allreduce_bandwidth": both.bandwidth,
-        "size": args.size,
-        "fabric": fabric_text(found.topology, args),
-        "allgather_seconds": seconds[0],
-        "allreduce_seconds": seconds[1],
-    }
-
-
-def _split(found: Description) -> dict[str, Any] | None:
-    """Return the proof by an equal split that BFB is bandwidth-optimal; None where there is none."""
-    if found.equal_split is None:
-        return None
-    constants = found.equal_split.constants
-    rows = None if constants is None else [list(row) for row in constants]
-    return {"loads": list(found.equal_split.loads), "constants": rows}
-
-
-def _proof(split: dict[str, Any]) -> str:
-    if split["constants"] is None:
-        return "every link carries the same at each step when shards split equally"
-    shards, ways = (" ".join(str(row[k]) for row in split["constants"]) for k in (1, 2))
-    return f"each link serves {shards} shards at distance 1, 2, ..., each shard has {ways} links"
-
-
-def _seconds(topology: Topology, gather: Cost, both: Cost, args: argparse.Namespace) -> list[float]:
-    """Return seconds of an allgather and of an allreduce; where links have latencies, of the schedules themselves."""
-    fabric = fabric_of(args, topology.degree)
-    if topology.alpha is None:
-        costs = ((gather, Collective.ALLGATHER), (both, Collective.ALLREDUCE))
-        return [float(fabric.on(topology).time(cost, collective, args.size)) for cost, collective in costs]
-    made = (
-        schedule(topology, wanted, method="bfb", fabric=fabric)
-        for wanted in (Collective.ALLGATHER, Collective.ALLREDUCE)
-    )
-    return [float(seconds_of(one.schedule, fabric, args.size)) for one in made]
-
-
-def _today(recipe: Recipe, args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return what people run on such a wiring today, each with its cost and time."""
-    fabric = fabric_of(args, recipe.degree)
-    found = []
-    for one in baselines_on(recipe):
-        first, second = one.halves_at(fabric, args.size)
-        facts = {"name": one.name, "steps": second.steps, "bandwidth": second.bandwidth}
-        facts |= {"reduce_scatter_steps": first.steps, "reduce_scatter_bandwidth": first.bandwidth}
-        found.append(facts | {"allreduce_seconds": float(one.allreduce_time(fabric, args.size))})
-    return found
-
-
-def _wiring(found: Description, fabric: Fabric) -> dict[str, Any]:
-    """Return the wiring's own bound of an allgather, beside the best BFB one."""
-    if found.certificate is None:
-        return {"wiring_bound": None}
-    return wiring_facts(found.topology, Collective.ALLGATHER, found.certificate.cost, fabric)
-
-
-def _before(whole: Given, args: argparse.Namespace) -> dict[str, Any]:
-    """Return what faults change, as it was without them."""
-    found = describe(whole.recipe or whole.topology, progress_bar)
-    return {"nodes": found.topology.num_nodes, "links": found.topology.num_links, "bfb": _bfb(found, args)}
-
-
-def _bidirectional_moore(num_nodes: int, degree: int) -> int | None:
-    return moore_steps(num_nodes, degree, bidirectional=True) if degree > 1 or num_nodes <= 2 else None
+def _report(given: Given, args: argparse.Namespace) -> TopologyReport:
+    whole = given.whole
+    found = _described(given, args)
+    before = None if whole is None else _described(whole, args)
+    with busy("looking for the wiring's tightest cut"):
+        return TopologyReport.of(found, pricing_of(args), given.recipe, given.faults, before)
 
 
 def _yes(value: bool | None) -> str:
     return "not determined" if value is None else "yes" if value else "no"
 
 
-def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    degree = str(facts["degree"]) + ("" if facts["regular"] else " (the most of any node; not regular)")
-    if facts["nodes_by_distance"] is not None:
-        by_distance = " ".join(str(x) for x in facts["nodes_by_distance"].tolist())
-    else:
-        by_distance = " ".join(f"{float(x):.4g}" for x in facts["mean_nodes_by_distance"]) + " (mean over nodes)"
-    steps = f"{facts['diameter']} (no graph of this N and d has less than {facts['moore_steps']}"
-    both_ways = facts["moore_steps_bidirectional"]
-    if facts["bidirectional"] and both_ways != facts["moore_steps"]:
-        steps += f", no bidirectional one less than {both_ways}"
-    fields = [
-        ("nodes N", str(facts["nodes"])),
-        ("degree d", degree),
-        ("links", f"{facts['links']}{_oddities(facts)}"),
-        ("diameter", steps + ")"),
-        ("nodes at distance 0, 1, ...", by_distance),
-        ("mean distance", f"{float(facts['mean_distance']):.4f}"),
-        ("bidirectional", _yes(facts["bidirectional"])),
-        ("vertex-transitive", _yes(facts["vertex_transitive"])),
-        ("reverse-symmetric", _yes(facts["reverse_symmetric"])),
-        ("no schedule beats", f"{facts['moore_steps']} alpha + {facts['bandwidth_bound']} M/B at this N and d"),
-    ]
-    if facts["bfb"] is not None:
-        moore = "Moore-optimal" if facts["diameter"] == facts["moore_steps"] else "not Moore-optimal"
-        bandwidth, why = facts["bfb"]["bandwidth"], facts["bfb"]["limited_by"]
-        reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({facts['bandwidth_bound']})"
-        cost = f"{facts['diameter']} steps, {moore}; {bandwidth} = {float(bandwidth):.4f} M/B, {reached}"
-        fields.append(("BFB allgather", cost))
-        if facts["equal_split"] is not None:
-            fields.append(("  proven by", _proof(facts["equal_split"])))
-        is_optimal_here = facts["wiring_bound"] is not None and facts["wiring_bound"]["optimal"]
-        if why is not None and not is_optimal_here:
-            fields.append(("  limited by", why))
-        fields += wiring_fields(facts)
-        fields.append((f"time for {facts['bfb']['size']}", f"{_times(facts['bfb'])} ({facts['bfb']['fabric']})"))
-    fields += [(f"today: {today['name']}", _costs(today)) for today in facts["baselines"]]
-    if "all_to_all_bound" in facts:
-        here, best = float(facts["all_to_all_bound"]), float(facts["all_to_all_bound_any"])
-        fields.append(("all-to-all flow at most", f"{here:.3e} a pair (any graph: {best:.3e})"))
-    if facts["faults"]:
-        fields += _fault_fields(facts)
-    if facts["source"] is not None:
-        fields.append(("source", facts["source"]))
-    return fields
+def _fields(report: TopologyReport) -> Iterator[tuple[str, str]]:
+    yield "nodes N", str(report.nodes)
+    yield "degree d", str(report.degree) + ("" if report.regular else " (the most of any node; not regular)")
+    yield "links", f"{report.links}{_oddities(report)}"
+    yield "diameter", _diameter(report)
+    yield "nodes at distance 0, 1, ...", _by_distance(report)
+    yield "mean distance", f"{float(report.mean_distance):.4f}"
+    yield "bidirectional", _yes(report.bidirectional)
+    yield "vertex-transitive", _yes(report.vertex_transitive)
+    yield "reverse-symmetric", _yes(report.reverse_symmetric)
+    yield "no schedule beats", f"{report.moore_steps} alpha + {report.bandwidth_bound} M/B at this N and d"
+    if report.bfb is not None:
+        yield from _bfb_fields(report, report.bfb)
+    for today in report.baselines:
+        yield f"today: {today.name}", _costs(today)
+    if report.all_to_all_bound is not None and report.all_to_all_bound_any is not None:
+        here, best = float(report.all_to_all_bound), float(report.all_to_all_bound_any)
+        yield "all-to-all flow at most", f"{here:.3e} a pair (any graph: {best:.3e})"
+    if report.without_faults is not None:
+        yield "faults", "; ".join(report.faults)
+        yield "without the faults", _before(report.without_faults)
+    if report.source is not None:
+        yield "source", report.source
 
 
-def _times(bfb: dict[str, Any]) -> str:
-    gather, reduce = (format_time(bfb[f"{what}_seconds"]) for what in ("allgather", "allreduce"))
-    return f"allgather {gather}, allreduce {reduce}"
+def _diameter(report: TopologyReport) -> str:
+    text = f"{report.diameter} (no graph of this N and d has less than {report.moore_steps}"
+    both_ways = report.moore_steps_bidirectional
+    if report.bidirectional and both_ways != report.moore_steps:
+        text += f", no bidirectional one less than {both_ways}"
+    return text + ")"
 
 
-def _costs(today: dict[str, Any]) -> str:
-    time = format_time(today["allreduce_seconds"])
-    first = Cost(today["reduce_scatter_steps"], today["reduce_scatter_bandwidth"])
-    steps, bandwidth = both_halves((first, Cost(today["steps"], today["bandwidth"])))
-    return f"{steps} steps, {bandwidth} M/B each half; allreduce {time}"
+def _by_distance(report: TopologyReport) -> str:
+    if report.nodes_by_distance is not None:
+        return " ".join(map(str, report.nodes_by_distance))
+    return " ".join(f"{float(x):.4g}" for x in report.mean_nodes_by_distance) + " (mean over nodes)"
 
 
-def _fault_fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say which faults there are and what there was without them."""
-    before = facts["without_faults"]
-    fields = [("faults", "; ".join(facts["faults"]))]
-    was = f"N={before['nodes']}, {before['links']} links"
-    if before["bfb"] is not None:
-        was += f", {before['bfb']['steps']} steps, {before['bfb']['bandwidth']} M/B, {_times(before['bfb'])}"
-    return [*fields, ("without the faults", was)]
+def _bfb_fields(report: TopologyReport, bfb: BfbFacts) -> Iterator[tuple[str, str]]:
+    moore = "Moore-optimal" if report.diameter == report.moore_steps else "not Moore-optimal"
+    why = bfb.limited_by
+    reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({report.bandwidth_bound})"
+    bandwidth = f"{bfb.bandwidth} = {float(bfb.bandwidth):.4f} M/B"
+    yield "BFB allgather", f"{report.diameter} steps, {moore}; {bandwidth}, {reached}"
+    if report.equal_split is not None:
+        yield "  proven by", _proof(report.equal_split)
+    if why is not None and not report.is_optimal_here:
+        yield "  limited by", why
+    yield from wiring_fields(report.wiring_bound)
+    yield f"time for {bfb.size}", f"{_times(bfb)} ({bfb.fabric})"
 
 
-def _oddities(facts: dict[str, Any]) -> str:
+def _proof(split: SplitFacts) -> str:
+    if split.constants is None:
+        return "every link carries the same at each step when shards split equally"
+    shards, ways = (" ".join(str(row[k]) for row in split.constants) for k in (1, 2))
+    return f"each link serves {shards} shards at distance 1, 2, ..., each shard has {ways} links"
+
+
+def _times(bfb: BfbFacts) -> str:
+    return f"allgather {format_time(bfb.allgather_seconds)}, allreduce {format_time(bfb.allreduce_seconds)}"
+
+
+def _costs(today: RunToday) -> str:
+    steps, bandwidth = both_halves(today.halves.costs)
+    return f"{steps} steps, {bandwidth} M/B each half; allreduce {format_time(today.allreduce_seconds)}"
+
+
+def _before(whole: WholeTopology) -> str:
+    """Say what there was without the faults."""
+    was = f"N={whole.nodes}, {whole.links} links"
+    if whole.bfb is None:
+        return was
+    return f"{was}, {whole.bfb.steps} steps, {whole.bfb.bandwidth} M/B, {_times(whole.bfb)}"
+
+
+def _oddities(report: TopologyReport) -> str:
     found = []
-    if facts["self_loops"]:
-        found.append(f"{facts['self_loops']} self-loops")
-    if facts["parallel_links"]:
-        found.append(f"{facts['parallel_links']} parallel to another")
+    if report.self_loops:
+        found.append(f"{report.self_loops} self-loops")
+    if report.parallel_links:
+        found.append(f"{report.parallel_links} parallel to another")
     return f" ({', '.join(found)})" if found else ""
 
 
@@ -267,14 +167,14 @@ def _run(args: argparse.Namespace) -> int:
         raise LinkstepError("--broadcast labels a picture: give --draw too")
     given = read(args.topology, args)
     root = None if args.broadcast is None else given.topology.node_named(args.broadcast)
-    facts = _facts(given, args)
+    report = _report(given, args)
     if args.draw:
         _draw(given, args.draw, root)
     if args.json:
-        print_json(facts)
+        print_json(report.to_json())
         return 0
     print(given.called(args.topology))
-    print_fields(_fields(facts))
+    print_fields(_fields(report))
     if args.draw:
         print(f"drawn to {args.draw}")
     return 0

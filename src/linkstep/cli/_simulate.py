@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from linkstep.assembly import assemble
 from linkstep.cli._common import (
@@ -18,28 +15,27 @@ from linkstep.cli._common import (
     add_fabric,
     add_faults,
     add_json,
+    busy,
     fabric_of,
-    fabric_values,
+    pricing_of,
     print_fields,
     print_json,
     read,
     schedule_of,
-    wiring_facts,
     wiring_fields,
 )
 from linkstep.cli._lower import parse_bytes
 from linkstep.cli._progress import progress_bar
-from linkstep.core.errors import FileError, LinkstepError, TopologyError
+from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_size, parse_time
-from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of, seconds_of
+from linkstep.costs import Fabric, seconds_of
 from linkstep.lowering import TARGETS, check_fits, lower
 from linkstep.programs import read_program, runtime_text
-from linkstep.simulation import Simulation, bound_time, simulate_program, used_links
+from linkstep.reports.simulation import SimulationReport
+from linkstep.simulation import Simulation, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
-_SAME = 5e-4
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
 """Options that a runtime file has settled already."""
 
@@ -135,65 +131,23 @@ def _check_options(args: argparse.Namespace) -> None:
     fabric_of(args, 1)
 
 
-def _end(topology: Topology, node: int) -> int | str:
-    return node if topology.labels is None else topology.labels[node]
-
-
-def _bound_seconds(done: Simulation, fabric: Fabric, args: argparse.Namespace) -> float | None:
-    """Return the seconds that bandwidth alone asks of the collective, on this wiring where its bound is known."""
-    bound = None
-    with suppress(TopologyError):  # a file may use links that do not connect all ranks, and do nothing right
-        bound = bound_if_quick(done.topology, done.program.collective, fabric)
-    if bound is not None:
-        least = replace(fabric, reduction_bandwidth=None, overhead=Fraction(0))
-        return float(least.time(Cost(0, bound.cost.bandwidth), done.program.collective, args.size))
-    return bound_time(done.program, fabric, args.size) if done.topology.bandwidth is None else None
-
-
-def _facts(done: Simulation, schedule: Schedule | None, fabric: Fabric, args: argparse.Namespace) -> dict[str, Any]:
-    topology, busiest = done.topology, done.busiest
-    wiring: dict[str, Any] = {"wiring_bound": None}
-    if schedule is not None:
-        wiring = wiring_facts(topology, schedule.collective, cost_of(schedule, fabric), fabric)
-    return {
-        "recipe": topology.name or None,
-        "file": args.topology if schedule is None else None,
-        "to": done.program.dialect,
-        "collective": done.program.collective,
-        "ranks": done.program.num_ranks,
-        "links": topology.num_links,
-        "size": args.size,
-        **fabric_values(args, topology.degree),
-        "cost": None if schedule is None else str(cost_of(schedule)),
-        "predicted_seconds": done.predicted,
-        "bound_seconds": _bound_seconds(done, fabric, args),
-        **wiring,
-        "simulated_seconds": done.time,
-        "loss": None if schedule is None else done.loss,
-        "busiest_link": [_end(topology, int(ids[busiest])) for ids in (topology.tail, topology.head)],
-        "utilisation": done.utilisation,
-        "instructions": done.program.num_instructions,
-        "timeline": args.timeline,
-    }
-
-
-def _fields(done: Simulation, facts: dict[str, Any]) -> list[tuple[str, str]]:
-    fields = []
+def _fields(report: SimulationReport) -> Iterator[tuple[str, str]]:
     change = ""
-    if done.predicted is not None:
-        fields.append(("schedule", f"{facts['cost']} = {format_time(done.predicted)}"))
-        far = abs(done.loss) > _SAME
-        fields += wiring_fields(facts)
-        change = f", {abs(done.loss):.1%} {'slower' if done.loss > 0 else 'faster'}" if far else ", the same"
-    elif facts["bound_seconds"] is not None:
-        fields.append(("at least", f"{format_time(facts['bound_seconds'])}, by bandwidth"))
-    a, b = facts["busiest_link"]
-    return [
-        *fields,
-        ("simulated", f"{format_time(done.time)}{change}"),
-        ("busiest link", f"{a} to {b}, {done.utilisation:.0%} of the time"),
-        ("instructions", str(facts["instructions"])),
-    ]
+    if report.predicted_seconds is not None:
+        yield "schedule", f"{report.cost} = {format_time(report.predicted_seconds)}"
+        yield from wiring_fields(report.wiring_bound)
+        change = _change(report)
+    elif report.bound_seconds is not None:
+        yield "at least", f"{format_time(report.bound_seconds)}, by bandwidth"
+    yield "simulated", f"{format_time(report.simulated_seconds)}{change}"
+    yield "busiest link", "{} to {}, {:.0%} of the time".format(*report.busiest_link, report.utilisation)
+    yield "instructions", str(report.instructions)
+
+
+def _change(report: SimulationReport) -> str:
+    if report.loss is None or report.is_as_predicted:
+        return ", the same"
+    return f", {abs(report.loss):.1%} {'slower' if report.loss > 0 else 'faster'}"
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -204,17 +158,18 @@ def _run(args: argparse.Namespace) -> int:
     else:
         schedule = _make_schedule(args)
         done, fabric = _run_schedule(schedule, args)
-    facts = _facts(done, schedule, fabric, args)
-    name = args.topology if schedule is None else facts["recipe"] or args.topology
+    with busy("looking for the wiring's tightest cut"):
+        report = SimulationReport.of(done, fabric, pricing_of(args), schedule, args.topology, args.timeline)
+    name = args.topology if schedule is None else report.recipe or args.topology
     if args.timeline:
         from linkstep.pictures.timeline import save_timeline
 
         save_timeline(done, args.timeline, Path(name).name)
     if args.json:
-        print_json(facts)
+        print_json(report.to_json())
         return 0
-    print(f"{name}: {facts['collective']} of {args.size} for {facts['to']}, simulated")
-    print_fields(_fields(done, facts))
+    print(f"{name}: {report.collective} of {report.size} for {report.to}, simulated")
+    print_fields(_fields(report))
     if args.timeline:
         print(f"drawn to {args.timeline}")
     return 0

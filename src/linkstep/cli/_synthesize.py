@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from linkstep.cli._common import (
     Command,
@@ -22,9 +21,9 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import parse_fraction, parse_time
 from linkstep.correctness import check
-from linkstep.costs import bandwidth_bound, cost_of, is_bandwidth_optimal
 from linkstep.files import check_savable, save
-from linkstep.methods.synthesis import ParetoPoint, Synthesis, pareto, synthesize
+from linkstep.methods.synthesis import pareto, synthesize
+from linkstep.reports.synthesis import ParetoReport, SynthesisReport
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,10 +53,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.pareto:
         if args.output is not None or at_most is not None:
             raise LinkstepError("--pareto makes several schedules: give neither --output nor --at-most with it")
-        with progress_bar("synthesize", " pairs of steps and chunks") as bar:
-            points = pareto(topology, args.steps, args.chunks, time_limit=seconds, seed=args.seed, progress=bar)
-        _print_pareto(args, topology, points)
-        return 0 if points else 1
+        return _list_pareto(topology, seconds, args)
     if args.output is not None:
         check_savable(Schedule, args.output)
     with progress_bar("synthesize", " models tried") as bar:
@@ -68,89 +64,63 @@ def _run(args: argparse.Namespace) -> int:
         check(result.schedule)
         if args.output is not None:
             save(result.schedule, args.output)
+    report = SynthesisReport.of(topology, result, args.chunks, args.output)
     if args.json:
-        _print_facts(args, topology, result)
+        print_json(report.to_json())
     else:
-        _print_result(args, topology, result)
-    return 0 if result.status == "found" else 1
+        _print(report, args)
+    return 0 if report.status == "found" else 1
 
 
-def _print_facts(args: argparse.Namespace, topology: Topology, result: Synthesis) -> None:
-    facts: dict[str, Any] = {
-        "recipe": topology.name or None,
-        "status": result.status,
-        "reason": result.reason,
-        "chunks": args.chunks,
-        "bandwidth_at_least": result.bound,
-        "seconds": round(result.seconds, 3),
-    }
-    if result.schedule is not None:
-        cost = cost_of(result.schedule)
-        facts |= {
-            "steps": cost.steps,
-            "bandwidth": cost.bandwidth,
-            "bandwidth_optimal": is_bandwidth_optimal(topology, cost),
-            "best": result.is_best,
-            "rows": result.schedule.num_rows,
-            "file": args.output,
-        }
-    print_json(facts)
+def _list_pareto(topology: Topology, seconds: float, args: argparse.Namespace) -> int:
+    with progress_bar("synthesize", " pairs of steps and chunks") as bar:
+        points = pareto(topology, args.steps, args.chunks, time_limit=seconds, seed=args.seed, progress=bar)
+    report = ParetoReport.of(topology, points, args.steps, args.chunks)
+    if args.json:
+        print_json(report.to_json())
+    else:
+        _print_pareto(report)
+    return 0 if points else 1
 
 
-def _print_result(args: argparse.Namespace, topology: Topology, result: Synthesis) -> None:
-    wanted = f"an allgather in at most {args.steps} steps with {args.chunks} chunks a shard"
+def _print(report: SynthesisReport, args: argparse.Namespace) -> None:
+    wanted = f"an allgather in at most {args.steps} steps with {report.chunks} chunks a shard"
     if args.at_most is not None:
         wanted += f" and T_B at most {args.at_most}"
-    where = topology.name or args.topology
-    if result.schedule is None:
-        verdict = f"{wanted} is impossible" if result.status == "impossible" else f"unknown whether there is {wanted}"
-        print(f"{where}: {verdict}: {result.reason}")
+    where, found = report.recipe or args.topology, report.found
+    if found is None:
+        verdict = f"{wanted} is impossible" if report.status == "impossible" else f"unknown whether there is {wanted}"
+        print(f"{where}: {verdict}: {report.reason}")
         return
-    cost = cost_of(result.schedule)
-    optimal = "yes" if is_bandwidth_optimal(topology, cost) else f"no (bound {bandwidth_bound(topology.num_nodes)})"
     print(f"{where}: found {wanted}, checked")
     print_fields(
         [
-            ("T_L", f"{cost.steps} steps"),
-            ("T_B", f"{cost.bandwidth} = {float(cost.bandwidth):.4f} M/B"),
-            ("bandwidth-optimal", optimal),
-            ("proven", result.reason),
-            ("rows", str(result.schedule.num_rows)),
+            ("T_L", f"{found.steps} steps"),
+            ("T_B", f"{found.bandwidth} = {float(found.bandwidth):.4f} M/B"),
+            ("bandwidth-optimal", "yes" if found.bandwidth_optimal else f"no (bound {report.bandwidth_bound})"),
+            ("proven", report.reason),
+            ("rows", str(found.rows)),
         ]
     )
-    if args.output is not None:
-        print(f"saved to {args.output}")
+    if found.file is not None:
+        print(f"saved to {found.file}")
 
 
-def _print_pareto(args: argparse.Namespace, topology: Topology, points: list[ParetoPoint]) -> None:
-    if args.json:
-        rows = [
-            {
-                "steps": point.cost.steps,
-                "bandwidth": point.cost.bandwidth,
-                "chunks": point.schedule.unit,
-                "proven": point.proven,
-            }
-            for point in points
-        ]
-        print_json(
-            {"recipe": topology.name or None, "max_steps": args.steps, "max_chunks": args.chunks, "points": rows}
-        )
-        return
-    if not points:
+def _print_pareto(report: ParetoReport) -> None:
+    if not report.points:
         print("linkstep: time ran out before any schedule was found", file=sys.stderr)
         return
     print_table(
         ("steps", "T_B", "", "chunks", "proven"),
         (
             (
-                str(point.cost.steps),
-                str(point.cost.bandwidth),
-                f"{float(point.cost.bandwidth):.4f}",
-                str(point.schedule.unit),
+                str(point.steps),
+                str(point.bandwidth),
+                f"{float(point.bandwidth):.4f}",
+                str(point.chunks),
                 "yes" if point.proven else "no",
             )
-            for point in points
+            for point in report.points
         ),
         right=(0, 1, 3),
     )

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
 from types import FrameType
 from typing import IO, NoReturn
 
@@ -18,6 +17,8 @@ from linkstep.core.faults import Cut, apply, format_rate, parse
 from linkstep.core.units import format_time, parse_bandwidth, parse_time
 from linkstep.engines import testbed as beds
 from linkstep.engines.testbed import Testbed, TrunkStatus
+from linkstep.reports.testbed import TestbedCablesReport, TestbedReport, num_cables
+from linkstep.reports.view import to_members
 
 _ALL = "--all"
 
@@ -66,9 +67,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _size(testbed: Testbed) -> str:
-    num_cables = sum(trunk.num_cables for trunk in testbed.trunks)
     delay = f", {format_time(testbed.delay)} of delay" if testbed.delay else ""
-    return f"{testbed.num_hosts} hosts, {num_cables} cables, {format_rate(testbed.rate)} a link{delay}"
+    return f"{testbed.num_hosts} hosts, {num_cables(testbed)} cables, {format_rate(testbed.rate)} a link{delay}"
 
 
 def _up(args: argparse.Namespace) -> int:
@@ -86,32 +86,19 @@ def _up(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = [beds.load(name) for name in beds.names()]
-    facts = [
-        {
-            "name": bed.name,
-            "topology": bed.topology.name or None,
-            "hosts": bed.num_hosts,
-            "cables": sum(trunk.num_cables for trunk in bed.trunks),
-            "cut": len(bed.cut),
-            "rate": bed.rate,
-            "delay_seconds": float(bed.delay),
-            "state": str(beds.health(bed)),
-        }
-        for bed in found
-    ]
+    found = [TestbedReport.of(beds.load(name)) for name in beds.names()]
     if args.json:
-        print_json(facts)
+        print_json([to_members(report) for report in found])
         return 0
     if not found:
         print("no testbed; linkstep testbed up makes one")
         return 0
     rows = [
         (
-            bed.name, bed.topology.name or "-", str(row["hosts"]), str(row["cables"]), str(row["cut"]),
-            format_rate(bed.rate), format_time(bed.delay), str(row["state"]),
+            one.name, one.topology or "-", str(one.hosts), str(one.cables), str(one.cut),
+            format_rate(one.rate), format_time(one.delay_seconds), one.state,
         )
-        for bed, row in zip(found, facts, strict=True)
+        for one in found
     ]  # fmt: skip
     print_table(("name", "topology", "hosts", "cables", "cut", "rate", "delay", "state"), rows, right=(2, 3, 4, 5, 6))
     return 0
@@ -135,7 +122,7 @@ def _status(args: argparse.Namespace) -> int:
     bed = beds.load(args.name)
     rows = beds.status(bed)
     if args.json:
-        print_json({"name": bed.name, "topology": bed.topology.name or None, "cables": [asdict(row) for row in rows]})
+        print_json(TestbedCablesReport.of(bed, rows).to_json())
         return 0
     print(f"testbed {bed.name}: {bed.topology.name or '-'}, {_size(bed)}")
     host = bed.topology.host

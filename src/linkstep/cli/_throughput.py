@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterator
+from fractions import Fraction
 
 from linkstep.cli._common import (
     SIZE,
@@ -12,17 +13,19 @@ from linkstep.cli._common import (
     add_faults,
     add_json,
     fabric_of,
-    fabric_text,
+    pricing_of,
     print_fields,
     print_json,
     read,
 )
 from linkstep.cli._progress import gap_bar
 from linkstep.core.units import format_time, parse_part, parse_size, parse_time
-from linkstep.costs import all_to_all_bound
-from linkstep.throughput import Throughput, all_to_all
+from linkstep.reports.throughput import ThroughputReport
+from linkstep.throughput import all_to_all
 
 GAP, SECONDS = "0.1%", "60s"
+_LONGEST = 40
+"""Characters of a fraction that is printed."""
 
 _METHODS = {
     "columns": "mixtures of cheapest routes, in fractions",
@@ -45,61 +48,32 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _facts(found: Throughput, args: argparse.Namespace) -> dict[str, Any]:
-    topology = found.topology
-    n, d = topology.num_nodes, topology.degree
-    fabric = fabric_of(args, d).on(topology)
-    return {
-        "topology": topology.name or args.topology,
-        "faults": [str(fault) for fault in args.faults],
-        "nodes": n,
-        "degree": d,
-        "value": found.value,
-        "bound": found.bound,
-        "gap": float(found.gap),
-        "exact": found.is_exact,
-        "method": found.method,
-        "distance_bound": found.distance_bound,
-        "cut_bound": found.cut_bound,
-        "any_topology_bound": all_to_all_bound(n, d),
-        "size": args.size,
-        "seconds": float(fabric.all_to_all_time(found.value, n, args.size)),
-        "least_seconds": float(fabric.all_to_all_time(found.bound, n, args.size)),
-        "rate": float(found.value * fabric.link_bandwidth),
-        "fabric": fabric_text(topology, args),
-    }
-
-
 def _percent(part: float) -> str:
     return f"{part:.2%}" if part >= 0.001 else "below 0.1%" if part >= 1e-6 else "below 0.0001%"
 
 
-def _fields(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    def number(key: str) -> str:
-        return f"{float(facts[key]):.6g}"
+def _number(value: Fraction) -> str:
+    return f"{float(value):.6g}"
 
-    exact = f"{number('value')} exactly ({facts['value']})" if len(str(facts["value"])) <= 40 else number("value")
-    time = format_time(facts["seconds"])
-    if not facts["exact"]:
-        time += f", and no schedule takes less than {format_time(facts['least_seconds'])}"
-    fields = [
-        ("nodes N", str(facts["nodes"])),
-        ("degree d", str(facts["degree"])),
-        ("all-to-all throughput f", exact if facts["exact"] else number("value")),
-    ]
-    if not facts["exact"]:
-        fields.append(("  proven to be at most", f"{number('bound')} (gap {_percent(facts['gap'])})"))
-    fields += [
-        ("  by distances at most", number("distance_bound")),
-        ("  by cuts at most", number("cut_bound")),
-        ("  any topology at most", number("any_topology_bound")),
-        ("  found by", _METHODS[facts["method"]]),
-        ("what f is", "the part of a link's rate that every host can send to every other, all at once"),
-        (f"time for {facts['size']} a host", f"{time} ({facts['fabric']})"),
-    ]
-    if facts["faults"]:
-        fields.append(("faults", "; ".join(facts["faults"])))
-    return fields
+
+def _fields(report: ThroughputReport) -> Iterator[tuple[str, str]]:
+    value, time = _number(report.value), format_time(report.seconds)
+    if report.exact and len(str(report.value)) <= _LONGEST:
+        value = f"{value} exactly ({report.value})"
+    yield "nodes N", str(report.nodes)
+    yield "degree d", str(report.degree)
+    yield "all-to-all throughput f", value
+    if not report.exact:
+        yield "  proven to be at most", f"{_number(report.bound)} (gap {_percent(float(report.gap))})"
+        time += f", and no schedule takes less than {format_time(report.least_seconds)}"
+    yield "  by distances at most", _number(report.distance_bound)
+    yield "  by cuts at most", _number(report.cut_bound)
+    yield "  any topology at most", _number(report.any_topology_bound)
+    yield "  found by", _METHODS[report.method]
+    yield "what f is", "the part of a link's rate that every host can send to every other, all at once"
+    yield f"time for {report.size} a host", f"{time} ({report.fabric})"
+    if report.faults:
+        yield "faults", "; ".join(report.faults)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -109,12 +83,12 @@ def _run(args: argparse.Namespace) -> int:
     given = read(args.topology, args)
     with gap_bar("throughput") as progress:
         found = all_to_all(given.topology, gap=gap, seconds=float(seconds), progress=progress)
-    facts = _facts(found, args)
+    report = ThroughputReport.of(found, pricing_of(args), args.topology, args.faults)
     if args.json:
-        print_json(facts)
+        print_json(report.to_json())
         return 0
-    print(facts["topology"])
-    print_fields(_fields(facts))
+    print(report.topology)
+    print_fields(_fields(report))
     return 0
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from linkstep.cli._common import Command, add_fabric, add_json, fabric_of, fabric_values, print_json, print_table
+from linkstep.cli._common import Command, add_fabric, add_json, fabric_of, pricing_of, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_size, format_time, parse_fraction, parse_size
+from linkstep.reports.training import TrainingReport
 from linkstep.search import find
 from linkstep.search.spot import Spot
-from linkstep.simulation.training import Comparison, Model, Outcome, compare, load_model, model_names
+from linkstep.simulation.training import Model, compare, load_model, model_names
 from linkstep.simulation.training.comparison import SECONDS
 
 
@@ -55,65 +56,42 @@ def read_model(name: str, args: argparse.Namespace) -> Model:
     return model.with_hardware(utilisation=utilisation, memory=memory)
 
 
-def outcome_facts(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome for ``--json``."""
-    done, choice = outcome.iteration, outcome.choice
-    return {
-        "name": outcome.name,
-        "recipe": None if choice is None else str(choice.recipe),
-        "method": None if choice is None else choice.method,
-        "role": outcome.role,
-        "seconds": float(outcome.time),
-        "compute_seconds": float(done.compute),
-        "exposed_allreduce_seconds": float(done.exposed_allreduce),
-        "allreduce_seconds": float(done.allreduce),
-        "all_to_all_seconds": float(done.all_to_all),
-        "bucket_bytes": int(done.bucket),
-        "all_to_all": outcome.network.flow,
-        "reached": outcome.is_reached,
-    }
+def _ratio(value: Fraction, base: Fraction) -> str:
+    return f"{float(value) / float(base):.2f}x" if base else "-"
 
 
-def _ratio(value: float, base: float) -> str:
-    return f"{value / base:.2f}x" if base else "-"
-
-
-def _print(found: Comparison) -> None:
-    ours, bound = found.ours, found.bound
-    rows = []
-    for outcome in found.outcomes:
-        done = outcome.iteration
-        rows.append(
-            (
-                outcome.name, format_time(outcome.time), _ratio(float(outcome.time), float(ours.time)),
-                format_time(done.compute), format_time(done.exposed_allreduce), format_time(done.all_to_all),
-                _ratio(float(done.all_to_all), float(ours.iteration.all_to_all)), format_size(done.bucket),
-            )
-        )  # fmt: skip
+def _print(report: TrainingReport) -> None:
+    ours = report.ours
+    rows = [
+        (
+            row.name, format_time(row.seconds), _ratio(row.seconds, ours.seconds),
+            format_time(row.compute_seconds), format_time(row.exposed_allreduce_seconds),
+            format_time(row.all_to_all_seconds), _ratio(row.all_to_all_seconds, ours.all_to_all_seconds),
+            format_size(row.bucket),
+        )
+        for row in report.rows
+    ]  # fmt: skip
     head = ("topology", "iteration", "of ours", "compute", "exposed allreduce", "all-to-all", "of ours", "bucket")
     print_table(head, rows, right=range(1, 8))
-    over = float(ours.time / bound.time - 1)
-    print(f"\n{ours.name}: {over:.1%} above what no topology of {found.job.num_nodes} servers beats")
+    over = float(report.over_bound)
+    print(f"\n{ours.name}: {over:.1%} above what no topology of {report.nodes} servers beats")
 
 
-def _head(found: Comparison, model: Model, args: argparse.Namespace) -> None:
-    job, values = found.job, fabric_values(args, args.degree)
-    batch = "" if job.batch is None else f", a batch of {job.batch} on each"
-    print(f"{job.model}: {model.num_parameters:,} parameters on {job.num_nodes} servers{batch}")
+def _print_head(report: TrainingReport) -> None:
+    fabric = report.fabric
+    batch = "" if report.batch is None else f", a batch of {report.batch} on each"
+    print(f"{report.model}: {report.parameters:,} parameters on {report.nodes} servers{batch}")
+    print(f"{report.degree} ports on each, alpha {fabric.alpha}, {fabric.bandwidth} a server; {_compute_line(report)}")
     print(
-        f"{args.degree} ports on each, alpha {values['alpha']}, {values['bandwidth']} a server; {_compute_line(model)}"
-    )
-    print(
-        f"{format_size(job.gradient_bytes)} of gradients are averaged, {job.num_all_to_alls} all-to-alls; "
-        f"{format_size(job.memory)} of parameters, gradients and optimizer state on a server\n"
+        f"{format_size(report.gradient_bytes)} of gradients are averaged, {report.all_to_alls} all-to-alls; "
+        f"{format_size(report.memory_bytes)} of parameters, gradients and optimizer state on a server\n"
     )
 
 
-def _compute_line(model: Model) -> str:
-    hardware = model.hardware
-    if model.is_measured or hardware.peak_flops is None:
+def _compute_line(report: TrainingReport) -> str:
+    if report.peak_flops is None or report.is_measured:
         return "compute times as measured"
-    return f"{float(hardware.peak_flops) / 1e12:g} TFLOP/s, of which {float(hardware.utilisation):.0%} is reached"
+    return f"{float(report.peak_flops) / 1e12:g} TFLOP/s, of which {float(report.utilisation):.0%} is reached"
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -148,33 +126,17 @@ def _run(args: argparse.Namespace) -> int:
         from linkstep.pictures.training import draw_iteration
 
         draw_iteration(found.ours.iteration, args.timeline, f"{job.model} on {found.ours.name}, N = {job.num_nodes}")
+    plot, timeline = (path and str(path) for path in (args.plot, args.timeline))
+    report = TrainingReport.of(found, model, args.degree, pricing_of(args), plot, timeline)
     if args.json:
-        print_json(_facts(found, model, args))
+        print_json(report.to_json())
         return 0
-    _head(found, model, args)
-    _print(found)
+    _print_head(report)
+    _print(report)
     for path, done in ((args.plot, "plotted"), (args.timeline, "drawn")):
         if path is not None:
             print(f"{done} to {path}")
     return 0
-
-
-def _facts(found: Comparison, model: Model, args: argparse.Namespace) -> dict[str, Any]:
-    job = found.job
-    return {
-        "model": job.model,
-        "parameters": model.num_parameters,
-        "nodes": job.num_nodes,
-        "degree": args.degree,
-        **fabric_values(args, args.degree),
-        "batch": None if job.batch is None else float(job.batch),
-        "gradient_bytes": float(job.gradient_bytes),
-        "all_to_alls": job.num_all_to_alls,
-        "memory_bytes": float(job.memory),
-        "rows": [outcome_facts(outcome) for outcome in found.outcomes],
-        "plot": args.plot and str(args.plot),
-        "timeline": args.timeline and str(args.timeline),
-    }
 
 
 COMMAND = Command(

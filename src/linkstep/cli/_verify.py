@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
-from typing import Any
 
 from linkstep.cli._common import Command, add_json, print_json
 from linkstep.cli._progress import progress_bar
 from linkstep.cli._terminal import LONGEST
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import cut
-from linkstep.verification import CAPACITIES, DIALECTS, Names, Report, verify_file
+from linkstep.reports.verification import UnreadableReport, VerificationReport
+from linkstep.reports.view import to_members
+from linkstep.verification import CAPACITIES, DIALECTS, Names, verify_file
 
 _CODES = {"verified": 0, "refuted": 1, "unknown": 3}
 _UNREADABLE = 2
@@ -41,40 +41,37 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _facts(file: str, report: Report) -> dict[str, Any]:
-    return {"file": file, "verified": report.is_verified, "status": report.status} | asdict(report)
-
-
-def _print(file: str, report: Report) -> None:
+def _print(report: VerificationReport) -> None:
     what = f"{report.collective} of {report.ranks} ranks, {report.chunks} chunks, {report.instructions} instructions"
     line = _HEADLINES[report.status].format(
-        file=file, what=what, dialect=report.dialect, dialects=", ".join(report.dialects)
+        file=report.file, what=what, dialect=report.dialect, dialects=", ".join(report.dialects)
     )
-    print(line, file=sys.stdout if report.is_verified else sys.stderr)
+    print(line, file=sys.stdout if report.verified else sys.stderr)
     for finding in report.findings:
         print(cut(f"  {finding}", LONGEST), file=sys.stdout if finding.severity == "warning" else sys.stderr)
 
 
 def _run(args: argparse.Namespace) -> int:
     """Judge every file; the exit code is the worst: 2 unreadable, 1 refuted, 3 cannot be verified, 0 verified."""
-    codes, facts, names = set[int](), list[dict[str, Any]](), Names()
+    codes, reports, names = set[int](), list[VerificationReport | UnreadableReport](), Names()
     for file in args.files:
         try:
             with progress_bar(f"verifying {file}", " stages") as update:
-                report = names.check(file, verify_file(file, args.dialect, args.capacity, update))
+                found = names.check(file, verify_file(file, args.dialect, args.capacity, update))
         except LinkstepError as error:
             print(f"linkstep: {error}", file=sys.stderr)
             codes.add(_UNREADABLE)
-            facts.append({"file": file, "verified": False, "status": "unreadable", "error": str(error)})
+            reports.append(UnreadableReport.of(file, str(error)))
             continue
+        report = VerificationReport.of(file, found)
         codes.add(_CODES[report.status])
-        facts.append(_facts(file, report))
+        reports.append(report)
         if not args.json:
-            _print(file, report)
+            _print(report)
     if args.json and len(args.files) > 1:
-        print_json(facts)
+        print_json([to_members(report) for report in reports])
     elif args.json and _UNREADABLE not in codes:
-        print_json(facts[0])
+        print_json(reports[0].to_json())
     return next(code for code in _WORST_FIRST if code in codes)
 
 

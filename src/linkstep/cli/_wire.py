@@ -9,10 +9,9 @@ import json
 from pathlib import Path
 from typing import BinaryIO
 
-from linkstep.cabling import Cabling, wire
+from linkstep.cabling import wire
 from linkstep.cli._common import (
     Command,
-    Given,
     add_bandwidth,
     add_faults,
     add_json,
@@ -23,12 +22,11 @@ from linkstep.cli._common import (
     read,
 )
 from linkstep.core.errors import FileError
-from linkstep.core.topology import Topology
 from linkstep.files import check_writable, to_path, write_atomically
+from linkstep.reports.cabling import CablingReport
 
 COLUMNS: tuple[str, ...] = ("cable", "from", "from_port", "to", "to_port", "kind", "panel_from", "panel_to")
 HEAD = ("cable", "from", "port", "to", "port", "kind", "panel", "panel")
-_NUMBERS = {"cable", "from_port", "to_port", "panel_from", "panel_to"}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,33 +43,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _rows(cabling: Cabling, topology: Topology) -> list[tuple[str, ...]]:
+def _rows(report: CablingReport) -> list[tuple[str, ...]]:
     return [
         (
-            str(number), topology.host(c.from_node), str(c.from_port), topology.host(c.to_node), str(c.to_port),
-            "duplex" if c.duplex else "simplex",
-            str(cabling.panel(c.from_node, c.from_port)), str(cabling.panel(c.to_node, c.to_port)),
+            str(row.cable), row.from_, str(row.from_port), row.to, str(row.to_port), row.kind,
+            str(row.panel_from), str(row.panel_to),
         )
-        for number, c in enumerate(cabling.cables)
+        for row in report.cables
     ]  # fmt: skip
-
-
-def _as_json(cabling: Cabling, given: Given) -> dict[str, object]:
-    topology = given.topology
-    cables = [
-        {key: int(cell) if key in _NUMBERS else cell for key, cell in zip(COLUMNS, row, strict=True)}
-        for row in _rows(cabling, topology)
-    ]
-    connects = [list(pair) for pair in cabling.cross_connects()]
-    hosts = [topology.host(node) for node in range(topology.num_nodes)]
-    return {
-        "servers": cabling.num_nodes,
-        "ports": cabling.ports,
-        "hosts": hosts,
-        "faults": [str(fault) for fault in given.faults],
-        "cables": cables,
-        "cross_connects": connects,
-    }
 
 
 def _csv(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -96,21 +75,19 @@ def _run(args: argparse.Namespace) -> int:
     if args.output is not None:
         _check_output(args.output)
     given = read(args.topology, args)
-    topology = given.topology
     with busy("planning cables"):
-        cabling = wire(topology)
-    columns, rows = COLUMNS, _rows(cabling, topology)
+        report = CablingReport.of(wire(given.topology), given.topology, given.faults)
+    columns, rows = COLUMNS, _rows(report)
     if args.cross_connects:
-        columns, rows = ("input", "output"), [(str(a), str(b)) for a, b in cabling.cross_connects()]
+        columns, rows = ("input", "output"), [(str(a), str(b)) for a, b in report.cross_connects]
     if args.output is not None:
         is_json = Path(args.output).suffix.lower() == ".json"
-        text = json.dumps(_as_json(cabling, given), indent=1) + "\n" if is_json else _csv(columns, rows)
+        text = json.dumps(report.to_json(), indent=1) + "\n" if is_json else _csv(columns, rows)
         write_atomically(args.output, lambda file: _write(file, text))
-    duplex = sum(c.duplex for c in cabling.cables)
-    summary = f"{duplex} duplex cables, {len(cabling.cables) - duplex} simplex fibres"
-    summary += f"; {cabling.num_nodes} servers, {cabling.ports} ports each"
+    summary = f"{report.num_duplex} duplex cables, {len(report.cables) - report.num_duplex} simplex fibres"
+    summary += f"; {report.servers} servers, {report.ports} ports each"
     if args.json:
-        print_json(_as_json(cabling, given))
+        print_json(report.to_json())
     elif args.output is not None:
         print(f"wrote {args.output}: {summary}, checked against the topology")
     else:

@@ -25,11 +25,17 @@ class Finding:
     """
 
     severity: str
+    """"error": it refutes the file; "unknown": it cannot be followed; or "warning"."""
     rule: str
+    """What was looked at, in a word."""
     message: str
+    """What was found."""
     rank: int | None = None
+    """Where."""
     threadblock: int | None = None
+    """As the file numbers them."""
     step: int | None = None
+    """As the file numbers them."""
 
     def __str__(self) -> str:
         named = (("rank", self.rank), ("tb", self.threadblock), ("step", self.step))

@@ -21,10 +21,13 @@ class Coverage:
     """What the catalog has for a degree and a range of sizes, directed or bidirectional."""
 
     degree: int
+    """Links out of a node, d."""
     bidirectional: bool
+    """Whether all links go both ways."""
     smallest: int
+    """The least N that has an entry."""
     largest: int
-    """The least and the largest N that has an entry."""
+    """The largest N that has an entry."""
     sizes: int
     """How many N have an entry."""
     bandwidth_optimal: int
@@ -36,6 +39,7 @@ class Coverage:
     mean_over_bound: tuple[float, ...]
     """Time of the best allreduce over the least that any graph could take, on average; at 1MB and at 100MB."""
     worst_over_bound: tuple[float, ...]
+    """The same of the N where it is the most."""
 
 
 def over_bound(costs: list[Cost], num_nodes: int, degree: int, bidirectional: bool, size: Number) -> Fraction:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 from linkstep.core.collective import Collective
+from linkstep.core.errors import FileError
 from linkstep.core.units import Number, parse_size
 from linkstep.costs import Cost, Fabric
 from linkstep.search.answer import Answer
@@ -36,6 +41,29 @@ class Workload:
             assert flow is not None
             total += count * fabric.all_to_all_time(flow, num_nodes, size)
         return total
+
+
+def load_workload(path: Path) -> Workload:
+    """Read a job's collectives: ``collective,size,count`` lines, or a JSON list of objects with these keys."""
+    try:
+        text = path.read_text()
+        rows: list[Any] = json.loads(text) if path.suffix == ".json" else list(csv.DictReader(text.splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: cannot be read: {error}") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise FileError(f"{path}: is not JSON: {error}") from None
+    found: dict[str, list[tuple[Fraction, Fraction]]] = {"allreduce": [], "all-to-all": []}
+    if not isinstance(rows, list) or not rows:
+        raise FileError(f"{path}: must be a list of collectives: collective, size, count")
+    for number, row in enumerate(rows, 1):
+        try:
+            size, count = parse_size(row["size"]), Fraction(str(row.get("count") or 1))
+            found[row["collective"]].append((size, count))
+        except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError):
+            raise FileError(
+                f"{path}: entry {number} must have collective (allreduce or all-to-all), size (such as 25MB) and count"
+            ) from None
+    return Workload(tuple(found["allreduce"]), tuple(found["all-to-all"]))
 
 
 def pick(answer: Answer, fabric: Fabric, workload: Workload) -> Choice | None:

@@ -350,14 +350,21 @@ class TrunkStatus:
     """What the cables between two hosts are at, and the bytes they carried each way since the testbed came up."""
 
     first: int
+    """The number of one host."""
     second: int
+    """The number of the other."""
     num_cables: int
+    """Cut or not."""
     num_cut: int
+    """Of them."""
     rate_there: int
     """Bit/s from ``first`` to ``second`` now; 0 if all is cut."""
     rate_back: int
+    """The same from ``second`` to ``first``."""
     bytes_there: int
+    """Carried from ``first`` to ``second``."""
     bytes_back: int
+    """Carried from ``second`` to ``first``."""
 
 
 def status(testbed: Testbed) -> list[TrunkStatus]:

@@ -1,0 +1,205 @@
+"""What people wire and run today: its costs beside ours, and a schedule of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from linkstep.baselines import Baseline, Pipeline
+from linkstep.core.collective import Collective
+from linkstep.core.schedule import Schedule
+from linkstep.costs import Cost, Fabric, cost_of, lower_bound, seconds_of
+from linkstep.reports.halves import Halves, OurSchedule
+from linkstep.reports.pricing import FabricText, Pricing
+from linkstep.reports.view import Form, Seconds, View
+
+
+@dataclass(frozen=True)
+class PipelineFacts:
+    """How a tree is pipelined."""
+
+    depth: int | None
+    """Of each half or, through roots, pieces that follow each other; null for what is not pipelined."""
+    through_roots: bool
+    """Whether pieces are reduced to a root and broadcast from there, not scattered."""
+
+    @classmethod
+    def of(cls, pipeline: Pipeline | None) -> PipelineFacts:
+        """Take a pipeline apart."""
+        return cls(None, False) if pipeline is None else cls(pipeline.depth, pipeline.is_rooted)
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """As a value that says itself in words."""
+        return None if self.depth is None else Pipeline(self.depth, self.through_roots)
+
+
+@dataclass(frozen=True)
+class BaselineRow:
+    """A wiring with a schedule in use, and what our schedule takes on the same wires."""
+
+    recipe: str
+    """The wiring."""
+    schedule: str
+    """The schedule, as ``--schedule`` calls it."""
+    name: str
+    """The schedule, as people call it."""
+    title: str
+    """What it does."""
+    halves: Annotated[Halves, Form.INLINE]
+    pipeline: Annotated[PipelineFacts, Form.INLINE]
+    """The best for ``size``."""
+    several_hops: bool
+    """Whether messages go over several links at once."""
+    allreduce_seconds: Seconds
+    """Of an allreduce of ``size``."""
+    ours: Annotated[OurSchedule, Form.INLINE]
+    is_ours: Annotated[bool, Form.UNWRITTEN]
+    """Whether this schedule is ours."""
+
+    @classmethod
+    def of(cls, one: Baseline, fabric: Fabric, size: str) -> BaselineRow:
+        """Price a baseline."""
+        return cls(
+            recipe=str(one.recipe),
+            schedule=one.row.key,
+            name=one.name,
+            title=one.row.title,
+            halves=Halves.of(*one.halves_at(fabric, size)),
+            pipeline=PipelineFacts.of(None if one.cost is not None else one.pipeline_for(fabric, size)),
+            several_hops=one.takes_several_hops,
+            allreduce_seconds=one.allreduce_time(fabric, size),
+            ours=OurSchedule.of(one.ours, fabric, size),
+            is_ours=one.row.is_ours,
+        )
+
+
+@dataclass(frozen=True)
+class AllreduceBound:
+    """What no graph of this N and d beats."""
+
+    steps: int
+    """T_L of a half."""
+    bandwidth: Fraction
+    """T_B of a half, in M/B."""
+    allreduce_seconds: Seconds
+    """Of an allreduce of ``size``."""
+
+
+@dataclass(frozen=True)
+class BaselinesReport(View):
+    """What is wired and run today for N servers with d ports."""
+
+    report: ClassVar[str] = "baselines"
+
+    nodes: int
+    """Servers, N."""
+    degree: int
+    """Ports of a server, d."""
+    fabric: Annotated[FabricText, Form.INLINE]
+    size: str
+    """Of the data that times are for."""
+    cut_through: bool
+    """Whether a message over several hops is charged one alpha, not one for each hop."""
+    baselines: tuple[BaselineRow, ...]
+    bound: AllreduceBound
+
+    @classmethod
+    def of(
+        cls, found: Sequence[Baseline], num_nodes: int, degree: int, pricing: Pricing, cut_through: bool
+    ) -> BaselinesReport:
+        """Price baselines."""
+        fabric, half = pricing.fabric(degree), lower_bound(num_nodes, degree)
+        best = fabric.time(half + half, Collective.ALLREDUCE, pricing.size)
+        return cls(
+            nodes=num_nodes,
+            degree=degree,
+            fabric=pricing.text(degree),
+            size=pricing.size,
+            cut_through=cut_through,
+            baselines=tuple(BaselineRow.of(one, fabric, pricing.size) for one in found),
+            bound=AllreduceBound(half.steps, half.bandwidth, best),
+        )
+
+    @property
+    def by_wiring(self) -> dict[str, list[BaselineRow]]:
+        """The rows of each wiring."""
+        found: dict[str, list[BaselineRow]] = {}
+        for row in self.baselines:
+            found.setdefault(row.recipe, []).append(row)
+        return found
+
+
+@dataclass(frozen=True)
+class BaselineScheduleReport(View):
+    """A schedule of a baseline that was made and checked."""
+
+    report: ClassVar[str] = "baseline-schedule"
+
+    recipe: str
+    """The wiring."""
+    schedule: str
+    """The schedule, as ``--schedule`` calls it."""
+    title: str
+    """What it does."""
+    collective: Collective
+    """What it does."""
+    steps: int
+    """T_L."""
+    bandwidth: Fraction
+    """T_B of the rows of the schedule, in M/B."""
+    charged_steps: int
+    """T_L that the list of baselines charges."""
+    charged_bandwidth: Fraction
+    """T_B that the list charges, in M/B: more, where nodes are sent what they passed on before."""
+    pipeline: Annotated[PipelineFacts, Form.INLINE]
+    """The best for ``size``."""
+    seconds: Seconds
+    """Of the schedule."""
+    size: str
+    """Of the data in all."""
+    fabric: Annotated[FabricText, Form.INLINE]
+    rows: int
+    """Of the schedule."""
+    file: str | None
+    """Where the schedule was saved."""
+    name: Annotated[str, Form.UNWRITTEN]
+    """The schedule, as people call it."""
+    unit: Annotated[int, Form.UNWRITTEN]
+    """Chunks of a shard."""
+
+    @classmethod
+    def of(
+        cls, one: Baseline, made: Schedule, pipeline: Pipeline, pricing: Pricing, file: str | None = None
+    ) -> BaselineScheduleReport:
+        """Price a schedule of a baseline."""
+        degree, size, collective = one.recipe.degree, pricing.size, made.collective
+        fabric, cost = pricing.fabric(degree), cost_of(made)
+        is_whole = collective is Collective.ALLREDUCE
+        halves = one.halves_at(fabric, size) if is_whole else (one.cost_at(fabric, size),)
+        charged = sum(halves, Cost.zero())
+        return cls(
+            recipe=str(one.recipe),
+            schedule=one.row.key,
+            title=one.row.title,
+            collective=collective,
+            steps=cost.steps,
+            bandwidth=cost.bandwidth,
+            charged_steps=charged.steps,
+            charged_bandwidth=charged.bandwidth,
+            pipeline=PipelineFacts.of(None if one.cost is not None else pipeline),
+            seconds=seconds_of(made, fabric, size),
+            size=size,
+            fabric=pricing.text(degree),
+            rows=made.num_rows,
+            file=file,
+            name=one.name,
+            unit=made.unit,
+        )
+
+    @property
+    def is_charged_more(self) -> bool:
+        """Whether the list charges another T_B than the rows have; of collectives with a root it is no measure."""
+        return not self.collective.has_root and self.charged_bandwidth != self.bandwidth

@@ -1,0 +1,84 @@
+"""A cabling plan: every cable by hosts and ports, and what a patch panel or optical switch connects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from linkstep.cabling import Cabling
+from linkstep.core.faults import Fault
+from linkstep.core.topology import Topology
+from linkstep.reports.view import View
+
+DUPLEX, SIMPLEX = "duplex", "simplex"
+
+
+@dataclass(frozen=True)
+class CableRow:
+    """A cable; ports are numbered from 0."""
+
+    cable: int
+    """Its number, from 0."""
+    from_: str
+    """The host at one end."""
+    from_port: int
+    """Its port, on that host."""
+    to: str
+    """The host at the other end."""
+    to_port: int
+    """Its port, on that host."""
+    kind: str
+    """"duplex": both ways; "simplex": a fibre from the first to the second."""
+    panel_from: int
+    """The port of a patch panel that the first end is plugged into: hosts in order, port by port."""
+    panel_to: int
+    """The same of the second end."""
+
+
+@dataclass(frozen=True)
+class CablingReport(View):
+    """All cables of a topology."""
+
+    report: ClassVar[str] = "cabling"
+
+    servers: int
+    """How many, N."""
+    ports: int
+    """Of each server."""
+    hosts: tuple[str, ...]
+    """Names of the servers, or their numbers."""
+    faults: tuple[str, ...]
+    """What is cut, down or slow, and is not wired."""
+    cables: tuple[CableRow, ...]
+    cross_connects: tuple[tuple[int, int], ...]
+    """Input and output of the panel for every fibre."""
+
+    @classmethod
+    def of(cls, cabling: Cabling, topology: Topology, faults: Sequence[Fault] = ()) -> CablingReport:
+        """Name the hosts of a plan."""
+        return cls(
+            servers=cabling.num_nodes,
+            ports=cabling.ports,
+            hosts=tuple(topology.host(node) for node in range(topology.num_nodes)),
+            faults=tuple(str(fault) for fault in faults),
+            cables=tuple(
+                CableRow(
+                    cable=number,
+                    from_=topology.host(c.from_node),
+                    from_port=c.from_port,
+                    to=topology.host(c.to_node),
+                    to_port=c.to_port,
+                    kind=DUPLEX if c.duplex else SIMPLEX,
+                    panel_from=cabling.panel(c.from_node, c.from_port),
+                    panel_to=cabling.panel(c.to_node, c.to_port),
+                )
+                for number, c in enumerate(cabling.cables)
+            ),
+            cross_connects=tuple(cabling.cross_connects()),
+        )
+
+    @property
+    def num_duplex(self) -> int:
+        """How many cables go both ways."""
+        return sum(row.kind == DUPLEX for row in self.cables)

@@ -1,0 +1,96 @@
+"""A schedule file that was checked: proven right and costed, or refuted by a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from linkstep.core.collective import Collective
+from linkstep.core.errors import ScheduleError
+from linkstep.core.schedule import Schedule
+from linkstep.costs import bandwidth_bound, cost_of, seconds_of
+from linkstep.reports.pricing import Pricing
+from linkstep.reports.view import Form, Seconds, View
+from linkstep.reports.wiring import WiringStanding
+
+
+@dataclass(frozen=True)
+class CheckReport(View):
+    """A schedule that is valid, and what it costs."""
+
+    report: ClassVar[str] = "check"
+
+    file: str
+    """What was checked."""
+    collective: Collective
+    """What it was checked as."""
+    rows: int
+    """Of the schedule."""
+    valid: bool
+    """True: every rank ends with what the collective says."""
+    steps: int
+    """T_L."""
+    bandwidth: Fraction
+    """T_B, in M/B."""
+    size: str
+    """Of the data in all."""
+    seconds: Seconds
+    """Of the schedule."""
+    fabric: str
+    """The fabric that the time is for, in words."""
+    wiring_bound: WiringStanding | None
+    """T_B beside what the wiring allows; null where that takes long."""
+    topology: Annotated[str | None, Form.UNWRITTEN]
+    """What the schedule's topology is called."""
+    nodes: Annotated[int, Form.UNWRITTEN]
+    bandwidth_optimal: Annotated[bool, Form.UNWRITTEN]
+    """Whether T_B is (N-1)/N in each half, of collectives whose bound that is."""
+
+    @classmethod
+    def of(cls, file: str, schedule: Schedule, collective: Collective, pricing: Pricing) -> CheckReport:
+        """Price a schedule that passed its check."""
+        topology, fabric = schedule.topology, pricing.fabric(schedule.topology.degree)
+        cost = cost_of(schedule, fabric)
+        least = len(collective.phases) * bandwidth_bound(topology.num_nodes)
+        has_bound = not (collective.has_root or collective.exchanges)  # one that depends on N alone
+        return cls(
+            file=file,
+            collective=collective,
+            rows=schedule.num_rows,
+            valid=True,
+            steps=cost.steps,
+            bandwidth=cost.bandwidth,
+            size=pricing.size,
+            seconds=seconds_of(schedule, fabric, pricing.size),
+            fabric=pricing.words(topology),
+            wiring_bound=WiringStanding.of(topology, collective, cost, fabric),
+            topology=topology.name or None,
+            nodes=topology.num_nodes,
+            bandwidth_optimal=has_bound and cost.bandwidth == least,
+        )
+
+
+@dataclass(frozen=True)
+class RefutationReport(View):
+    """A schedule that is not valid, with a witness."""
+
+    report: ClassVar[str] = "refutation"
+
+    file: str
+    """What was checked."""
+    collective: Collective
+    """What it was checked as."""
+    rows: int
+    """Of the schedule."""
+    valid: bool
+    """False: a row sends what is not there, or a rank ends without what it should have."""
+    witness: str
+    """What is wrong, in words."""
+    row: int | None
+    """The first row that is wrong, counted from 0; null where no single row is."""
+
+    @classmethod
+    def of(cls, file: str, schedule: Schedule, collective: Collective, error: ScheduleError) -> RefutationReport:
+        """Say what a check found."""
+        return cls(file, collective, schedule.num_rows, False, str(error), error.row)

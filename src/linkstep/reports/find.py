@@ -1,0 +1,293 @@
+"""What ``find`` answers: the frontier, what no graph beats, what is wired today, and which row is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from linkstep.baselines import Baseline
+from linkstep.core.collective import Collective
+from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick
+from linkstep.reports.halves import Halves, OurSchedule
+from linkstep.reports.pricing import FabricText, Pricing
+from linkstep.reports.training import JobRanking
+from linkstep.reports.view import Form, Ratio, Seconds, View
+from linkstep.search import Answer, Choice
+from linkstep.search.windows import Window
+
+_SMALL_TREE = 64
+_WIRING_LINKS = 10_000
+"""Up to this many links, rows that are not bandwidth-optimal are compared with what their wirings allow."""
+
+
+@dataclass(frozen=True)
+class FoundRow:
+    """A topology of the frontier; T_L and T_B are of each half of an allreduce."""
+
+    recipe: str
+    """How it is constructed."""
+    name: str
+    """The same in short."""
+    method: str
+    """What makes its schedule."""
+    origin: str | None
+    """Where it is from, if not from families and expansions."""
+    exact: bool
+    """Whether the costs are what its schedules cost; if not, they cost at most so much."""
+    halves: Annotated[Halves, Form.INLINE]
+    allreduce_seconds: Seconds
+    """Of an allreduce of ``size``."""
+    allreduce_over_bound: Ratio
+    """That over what no graph beats."""
+    diameter: int | None
+    """The most hops between two servers; null: not known."""
+    all_to_all: Fraction | None
+    """The part of a link's rate that every pair gets at once, where it is proven to be reached."""
+    all_to_all_bound: Fraction | None
+    """What that is at most, where it is not proven to be reached."""
+    all_to_all_seconds: Seconds | None
+    """Of an all-to-all in which every server sends ``size``; at least, where only a bound is known."""
+    bandwidth_optimal: bool
+    """Whether both halves have T_B = (N-1)/N."""
+    wiring_bandwidth_bound: Fraction | None
+    """The least T_B, in M/B, that both halves can have on this wiring; null: not looked at."""
+    moore_optimal: bool
+    """Whether no graph of this N and d has schedules in fewer steps."""
+    bidirectional: bool
+    """Whether all links go both ways."""
+    twice_allgather_seconds: Annotated[Seconds, Form.UNWRITTEN]
+    """What an allreduce would take if its reduce-scatter cost what its allgather does, as the paper counts."""
+
+    @classmethod
+    def of(cls, choice: Choice, answer: Answer, fabric: Fabric, size: str) -> FoundRow:
+        """Price a row of an answer."""
+        time, bound = (_allreduce(fabric, cost, size) for cost in (choice.allreduce_cost, answer.bound + answer.bound))
+        return cls(
+            recipe=str(choice.recipe),
+            name=choice.recipe.short,
+            method=choice.method,
+            origin=choice.origin or None,
+            exact=choice.is_exact,
+            halves=Halves.of(choice.reduce_scatter, choice.cost),
+            allreduce_seconds=time,
+            allreduce_over_bound=time / bound,
+            diameter=choice.diameter,
+            all_to_all=choice.flow if choice.is_flow_reached else None,
+            all_to_all_bound=None if choice.is_flow_reached else choice.flow,
+            all_to_all_seconds=_all_to_all(fabric, choice.flow, choice.num_nodes, size),
+            bandwidth_optimal=choice.is_bandwidth_optimal,
+            wiring_bandwidth_bound=_wiring_bandwidth(choice),
+            moore_optimal=choice.worse_half.steps == answer.bound.steps,
+            bidirectional=choice.is_bidirectional,
+            twice_allgather_seconds=_allreduce(fabric, choice.cost + choice.cost, size),
+        )
+
+    @property
+    def worse_bandwidth(self) -> Fraction:
+        """T_B of the half that has more."""
+        return max(half.bandwidth for half in self.halves.costs)
+
+
+@dataclass(frozen=True)
+class FindBounds:
+    """What no graph of this N and d beats."""
+
+    steps: int
+    """T_L of a half: the Moore bound."""
+    bandwidth: Fraction
+    """T_B of a half, in M/B: (N-1)/N."""
+    all_to_all_bound: Fraction
+    """The part of a link's rate that every pair can get at once."""
+    allreduce_seconds: Seconds
+    """Of an allreduce of ``size``."""
+    all_to_all_seconds: Annotated[Seconds, Form.UNWRITTEN]
+    """Of an all-to-all in which every server sends ``size``."""
+
+    @classmethod
+    def of(cls, answer: Answer, fabric: Fabric, size: str) -> FindBounds:
+        """Price the bounds of an answer."""
+        half, flow = answer.bound, answer.flow_bound
+        exchange = fabric.all_to_all_time(flow, answer.num_nodes, size)
+        return cls(half.steps, half.bandwidth, flow, _allreduce(fabric, half + half, size), exchange)
+
+
+@dataclass(frozen=True)
+class TodayRow:
+    """A wiring with a schedule that people run on it today, and what our schedule takes on the same wires."""
+
+    name: str
+    """The schedule."""
+    recipe: str
+    """The wiring."""
+    halves: Annotated[Halves, Form.INLINE]
+    allreduce_seconds: Seconds
+    """Of an allreduce of ``size``."""
+    all_to_all: Fraction | None
+    """The part of a link's rate that every pair gets at once, where it is proven to be reached."""
+    all_to_all_bound: Fraction | None
+    """What that is at most, where it is not proven to be reached."""
+    ours: Annotated[OurSchedule, Form.INLINE]
+    short: Annotated[str, Form.UNWRITTEN]
+    """The wiring in short."""
+    all_to_all_seconds: Annotated[Seconds | None, Form.UNWRITTEN]
+    """Of an all-to-all in which every server sends ``size``; at least, where only a bound is known."""
+
+    @classmethod
+    def of(cls, one: Baseline, fabric: Fabric, size: str) -> TodayRow:
+        """Price a baseline."""
+        ours = one.ours if one.recipe.is_regular or one.num_nodes <= _SMALL_TREE else None
+        return cls(
+            name=one.name,
+            recipe=str(one.recipe),
+            halves=Halves.of(*one.halves_at(fabric, size)),
+            allreduce_seconds=one.allreduce_time(fabric, size),
+            all_to_all=one.flow if one.is_flow_reached else None,
+            all_to_all_bound=None if one.is_flow_reached else one.flow,
+            ours=OurSchedule.of(ours, fabric, size),
+            short=one.recipe.short,
+            all_to_all_seconds=_all_to_all(fabric, one.flow, one.num_nodes, size),
+        )
+
+    @property
+    def faster(self) -> tuple[Cost, Fraction] | None:
+        """What a half of our schedule costs and seconds of our allreduce, where that takes less time."""
+        known = self.ours.known
+        return known if known is not None and known[1] < self.allreduce_seconds else None
+
+
+@dataclass(frozen=True)
+class BestChoice:
+    """The row that serves what was asked for in the least time."""
+
+    recipe: str
+    """How it is constructed."""
+    name: str
+    """The same in short."""
+    method: str
+    """What makes its schedule."""
+    seconds: Seconds
+    """Of what was asked for: the collective, the job's collectives, or an iteration."""
+
+    @classmethod
+    def of(cls, choice: Choice, seconds: Fraction | None) -> BestChoice:
+        """Name a choice."""
+        return cls(str(choice.recipe), choice.recipe.short, choice.method, seconds or Fraction(0))
+
+
+@dataclass(frozen=True)
+class WindowRow:
+    """The row that makes the fastest allreduce from one size to another."""
+
+    smallest: int
+    """Bytes, included."""
+    largest: int
+    """Bytes, included."""
+    recipe: str
+    """How the topology is constructed."""
+    name: str
+    """The same in short."""
+    method: str
+    """What makes its schedule."""
+    steps: int
+    """T_L of the allreduce."""
+    bandwidth: Fraction
+    """T_B of the allreduce, in M/B."""
+    smallest_seconds: Seconds
+    """Of an allreduce of the smallest size."""
+    largest_seconds: Seconds
+    """Of an allreduce of the largest size."""
+
+    @classmethod
+    def of(cls, window: Window, fabric: Fabric) -> WindowRow:
+        """Price both ends of a window."""
+        choice, cost = window.choice, window.choice.allreduce_cost
+        ends = (fabric.time(cost, Collective.ALLREDUCE, size) for size in (window.smallest, window.largest))
+        return cls(
+            window.smallest, window.largest, str(choice.recipe), choice.recipe.short, choice.method,
+            cost.steps, cost.bandwidth, *ends,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FindReport(View):
+    """The best topologies for N servers with d ports, beside bounds and what is wired today."""
+
+    report: ClassVar[str] = "find"
+
+    nodes: int
+    """Servers, N."""
+    degree: int
+    """Ports of a server, d."""
+    fabric: Annotated[FabricText, Form.INLINE]
+    size: str
+    """Of the data that times are for."""
+    frontier: tuple[FoundRow, ...]
+    """What no other row equals or beats: fewest steps first, or by all-to-all throughput where that was asked for."""
+    fewest_steps: int | None
+    """T_L of the fastest topology known, whatever was asked for; null: none is known."""
+    bounds: FindBounds
+    baselines: tuple[TodayRow, ...]
+    """What people wire and run today."""
+    best: BestChoice | None
+    """null where no row can do what was asked for."""
+    windows: tuple[WindowRow, ...]
+    """Which row is the fastest at which size, where a range of sizes was asked for."""
+    selector: str | None
+    """The file that says so for an engine."""
+    job: Annotated[JobRanking | None, Form.OPTIONAL]
+    """The rows by the time of a training job's iteration; left out where no job was named."""
+
+    @classmethod
+    def of(
+        cls,
+        answer: Answer,
+        pricing: Pricing,
+        best: BestChoice | None = None,
+        windows: Sequence[Window] = (),
+        selector: str | None = None,
+        job: JobRanking | None = None,
+    ) -> FindReport:
+        """Price an answer."""
+        fabric, size = pricing.fabric(answer.degree), pricing.size
+        return cls(
+            nodes=answer.num_nodes,
+            degree=answer.degree,
+            fabric=pricing.text(answer.degree),
+            size=size,
+            frontier=tuple(FoundRow.of(choice, answer, fabric, size) for choice in answer.frontier),
+            fewest_steps=answer.fewest_steps,
+            bounds=FindBounds.of(answer, fabric, size),
+            baselines=tuple(TodayRow.of(one, fabric, size) for one in answer.baselines),
+            best=best,
+            windows=tuple(WindowRow.of(window, fabric) for window in windows),
+            selector=selector if windows else None,
+            job=job,
+        )
+
+
+def _allreduce(fabric: Fabric, cost: Cost, size: str) -> Fraction:
+    return fabric.time(cost, Collective.ALLREDUCE, size)
+
+
+def _all_to_all(fabric: Fabric, flow: Fraction | None, num_nodes: int, size: str) -> Fraction | None:
+    return None if flow is None else fabric.all_to_all_time(flow, num_nodes, size)
+
+
+def _wiring_bandwidth(choice: Choice) -> Fraction | None:
+    """Return the least T_B that allgather and reduce-scatter both can have on a row's wiring; None if that takes long.
+
+    Of a vertex-transitive graph without parallel links or self-loops it is (N-1)/N: no set of nodes has fewer links out
+    than a node has. Where T_B is that, it is the bound too. Rows of the catalog are not looked at: they take no work.
+    """
+    recipe, least = choice.recipe, bandwidth_bound(choice.num_nodes)
+    if choice.is_bandwidth_optimal or (recipe.is_vertex_transitive and choice.is_simple):
+        return least
+    if choice.origin or recipe.num_nodes * recipe.degree > _WIRING_LINKS:
+        return None
+    topology = copy(recipe).topology()  # of a copy: a recipe holds what it builds
+    halves = [bound_if_quick(topology, half) for half in (Collective.ALLGATHER, Collective.REDUCE_SCATTER)]
+    found = [half.cost.bandwidth for half in halves if half is not None]
+    return max(found) if len(found) == len(halves) else None

@@ -1,0 +1,118 @@
+"""A fabric fitted to measured runs, and how well it explains each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar
+
+from linkstep.core.collective import Collective
+from linkstep.core.units import write_bandwidth, write_time
+from linkstep.costs import Fit, Run
+from linkstep.reports.pricing import FabricText
+from linkstep.reports.view import Form, View, to_members
+
+
+@dataclass(frozen=True)
+class FitRow:
+    """A time that was measured, and what the fabric says it takes; both floats, as clocks are."""
+
+    what: str
+    """What ran: the topology or the file."""
+    collective: Collective
+    """What it did."""
+    steps: int
+    """T_L."""
+    bandwidth: Fraction
+    """T_B, in M/B."""
+    degree: int
+    """Ports of a node, d."""
+    size: int
+    """Bytes of data in all."""
+    seconds: float
+    """Measured."""
+    fitted: float
+    """Seconds by the fabric."""
+    error: float
+    """Fitted over measured, less one."""
+
+
+@dataclass(frozen=True)
+class FitSource:
+    """Where the figures of a fabric are from, as its file keeps it."""
+
+    fitted_to: tuple[str, ...]
+    """The files of runs."""
+    engine: str
+    """What ran."""
+    testbeds: tuple[str, ...]
+    """Emulated clusters that it ran on."""
+    mean_error: float
+    """Of all rows, signs aside."""
+    max_error: float
+    """Of all rows, its sign aside."""
+    notes: tuple[str, ...]
+    """What a reader should know of how the fit went."""
+    rows: tuple[FitRow, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a fabric file keeps."""
+        return to_members(self)
+
+
+@dataclass(frozen=True)
+class FitReport(View):
+    """A fabric: what a step, a byte and a call take."""
+
+    report: ClassVar[str] = "fit"
+
+    fabric: Annotated[FabricText, Form.INLINE]
+    degree: int
+    """Ports of the node that the bandwidth is of."""
+    source: Annotated[FitSource, Form.INLINE]
+    file: str | None
+    """Where the fabric was saved."""
+    plot: str | None
+    """The file with a plot of measured and fitted times."""
+
+    @classmethod
+    def of(
+        cls, found: Fit, runs: Sequence[Run], files: Sequence[str], file: str | None = None, plot: str | None = None
+    ) -> FitReport:
+        """Put a fit beside what it was made from."""
+        fabric = found.fabric
+        rows = tuple(
+            FitRow(
+                what=point.what,
+                collective=point.collective,
+                steps=point.cost.steps,
+                bandwidth=point.cost.bandwidth,
+                degree=point.degree,
+                size=point.size,
+                seconds=point.seconds,
+                fitted=found.seconds(point),
+                error=found.error(point),
+            )
+            for point in found.points
+        )
+        testbeds = sorted({run.testbed for run in runs if run.testbed is not None})
+        return cls(
+            fabric=FabricText(
+                write_time(fabric.alpha),
+                write_bandwidth(fabric.node_bandwidth),
+                write_time(fabric.overhead),
+                None if fabric.host_bandwidth is None else write_bandwidth(fabric.host_bandwidth),
+            ),
+            degree=fabric.degree,
+            source=FitSource(
+                tuple(files), runs[0].engine, tuple(testbeds), found.mean_error, found.max_error, found.notes, rows
+            ),
+            file=file,
+            plot=plot,
+        )
+
+    @property
+    def num_topologies(self) -> int:
+        """How many different things ran."""
+        return len({row.what for row in self.source.rows})

@@ -1,0 +1,82 @@
+"""All-to-all throughput of a topology, proven from both sides, and the time it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from linkstep.core.faults import Fault
+from linkstep.costs import all_to_all_bound
+from linkstep.reports.pricing import Pricing
+from linkstep.reports.view import Form, Ratio, Seconds, View
+from linkstep.throughput import Throughput
+
+
+@dataclass(frozen=True)
+class ThroughputReport(View):
+    """The part of a link's rate that every host can send to every other, all at once."""
+
+    report: ClassVar[str] = "throughput"
+
+    topology: str
+    """What it is called."""
+    faults: tuple[str, ...]
+    """What is cut, down or slow."""
+    nodes: int
+    """N."""
+    degree: int
+    """Links out of a node, d; the most of any node where they differ."""
+    value: Fraction
+    """Of a flow that was found and checked, a link being 1."""
+    bound: Fraction
+    """What no flow exceeds."""
+    gap: Ratio
+    """Bound over value, less one."""
+    exact: bool
+    """Whether they are the same."""
+    method: str
+    """How it was found: "columns", "lp" or "prices"."""
+    distance_bound: Fraction
+    """What the distances alone allow."""
+    cut_bound: Fraction
+    """What the tightest cut looked at allows."""
+    any_topology_bound: Fraction
+    """What no topology of this N and d exceeds."""
+    size: str
+    """That each host sends."""
+    seconds: Seconds
+    """Of an all-to-all at ``value``."""
+    least_seconds: Seconds
+    """Of an all-to-all at ``bound``."""
+    rate: Annotated[Fraction, Form.FLOAT]
+    """bit/s from each host to each other at ``value``."""
+    fabric: str
+    """The fabric that times are for, in words."""
+
+    @classmethod
+    def of(cls, found: Throughput, pricing: Pricing, name: str, faults: Sequence[Fault] = ()) -> ThroughputReport:
+        """Price a throughput; the topology is called by its own name if it has one."""
+        topology = found.topology
+        n, d = topology.num_nodes, topology.degree
+        fabric = pricing.fabric(d).on(topology)
+        return cls(
+            topology=topology.name or name,
+            faults=tuple(str(fault) for fault in faults),
+            nodes=n,
+            degree=d,
+            value=found.value,
+            bound=found.bound,
+            gap=found.gap,
+            exact=found.is_exact,
+            method=found.method,
+            distance_bound=found.distance_bound,
+            cut_bound=found.cut_bound,
+            any_topology_bound=all_to_all_bound(n, d),
+            size=pricing.size,
+            seconds=fabric.all_to_all_time(found.value, n, pricing.size),
+            least_seconds=fabric.all_to_all_time(found.bound, n, pricing.size),
+            rate=found.value * fabric.link_bandwidth,
+            fabric=pricing.words(topology),
+        )

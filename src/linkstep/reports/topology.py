@@ -1,0 +1,252 @@
+"""What a topology is and how far from the best possible: what ``show`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from linkstep.baselines import Baseline, baselines_on
+from linkstep.core.collective import Collective
+from linkstep.core.faults import Fault
+from linkstep.core.topology import Topology
+from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, moore_steps, seconds_of
+from linkstep.description import Description
+from linkstep.make import schedule
+from linkstep.recipe import Recipe
+from linkstep.recipe.names import source_of
+from linkstep.reports.halves import Halves
+from linkstep.reports.pricing import Pricing
+from linkstep.reports.view import Form, Seconds, View
+from linkstep.reports.wiring import WiringStanding
+
+
+@dataclass(frozen=True)
+class BfbFacts:
+    """The best BFB schedules of a topology."""
+
+    steps: int
+    """T_L of the allgather."""
+    bandwidth: Fraction
+    """T_B of the allgather, in M/B."""
+    limited_by: str | None
+    """The node, the distance and the links that T_B comes from; null where it is (N-1)/N."""
+    allreduce_steps: int
+    """T_L of the allreduce."""
+    allreduce_bandwidth: Fraction
+    """T_B of the allreduce, in M/B."""
+    size: str
+    """Of the data that times are for."""
+    fabric: str
+    """The fabric that times are for, in words."""
+    allgather_seconds: Seconds
+    """Of an allgather of ``size``."""
+    allreduce_seconds: Seconds
+    """Of an allreduce of ``size``."""
+
+    @classmethod
+    def of(cls, found: Description, pricing: Pricing) -> BfbFacts | None:
+        """Price what BFB costs; None where it was not worked out."""
+        if found.certificate is None or found.reduce_scatter is None:
+            return None
+        cost, both = found.certificate.cost, found.certificate.cost + found.reduce_scatter
+        gather, reduce = _seconds(found.topology, cost, both, pricing)
+        return cls(
+            steps=cost.steps,
+            bandwidth=cost.bandwidth,
+            limited_by=found.certificate.explain_bandwidth(),
+            allreduce_steps=both.steps,
+            allreduce_bandwidth=both.bandwidth,
+            size=pricing.size,
+            fabric=pricing.words(found.topology),
+            allgather_seconds=gather,
+            allreduce_seconds=reduce,
+        )
+
+
+def _seconds(topology: Topology, gather: Cost, both: Cost, pricing: Pricing) -> list[Fraction]:
+    """Return seconds of an allgather and of an allreduce; where links have latencies, of the schedules themselves."""
+    fabric = pricing.fabric(topology.degree)
+    if topology.alpha is None:
+        costs = ((gather, Collective.ALLGATHER), (both, Collective.ALLREDUCE))
+        return [fabric.on(topology).time(cost, collective, pricing.size) for cost, collective in costs]
+    both_made = (
+        schedule(topology, wanted, method="bfb", fabric=fabric)
+        for wanted in (Collective.ALLGATHER, Collective.ALLREDUCE)
+    )
+    return [seconds_of(one.schedule, fabric, pricing.size) for one in both_made]
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """The proof that BFB is bandwidth-optimal where shards split equally among the links that may carry them."""
+
+    loads: tuple[Fraction, ...]
+    """Shards that a link carries at each step."""
+    constants: tuple[tuple[int, ...], ...] | None
+    """At distance 1, 2, ...: nodes, shards that a link serves, links of a shard; null where nodes differ."""
+
+    @classmethod
+    def of(cls, found: Description) -> SplitFacts | None:
+        """Return the proof; None where there is none."""
+        if found.equal_split is None:
+            return None
+        constants = found.equal_split.constants
+        rows = None if constants is None else tuple(tuple(row) for row in constants)
+        return cls(tuple(found.equal_split.loads), rows)
+
+
+@dataclass(frozen=True)
+class RunToday:
+    """A schedule that people run on such a wiring today."""
+
+    name: str
+    """The schedule."""
+    halves: Annotated[Halves, Form.INLINE]
+    allreduce_seconds: Seconds
+    """Of an allreduce of the size that times are for."""
+
+    @classmethod
+    def of(cls, one: Baseline, fabric: Fabric, size: str) -> RunToday:
+        """Price a baseline."""
+        return cls(one.name, Halves.of(*one.halves_at(fabric, size)), one.allreduce_time(fabric, size))
+
+
+@dataclass(frozen=True)
+class WholeTopology:
+    """What faults change, as it was without them."""
+
+    nodes: int
+    """N."""
+    links: int
+    """One way each."""
+    bfb: BfbFacts | None
+
+    @classmethod
+    def of(cls, found: Description, pricing: Pricing) -> WholeTopology:
+        """Take the topology before its faults."""
+        return cls(found.topology.num_nodes, found.topology.num_links, BfbFacts.of(found, pricing))
+
+
+@dataclass(frozen=True)
+class TopologyReport(View):
+    """A topology: size, distances, symmetries, bounds, and what schedules cost on it; null: not determined."""
+
+    report: ClassVar[str] = "topology"
+
+    recipe: str | None
+    """How it is constructed, or its name; null for a wiring without either."""
+    paper: str | None
+    """What the paper calls it."""
+    source: str | None
+    """Who found it, for graphs from elsewhere."""
+    labels: tuple[str, ...] | None
+    """Names of the hosts."""
+    faults: tuple[str, ...]
+    """What is cut, down or slow."""
+    nodes: int
+    """N."""
+    degree: int
+    """Links out of a node, d; the most of any node where they differ."""
+    links: int
+    """One way each."""
+    regular: bool
+    """Whether every node has d links in and out."""
+    self_loops: int
+    """Links from a node to itself, which carry nothing."""
+    parallel_links: int
+    """Links beside another with the same ends."""
+    bidirectional: bool
+    """Whether all links go both ways."""
+    vertex_transitive: bool | None
+    """Whether all nodes are alike."""
+    reverse_symmetric: bool | None
+    """Whether it is isomorphic to its transpose."""
+    diameter: int
+    """The most hops between two nodes."""
+    nodes_by_distance: tuple[int, ...] | None
+    """Nodes at distance 0, 1, ...; null where nodes see different numbers."""
+    mean_nodes_by_distance: tuple[Fraction, ...]
+    """The same, averaged over nodes."""
+    mean_distance: Fraction
+    """Hops, over ordered pairs of different nodes."""
+    moore_steps: int
+    """The diameter that no graph of this N and d beats."""
+    moore_steps_bidirectional: int | None
+    """The same for graphs whose links go both ways; null where there are none."""
+    bandwidth_bound: Fraction
+    """T_B that no schedule beats at this N, in M/B: (N-1)/N."""
+    bfb: BfbFacts | None
+    equal_split: SplitFacts | None
+    """null where there is no such proof."""
+    wiring_bound: WiringStanding | None
+    """The BFB allgather beside what the wiring allows; null where that takes long."""
+    baselines: tuple[RunToday, ...]
+    """What people run on such a wiring today."""
+    all_to_all_bound: Annotated[Fraction | None, Form.OPTIONAL]
+    """The part of a link's rate that every pair can get at once, by the distances; left out of a single node."""
+    all_to_all_bound_any: Annotated[Fraction | None, Form.OPTIONAL]
+    """The same for any graph of this N and d."""
+    without_faults: WholeTopology | None
+    """null where there are no faults."""
+
+    @classmethod
+    def of(
+        cls,
+        found: Description,
+        pricing: Pricing,
+        recipe: Recipe | None = None,
+        faults: Sequence[Fault] = (),
+        whole: Description | None = None,
+    ) -> TopologyReport:
+        """Price a description; with faults, ``whole`` describes the topology without them."""
+        topology = found.topology
+        n, d = topology.num_nodes, topology.degree
+        bound = found.all_to_all_bound
+        return cls(
+            recipe=str(recipe) if recipe else topology.name or None,
+            paper=recipe.paper() if recipe else None,
+            source=source_of(str(recipe)) if recipe else None,
+            labels=topology.labels,
+            faults=tuple(str(fault) for fault in faults),
+            nodes=n,
+            degree=d,
+            links=topology.num_links,
+            regular=topology.is_regular,
+            self_loops=topology.num_self_loops,
+            parallel_links=topology.num_parallel,
+            bidirectional=topology.is_bidirectional,
+            vertex_transitive=found.vertex_transitive,
+            reverse_symmetric=found.reverse_symmetric,
+            diameter=found.diameter,
+            nodes_by_distance=None if found.profile is None else tuple(found.profile.tolist()),
+            mean_nodes_by_distance=found.mean_profile,
+            mean_distance=found.mean_distance,
+            moore_steps=moore_steps(n, d),
+            moore_steps_bidirectional=moore_steps(n, d, bidirectional=True) if d > 1 or n <= 2 else None,
+            bandwidth_bound=bandwidth_bound(n),
+            bfb=BfbFacts.of(found, pricing),
+            equal_split=SplitFacts.of(found),
+            wiring_bound=_wiring(found, pricing.fabric(d)),
+            baselines=() if recipe is None else _today(recipe, pricing),
+            all_to_all_bound=bound,
+            all_to_all_bound_any=None if bound is None else all_to_all_bound(n, d),
+            without_faults=None if whole is None else WholeTopology.of(whole, pricing),
+        )
+
+    @property
+    def is_optimal_here(self) -> bool:
+        """Whether no allgather on this wiring has less T_B than the best of BFB."""
+        return self.wiring_bound is not None and self.wiring_bound.optimal
+
+
+def _wiring(found: Description, fabric: Fabric) -> WiringStanding | None:
+    if found.certificate is None:
+        return None
+    return WiringStanding.of(found.topology, Collective.ALLGATHER, found.certificate.cost, fabric)
+
+
+def _today(recipe: Recipe, pricing: Pricing) -> tuple[RunToday, ...]:
+    fabric = pricing.fabric(recipe.degree)
+    return tuple(RunToday.of(one, fabric, pricing.size) for one in baselines_on(recipe))

@@ -1,0 +1,90 @@
+"""What a wiring allows at best: steps against bandwidth, priced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from linkstep.core.collective import Collective
+from linkstep.core.topology import Topology
+from linkstep.costs import bandwidth_bound
+from linkstep.reports.pricing import Pricing
+from linkstep.reports.schedule import HalfCost
+from linkstep.reports.view import Seconds, View
+from linkstep.tradeoff import Point
+
+
+@dataclass(frozen=True)
+class TradeOffPoint:
+    """A cost that no other equals or beats in both steps and bandwidth."""
+
+    steps: int
+    """T_L."""
+    bandwidth: Fraction
+    """T_B, in M/B."""
+    least_in_steps: Fraction | None
+    """T_B, in M/B, that no schedule in as many steps goes below; null: not known."""
+    method: str
+    """What makes such a schedule, as ``--method`` calls it."""
+    halves: tuple[HalfCost, ...]
+    """Of an allreduce by arrival times: its reduce-scatter and its allgather."""
+    seconds: Seconds
+    """At the slowest link's latency, where links differ in it."""
+
+
+@dataclass(frozen=True)
+class TradeOffReport(View):
+    """The costs worth choosing from on one wiring, fewest steps first."""
+
+    report: ClassVar[str] = "trade-off"
+
+    recipe: str
+    """The topology."""
+    collective: Collective
+    """What schedules do."""
+    size: str
+    """Of the data that times are for."""
+    fabric: str
+    """The fabric that times are for, in words."""
+    bandwidth_bound: Fraction
+    """T_B, in M/B, that no graph of this N goes below."""
+    plot: str | None
+    """The file with a plot of the points."""
+    seconds_at_most: bool
+    """Whether links differ in latency, so that a schedule may take less than a point says."""
+    points: tuple[TradeOffPoint, ...]
+
+    @classmethod
+    def of(
+        cls,
+        topology: Topology,
+        collective: Collective,
+        points: Sequence[Point],
+        pricing: Pricing,
+        name: str,
+        plot: str | None = None,
+    ) -> TradeOffReport:
+        """Price the points of a topology, which is called by its own name if it has one."""
+        fabric, alpha = pricing.fabric(topology.degree).slowest_on(topology), topology.alpha
+        return cls(
+            recipe=topology.name or name,
+            collective=collective,
+            size=pricing.size,
+            fabric=pricing.words(topology),
+            bandwidth_bound=len(collective.phases) * bandwidth_bound(topology.num_nodes),
+            plot=plot,
+            seconds_at_most=alpha is not None and bool((alpha != alpha[0]).any()),
+            points=tuple(
+                TradeOffPoint(
+                    steps=point.cost.steps,
+                    bandwidth=point.cost.bandwidth,
+                    least_in_steps=point.least,
+                    method=point.method,
+                    halves=HalfCost.all_of(point.halves),
+                    seconds=fabric.time(point.cost, collective, pricing.size),
+                )
+                for point in points
+            ),
+        )

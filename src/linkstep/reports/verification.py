@@ -1,0 +1,78 @@
+"""A runtime's file that was judged: verified, refuted, beyond what can be followed, or not readable at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from linkstep.programs import Finding
+from linkstep.reports.view import View
+from linkstep.verification import Report
+
+
+@dataclass(frozen=True)
+class VerificationReport(View):
+    """What was found in a runtime's file, read as one dialect."""
+
+    report: ClassVar[str] = "verification"
+
+    file: str
+    """What was judged."""
+    verified: bool
+    """Whether it is proven right."""
+    status: str
+    """"verified"; "refuted": shown wrong; "unknown": it asks for more than can be followed."""
+    dialect: str
+    """The runtime that it was read for."""
+    collective: str
+    """What it does."""
+    ranks: int
+    """How many take part."""
+    chunks: int
+    """That the data is cut into."""
+    findings: tuple[Finding, ...]
+    """What refutes it, what cannot be followed, and warnings."""
+    dialects: tuple[str, ...]
+    """All runtimes that accept the file."""
+    instructions: int
+    """On all ranks."""
+    name: str
+    """What the runtime knows the file by; empty where it knows files by nothing."""
+
+    @classmethod
+    def of(cls, file: str, found: Report) -> VerificationReport:
+        """Take a verdict apart."""
+        return cls(
+            file=file,
+            verified=found.is_verified,
+            status=found.status,
+            dialect=found.dialect,
+            collective=found.collective,
+            ranks=found.ranks,
+            chunks=found.chunks,
+            findings=tuple(found.findings),
+            dialects=found.dialects,
+            instructions=found.instructions,
+            name=found.name,
+        )
+
+
+@dataclass(frozen=True)
+class UnreadableReport(View):
+    """A file that is no runtime's, or is not written as one."""
+
+    report: ClassVar[str] = "unreadable"
+
+    file: str
+    """What was to be judged."""
+    verified: bool
+    """False."""
+    status: str
+    """"unreadable"."""
+    error: str
+    """Why it cannot be read."""
+
+    @classmethod
+    def of(cls, file: str, error: str) -> UnreadableReport:
+        """Say why a file cannot be read."""
+        return cls(file, False, "unreadable", error)

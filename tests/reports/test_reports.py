@@ -1,0 +1,284 @@
+"""Reports: the table lists all views, the page describes what JSON has, values stay exact until they are written."""
+
+import ast
+import inspect
+import json
+import pkgutil
+import re
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, ClassVar, get_type_hints
+
+import pytest
+from scripts import make_reports_page as page
+
+import linkstep.reports
+from linkstep import Fabric, Topology, find, save, schedule
+from linkstep.cli import main
+from linkstep.description import describe
+from linkstep.recipe import parse
+from linkstep.reports import VIEWS, load_view
+from linkstep.reports.find import FindReport
+from linkstep.reports.pricing import FabricText, Pricing
+from linkstep.reports.schedule import ScheduleReport
+from linkstep.reports.topology import TopologyReport
+from linkstep.reports.view import Form, Seconds, View, to_members
+
+MODULES = [module.name for module in pkgutil.iter_modules(linkstep.reports.__path__)]
+PRICING = Pricing(
+    size="1MB",
+    fabric=lambda degree: Fabric.of("10us", "100Gbps", degree),
+    text=lambda degree: FabricText("10us", "100Gbps", "0s"),
+    words=lambda topology: "as usual",
+)
+
+
+def classes() -> dict[str, type]:
+    """Return every dataclass of the package by module and name."""
+    modules = [import_module(f"linkstep.reports.{name}") for name in MODULES]
+    return {
+        f"{module.__name__.rsplit('.', 1)[1]}.{name}": thing
+        for module in modules
+        for name, thing in vars(module).items()
+        if isinstance(thing, type) and is_dataclass(thing) and thing.__module__ == module.__name__
+    }
+
+
+# The table
+
+
+def test_the_table_has_every_view():
+    views = {name: kind for name, kind in classes().items() if issubclass(kind, View)}
+    assert sorted(views) == sorted(f"{row.module}.{row.kind}" for row in VIEWS)
+    assert len({row.report for row in VIEWS}) == len(VIEWS)
+    for row in VIEWS:
+        assert (load_view(row.report).report, load_view(row.report).version) == (row.report, 1)
+
+
+@pytest.mark.parametrize("name", sorted(classes()))
+def test_reports_cannot_be_changed(name):
+    kind = classes()[name]
+    one = object.__new__(kind)
+    with pytest.raises(FrozenInstanceError):
+        setattr(one, fields(kind)[0].name, None)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_reports_print_nothing(name):
+    """Nor do they ask what a terminal is like; that they parse no options is a contract of import-linter."""
+    tree = ast.parse(inspect.getsource(import_module(f"linkstep.reports.{name}")))
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
+    imported = {alias.name for node in names for alias in node.names}
+    assert not called & {"print", "input", "open"}
+    assert not imported & {"sys", "os", "shutil", "argparse"}
+
+
+# The page
+
+
+def test_the_page_is_made_from_the_source():
+    made = page.make_page()
+    assert page.PAGE.read_text() == made, "run scripts/make_reports_page.py"
+    assert "|  |" not in made, "a member that nothing is said of"
+
+
+def described() -> dict[str, dict[str, str]]:
+    """Return the members that the page has for each heading, with their types."""
+    sections = re.split(r"^##+ (\S+)$", page.PAGE.read_text(), flags=re.M)[1:]
+    found = {}
+    for heading, text in zip(sections[::2], sections[1::2], strict=True):
+        found[heading] = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.M))
+    return found
+
+
+def check_described(members: dict, heading: str, page: dict[str, dict[str, str]]) -> None:
+    """Check that an object of JSON has the members of a heading, in their order, and look into its objects."""
+    known = page[heading]
+    names = list(members)
+    assert names == [name for name in known if name in names], heading
+    missing = [name for name in known if name not in names]
+    assert all("may be left out" in known[name] for name in missing), (heading, missing)
+    for name in names:
+        inner = re.search(r"\[(\w+)\]", known[name])
+        value = members[name]
+        if value is None:
+            assert "null" in known[name], (heading, name)
+        elif inner:
+            for one in value if isinstance(value, list) else [value]:
+                check_described(one, inner[1], page)
+        else:
+            wanted = {"integer": int, "number": (int, float), "seconds": (int, float), "text": str, "boolean": bool}
+            wanted |= {"fraction": str, "list": list, "object": dict}
+            kinds = [wanted[word.split()[0]] for word in known[name].removesuffix(", may be left out").split(" or ")
+                     if word != "null"]  # fmt: skip
+            assert any(isinstance(value, kind) for kind in kinds), (heading, name, value)
+
+
+COMMANDS = {
+    "find": "find 16 4 --sizes 1KiB:1GiB",
+    "find --job": "find 16 4 --job resnet18",
+    "topology": "show Torus(3,4) --cut 0,1",
+    "schedule": "schedule Torus(3,4) --cut 0,1",
+    "trade-off": "schedule Diamond --frontier --collective allgather",
+    "check": "check made.npz",
+    "refutation": "check made.npz --collective allgather",
+    "throughput": "throughput K_4",
+    "cabling": "wire L(K_{2,2})",
+    "lowering": "lower K_4 --to mscclpp -o plan.json",
+    "verification": "verify made.xml",
+    "verification of several": "verify wrong.xml made.xml",
+    "unreadable": "verify made.npz runs.json",
+    "simulation": "simulate K_4",
+    "simulation of a file": "simulate made.xml",
+    "training": "train-sim resnet18 --nodes 8",
+    "fit": "fit runs.json",
+    "baselines": "baselines 16 4",
+    "baseline-schedule": "baselines 16 4 --on Torus(4,4) --schedule swing",
+    "family": "families",
+    "member": "families --nodes 32 --degree 4",
+    "synthesis": "synthesize Diamond --steps 3 --chunks 2",
+    "synthesis, none": "synthesize Diamond --steps 1 --chunks 1",
+    "pareto": "synthesize K_4 --steps 1 --chunks 1 --pareto",
+    "exhibit": "reproduce --list",
+    "reproduction": "reproduce table:toposummary",
+}
+ELSEWHERE = {"addition", "coverage", "profile", "testbed", "testbed-cables"}
+"""Of these no command here is quick, or may be run, or prints JSON."""
+
+
+def test_commands_for_all_views():
+    assert {re.match(r"[\w-]+", name)[0] for name in COMMANDS} | ELSEWHERE == {row.report for row in VIEWS}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    for words in (["schedule", "K_4", "-o", "made.npz"], ["lower", "K_4", "--to", "msccl", "-o", "made.xml"]):
+        assert main([*words[:-1], str(folder / words[-1])]) == 0
+    text = (folder / "made.xml").read_text()
+    (folder / "wrong.xml").write_text(text.replace('srcoff="1"', 'srcoff="2"', 1))
+    rows = [{"size": size, "count": size // 4, "repetitions": 3, "min": time, "median": time, "p99": time, "wrong": 0}
+            for size, time in ((1024, 1e-4), (2**20, 2e-3), (2**24, 3e-2))]  # fmt: skip
+    run = {
+        "format": "linkstep-run",
+        "version": 1,
+        "what": "K_4",
+        "collective": "allreduce",
+        "engine": "mpi",
+        "ranks": 4,
+    }
+    run |= {"degree": 3, "steps": 2, "bandwidth": "3/2", "type": "float32", "operation": "sum", "testbed": None}
+    (folder / "runs.json").write_text(json.dumps([run | {"rows": rows}]))
+    return folder
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_has_the_members_that_the_page_says(name, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    heading = re.match(r"[\w-]+", name)[0]
+    main([*COMMANDS[name].split(), "--json"])
+    out = json.loads(capsys.readouterr().out)
+    if isinstance(out, list) or heading in ("check", "refutation"):
+        for one in out if isinstance(out, list) else [out]:
+            check_described(one, "unreadable" if one.get("status") == "unreadable" else heading, described())
+    else:
+        assert list(out)[:2] == ["report", "version"] and (out["report"], out["version"]) == (heading, 1)
+        check_described({member: out[member] for member in list(out)[2:]}, heading, described())
+
+
+def test_views_that_commands_here_do_not_print(tmp_path):
+    from linkstep.reports.catalog import AdditionReport, CoverageReport
+    from linkstep.reports.profile import ProfileReport
+    from linkstep.search.added import Hops, Standing
+    from linkstep.search.coverage import Coverage
+    from linkstep.simulation.training import Layer
+
+    layer = Layer("first", Fraction(1, 10), Fraction(1, 5))
+    standing = Standing(parse("K_5").topology(), Hops(1, Fraction(1)), None)
+    views = [
+        CoverageReport(Coverage(4, True, 5, 64, 60, 50, 40, 30, (1.0, 1.5), (2.0, 2.5))),
+        AdditionReport.of(standing),
+        ProfileReport.of("model.json", "by hand", [(layer, 12), (layer, 30)]),
+    ]
+    for view in views:
+        check_described(json.loads(json.dumps(to_members(view))), view.report, described())
+    assert views[1].beats and views[1].moore_steps == 1
+    assert (views[2].parameters, views[2].forward_seconds) == (42, Fraction(1, 5))
+
+
+# Values
+
+
+def test_how_fields_are_written():
+    @dataclass(frozen=True)
+    class Part:
+        kept: int
+
+    @dataclass(frozen=True)
+    class Example(View):
+        report: ClassVar[str] = "example"
+        from_: tuple[Fraction, ...]
+        seconds: Seconds | None
+        parts: tuple[Part, ...]
+        inner: Annotated[Part | None, Form.INLINE]
+        absent: Annotated[int | None, Form.OPTIONAL]
+        hidden: Annotated[int, Form.UNWRITTEN]
+
+    third = Fraction(1, 3)
+    assert to_members(Part(3)) == {"kept": 3}
+    full = Example((third,), third, (Part(1),), Part(2), 5, 7)
+    assert full.to_json() == {
+        "report": "example", "version": 1, "from": ["1/3"], "seconds": float(third), "parts": [{"kept": 1}],
+        "kept": 2, "absent": 5,
+    }  # fmt: skip
+    assert list(Example((), None, (), None, None, 7).to_json()) == ["report", "version", "from", "seconds", "parts"]
+
+
+def test_times_are_exact_until_they_are_written():
+    report = FindReport.of(find(5, 4), PRICING)
+    row = report.frontier[0]
+    # K_5: one step and 4/5 M/B in each half of an allreduce, M = 8 Mbit, B = 100 Gbit/s
+    assert row.allreduce_seconds == 2 * (Fraction(10, 10**6) + Fraction(4, 5) * Fraction(8 * 10**6, 10**11))
+    assert row.allreduce_over_bound == 1
+    assert report.bounds.allreduce_seconds == row.allreduce_seconds
+    assert report.to_json()["frontier"][0]["allreduce_seconds"] == float(row.allreduce_seconds)
+
+
+@pytest.mark.parametrize("name", sorted(set(classes()) - {"pricing.Pricing"}))
+def test_what_is_called_seconds_is_in_seconds(name):
+    """A float only where a clock or a simulator's clock gave it."""
+    measured = {"simulation.SimulationReport", "fit.FitRow", "synthesis.SynthesisReport"}
+    hints = get_type_hints(classes()[name], include_extras=True)
+    for field, hint in hints.items():
+        if re.search("(^|_)seconds$", field):
+            assert ("'seconds'" in str(hint)) != (name in measured), field
+
+
+def test_ours_is_said_where_it_is_faster():
+    rows = FindReport.of(find(16, 4), PRICING).baselines
+    assert {row.faster is None for row in rows} == {True, False}
+    for row in rows:
+        if row.faster is not None:
+            cost, seconds = row.faster
+            assert seconds == PRICING.fabric(4).time(cost + cost, "allreduce", "1MB") < row.allreduce_seconds
+
+
+def test_a_topology_beside_what_it_was(tmp_path):
+    whole, cut = describe(parse("K_4")), describe(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0]))
+    report = TopologyReport.of(cut, PRICING, whole=whole)
+    assert report.without_faults is not None and report.without_faults.links == 12
+    assert report.bfb is not None and report.without_faults.bfb is not None
+    assert report.bfb.allreduce_seconds > report.without_faults.bfb.allreduce_seconds
+    assert report.baselines == () and report.recipe is None
+
+
+def test_a_schedule_and_its_file(tmp_path):
+    made = schedule("Torus(3,4)", "allgather")
+    save(made.schedule, tmp_path / "a.npz")
+    report = ScheduleReport.of(made, PRICING, str(tmp_path / "a.npz"))
+    assert (report.steps, report.bandwidth, report.bandwidth_optimal) == (3, Fraction(11, 12), True)
+    assert report.limited_by is None and report.without_faults is None
+    assert Path(report.file).exists()
