@@ -121,7 +121,7 @@ def _list(found: Sequence[Baseline], args: argparse.Namespace) -> int:
 
 def _print_list(report: BaselinesReport) -> None:
     hops = "a message" if report.cut_through else "a hop"
-    fabric = f"alpha {report.fabric.alpha} {hops}, {report.fabric.bandwidth} a server"
+    fabric = f"alpha {report.fabric.alpha} {hops}, {report.fabric.rates}"
     print(f"{report.nodes} servers, {report.degree} ports each; {fabric}")
     differ = any(row.halves.steps != row.halves.reduce_scatter_steps for row in report.baselines)
     each = "each half of an allreduce" + " (first + second if they differ)" * differ

@@ -81,7 +81,7 @@ def _print_head(report: TrainingReport) -> None:
     fabric = report.fabric
     batch = "" if report.batch is None else f", a batch of {report.batch} on each"
     print(f"{report.model}: {report.parameters:,} parameters on {report.nodes} servers{batch}")
-    print(f"{report.degree} ports on each, alpha {fabric.alpha}, {fabric.bandwidth} a server; {_compute_line(report)}")
+    print(f"{report.degree} ports on each, alpha {fabric.alpha}, {fabric.rates}; {_compute_line(report)}")
     print(
         f"{format_size(report.gradient_bytes)} of gradients are averaged, {report.all_to_alls} all-to-alls; "
         f"{format_size(report.memory_bytes)} of parameters, gradients and optimizer state on a server\n"

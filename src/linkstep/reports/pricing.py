@@ -26,6 +26,12 @@ class FabricText:
     host_bandwidth: Annotated[str | None, Form.OPTIONAL] = None
     """bit/s of all ports of a host together, where it has such a limit."""
 
+    @property
+    def rates(self) -> str:
+        """B of a server, and its own limit where it has one, in words."""
+        limit = "" if self.host_bandwidth is None else f" of ports, {self.host_bandwidth} together"
+        return f"{self.bandwidth} a server{limit}"
+
 
 @dataclass(frozen=True)
 class Pricing:
