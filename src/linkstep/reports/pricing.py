@@ -29,7 +29,7 @@ class FabricText:
     @property
     def rates(self) -> str:
         """B of a server, and its own limit where it has one, in words."""
-        limit = "" if self.host_bandwidth is None else f" of ports, {self.host_bandwidth} together"
+        limit = "" if self.host_bandwidth is None else f", at most {self.host_bandwidth} together"
         return f"{self.bandwidth} a server{limit}"
 
 
