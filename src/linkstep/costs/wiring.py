@@ -21,8 +21,10 @@ from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.memo import Memo
 from linkstep.core.topology import Ints, Topology
 from linkstep.costs.cost import Cost
+from linkstep.symmetry.known import known_representatives
 
 _SHOWN = 8
 """Names of nodes or links in a line of text, before it only counts them."""
@@ -140,6 +142,9 @@ def _names(topology: Topology, nodes: list[int]) -> str:
     return f"nodes {', '.join(names)}" if len(nodes) <= _SHOWN else f"{len(nodes)} nodes ({', '.join(names)}, ...)"
 
 
+_BOUNDS: Memo[WiringBound] = Memo()
+
+
 def has_wiring_bound(collective: Collective) -> bool:
     """Whether there is a wiring bound of a collective: of those in which every node has a shard."""
     return collective in _BOUNDED
@@ -159,14 +164,14 @@ def wiring_bound(topology: Topology, collective: Collective | str = Collective.A
     wanted = Collective(check_kind("collective", collective, str))
     if wanted not in _BOUNDED:
         raise LinkstepError(f"a wiring bounds {', '.join(_BOUNDED)}, not {wanted}")
-    key = ("wiring bound", wanted)
-    if key not in topology.derived:
-        check_connected(topology)
-        found = _both(topology) if wanted is Collective.ALLREDUCE else _one_way(topology, wanted)
-        check_wiring_bound(found)
-        topology.derived[key] = found
-    bound: WiringBound = topology.derived[key]
-    return bound
+    return _BOUNDS.find(topology, lambda: _bound(topology, wanted), wanted)
+
+
+def _bound(topology: Topology, collective: Collective) -> WiringBound:
+    check_connected(topology)
+    found = _both(topology) if collective is Collective.ALLREDUCE else _one_way(topology, collective)
+    check_wiring_bound(found)
+    return found
 
 
 def _one_way(topology: Topology, collective: Collective) -> WiringBound:
@@ -190,7 +195,9 @@ def _tightest(topology: Topology) -> tuple[int, ...]:
     # Of a connected vertex-transitive graph without parallel links no set has fewer links out than one node has
     # (docs/wiring-bound.md has the proof), so that all but one node are the worst.
     if not (topology.vertex_transitive and not topology.num_parallel and (wires.weight == 1).all()):
-        sinks = np.zeros(1, np.int64) if topology.vertex_transitive else _by_distance(topology, worst)
+        sinks = _by_distance(topology, worst)
+        known = known_representatives(topology)  # of nodes that are alike one is enough
+        sinks = sinks if known is None else sinks[np.isin(sinks, known)]
         _tightest_cut(n, wires.tail, wires.head, wires.weight, sinks, False, 1, 0, n - 1, int(into[worst]), inside)
     return tuple(np.flatnonzero(inside).tolist())
 
@@ -235,8 +242,8 @@ def _least_cut(topology: Topology) -> tuple[int, ...]:
 
 
 def _eccentricities(topology: Topology) -> Ints:
-    """Return how far the farthest node is from each, along links to it; of one node where all are alike."""
-    profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
+    """Return how far the farthest node is from each, along links to it; of one node of those known to be alike."""
+    profiles = distance_profiles(topology, known_representatives(topology))
     return np.asarray((profiles > 0).sum(axis=1) - 1, np.int64)
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from linkstep.core.distances import check_connected, measure_distances
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import FileError, LinkstepError, TopologyError
 from linkstep.core.topology import Topology
 from linkstep.families import family_written
@@ -22,6 +22,7 @@ from linkstep.search.catalog import Catalog, merge
 from linkstep.search.entry import Entry
 from linkstep.search.finders import forget_catalog
 from linkstep.search.scoring import entry_of, with_flow
+from linkstep.symmetry.distances import measure_distances
 
 MAX_LENGTH = 2**16
 """The longest recipe, in characters, that a user's catalog takes: some 3000 nodes of degree 4."""

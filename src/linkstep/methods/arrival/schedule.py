@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from linkstep.core.memo import Memo
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
@@ -20,6 +21,7 @@ from linkstep.methods.bfb.schedule import build
 from linkstep.methods.ladder import ladder
 
 _PLAIN = Wish()
+_FOUND: Memo[Certificate] = Memo()
 
 
 def arrival_certificate(
@@ -40,11 +42,7 @@ def arrival_certificate(
     least = bfb_certificate(topology).cost.steps
     if check_count("steps", wish.steps, 1, MAX_STEPS) <= least:
         return _of_arrivals(topology, wish, size, watch)
-    key = "arrival certificate", wish, size
-    if key not in topology.derived:
-        topology.derived[key] = _of_fewer_steps(topology, wish, least, size, watch)
-    found: Certificate = topology.derived[key]
-    return found
+    return _FOUND.find(topology, lambda: _of_fewer_steps(topology, wish, least, size, watch), (wish, size))
 
 
 def _of_fewer_steps(

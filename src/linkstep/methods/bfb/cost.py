@@ -16,6 +16,7 @@ from linkstep._kernels.bfb_flow import _costs_by_flows
 from linkstep._kernels.bfb_subsets import _costs_by_subsets
 from linkstep.core.arguments import check_kind
 from linkstep.core.distances import distance_profiles
+from linkstep.core.memo import Memo
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost
 from linkstep.methods.bfb.problems import (
@@ -105,6 +106,9 @@ class Certificate:
         return [[Fraction(x, self.arrivals.pieces) for x in row] for row in rows]
 
 
+_FOUND: Memo[Certificate] = Memo()
+
+
 def solve(
     topology: Topology,
     links: Links,
@@ -152,10 +156,8 @@ def bfb_certificate(topology: Topology, *, progress: Progress | None = None) -> 
     >>> bfb_certificate(ring).steps
     (StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1)),)
     """
-    if "bfb" not in check_kind("topology", topology, Topology).derived:
-        topology.derived["bfb"] = solve(topology, Links.of(topology), progress=progress)
-    certificate: Certificate = topology.derived["bfb"]
-    return certificate
+    check_kind("topology", topology, Topology)
+    return _FOUND.find(topology, lambda: solve(topology, Links.of(topology), progress=progress))
 
 
 def bfb_cost(topology: Topology, *, progress: Progress | None = None) -> Cost:

@@ -2,23 +2,60 @@
 
 A group acts freely if no element but the identity fixes a node. Its orbits are then all as large as the group, and so
 are those of the links. Cayley graphs have one whose only orbit is all nodes, lifts of a graph one with an orbit for
-each of its nodes. It is searched for among random products of automorphisms; the largest that was met is taken.
+each of its nodes. Where none is declared it is searched for among random products of automorphisms; the largest that
+was met is taken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd, lcm
 
 import numpy as np
 
-from linkstep.core.symmetry import automorphism_generators
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.methods.transform import link_numbers
+from linkstep.symmetry.permutations import link_images
+from linkstep.symmetry.search import symmetry_of
 
 _ATTEMPTS, _TRIES = 8, 12
 """Groups that are grown, and products that each is offered."""
-_MANY_NODES = 2**12
+MAX_NODES = 4096
 """Above this the elements of a group take too much memory."""
+
+
+def elements(size: int, generators: Sequence[Ids]) -> Ids:
+    """Return all products of permutations, in order of where they take 0; raises unless their group acts freely.
+
+    A generator that is new makes cosets of the group so far, each a block of rows.
+
+    >>> elements(4, [np.array([1, 2, 3, 0], np.int32)])[:, 0].tolist()
+    [0, 1, 2, 3]
+    """
+    group = np.arange(size, dtype=np.int32)[np.newaxis]
+    used: list[Ids] = []
+    for generator in generators:
+        if (group[:, 0] == generator[0]).any():
+            continue
+        used.append(generator)
+        met = np.zeros(size, np.bool_)
+        met[group[:, 0]] = True
+        firsts, blocks = [group[0]], [group]
+        for first in firsts:  # grows
+            for new in used:
+                product = new[first]
+                if not met[product[0]]:
+                    block = product[group]
+                    met[block[:, 0]] = True
+                    firsts.append(product)
+                    blocks.append(block)
+        group = np.concatenate(blocks)
+    group = group[np.argsort(group[:, 0])]
+    row = np.full(size, -1, np.int64)
+    row[group[:, 0]] = np.arange(len(group))
+    closed = all(np.array_equal(new[group], group[row[new[group[:, 0]]]]) for new in generators)
+    if not closed or (group[1:] == np.arange(size)).any():
+        raise AssertionError("permutations that are declared as translations do not act freely")
+    return group
 
 
 def free_group(topology: Topology, seed: int = 0) -> Ids:
@@ -30,15 +67,19 @@ def free_group(topology: Topology, seed: int = 0) -> Ids:
     """
     n = topology.num_nodes
     best = np.arange(n, dtype=np.int32)[np.newaxis]
-    generators = [np.array(g, np.int32) for g in automorphism_generators(topology)] if n <= _MANY_NODES else []
+    if n > MAX_NODES:
+        return best
+    symmetry = symmetry_of(topology)
+    generators, declared = list(symmetry.generators), symmetry.translations
     rng = np.random.default_rng(seed)
-    for number in range(_ATTEMPTS if generators else 0):
-        first = generators if number == 0 else []
+    for number in range(_ATTEMPTS if len(generators) > len(declared or ()) else 0):
+        # Translations all go the same way; groups with mirrors and turns in them balance links of all directions.
+        first = generators if number == 0 and declared is None else []
         group = _grown([*first, *(_product(generators, rng) for _ in range(_TRIES))], n)
-        best = max(best, group, key=len)
+        best = max(best, group[np.argsort(group[:, 0])], key=len)
         if len(best) == n:
             break
-    return best
+    return best if declared is None or len(best) == n else max(best, elements(n, declared), key=len)
 
 
 def _grown(candidates: list[Ids], num_nodes: int) -> Ids:
@@ -56,9 +97,11 @@ def _grown(candidates: list[Ids], num_nodes: int) -> Ids:
     return group
 
 
-def link_images(topology: Topology, group: Ids) -> Ints:
-    """Return where each element of a group takes each link."""
-    return np.array([link_numbers(topology, new[topology.tail], new[topology.head]) for new in group])
+def images_of_links(topology: Topology, group: Ids) -> Ints:
+    """Return where each element of a group of automorphisms takes each link."""
+    images = [link_images(topology, new) for new in group]
+    assert all(image is not None for image in images)
+    return np.array(images)
 
 
 def _product(generators: list[Ids], rng: np.random.Generator) -> Ids:
