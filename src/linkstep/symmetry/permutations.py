@@ -34,7 +34,7 @@ def link_images(topology: Topology, new: Ids | Ints) -> Ints | None:
     n = np.int64(topology.num_nodes)
     keys = new[topology.tail] * n + new[topology.head]
     columns = [c for c in (topology.bandwidth, topology.alpha) if c is not None]
-    order = np.lexsort((*reversed(columns), keys)) if columns else np.argsort(keys, kind="stable")
+    order = np.lexsort((*columns, keys)) if columns else np.argsort(keys, kind="stable")
     if not np.array_equal(keys[order], topology.tail * n + topology.head):
         return None
     if not all(np.array_equal(column[order], column) for column in columns):
