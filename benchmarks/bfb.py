@@ -41,7 +41,6 @@ def timed(work: Callable[[Topology], Any], topology: Topology) -> tuple[float, A
     """Time some work on a copy of a topology: what was worked out before is kept with the original."""
     fresh = replace(topology)
     COPY_OF.keep(fresh, (topology, None))
-
     fresh.in_ptr, fresh.in_link, fresh.in_tail, fresh.out_ptr  # noqa: B018 - columns that belong to the topology
     start = time.perf_counter()
     result = work(fresh)

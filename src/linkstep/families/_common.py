@@ -15,8 +15,8 @@ from linkstep.symmetry import Symmetry, declare
 MAX_LINKS = 2**27
 """The most links we build: their columns then take 1 GiB."""
 
-MAX_MULTIPLIERS = 4096
-"""Up to this N all multipliers of a circulant are looked for; above, only -1."""
+MAX_PRODUCTS = 2**20
+"""Up to so many products of a number and a jump all multipliers of a circulant are looked for; above, only -1."""
 
 MAX_BITS = 10_000
 """No member has more nodes than 2 to this, so that N and d are quick to compute."""
@@ -133,10 +133,12 @@ def _multipliers(size: int, jumps: Sequence[int]) -> list[int]:
     ([5], [])
     """
     wanted = np.sort(np.asarray(jumps, np.int64) % size)
+    units = np.arange(2, size) if size * wanted.size <= MAX_PRODUCTS else np.array([size - 1])
+    units = units[(np.sort(units[:, None] * wanted % size, axis=1) == wanted).all(axis=1)]
     found: list[int] = []
     reached = {1 % size}
-    for unit in range(2, size) if size <= MAX_MULTIPLIERS else (size - 1,):
-        if unit in reached or gcd(unit, size) > 1 or not np.array_equal(np.sort(wanted * unit % size), wanted):
+    for unit in units.tolist():
+        if unit in reached or gcd(unit, size) > 1:
             continue
         found.append(unit)
         queue = list(reached)

@@ -42,7 +42,7 @@ def _carried(base: Topology, origin: Origin, carry: Carry) -> Declaration:
         if known is None:
             return None
         moves = None if known.translations is None else [carry(new) for new in known.translations]
-        return Symmetry.of(topology, [carry(new) for new in known.generators], origin, moves)
+        return Symmetry.of(topology, [carry(new) for new in known.others], origin, moves)
 
     return declaration
 
@@ -57,10 +57,10 @@ def on_product(*factors: Topology) -> Declaration:
         moves: list[Ints] = []
         for axis, one in enumerate(known):
             if one is not None:
-                generators += [_along(sizes, axis, new) for new in one.generators]
+                generators += [_along(sizes, axis, new) for new in one.others]
                 moves += [_along(sizes, axis, new) for new in one.translations or ()]
         generators += _exchanges(factors, sizes)
-        return Symmetry.of(topology, generators, "product", moves or None) if generators else None
+        return Symmetry.of(topology, generators, "product", moves or None) if generators or moves else None
 
     return declaration
 
@@ -95,7 +95,7 @@ def on_copies(base: Topology, times: int) -> Declaration:
         firsts = np.arange(0) if known is None else known.representatives
         # Of one node alone: those of others follow where a symmetry of the base takes it there.
         generators = [_exchange(size, u * times, u * times + 1) for u in firsts.tolist() if times > 1]
-        generators += [] if known is None else [carry(new) for new in known.generators]
+        generators += [] if known is None else [carry(new) for new in known.others]
         moves = [] if known is None else [carry(new) for new in known.translations or ()]
         moves += [copies] if times > 1 else []
         return Symmetry.of(topology, generators, "recipe", moves or None) if generators or moves else None

@@ -14,48 +14,69 @@ from math import gcd, lcm
 import numpy as np
 
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.symmetry.permutations import link_images
+from linkstep.symmetry.permutations import link_images, orbits_of
 from linkstep.symmetry.search import symmetry_of
 
 _ATTEMPTS, _TRIES = 8, 12
 """Groups that are grown, and products that each is offered."""
 MAX_NODES = 4096
 """Above this the elements of a group take too much memory."""
+_CHECKED, _LOOKED_AT = 1024, 64
+"""Nodes up to which all of a group is checked, and nodes that are looked at above."""
 
 
 def elements(size: int, generators: Sequence[Ids]) -> Ids:
     """Return all products of permutations, in order of where they take 0; raises unless their group acts freely.
 
-    A generator that is new makes cosets of the group so far, each a block of rows.
-
     >>> elements(4, [np.array([1, 2, 3, 0], np.int32)])[:, 0].tolist()
     [0, 1, 2, 3]
     """
-    group = np.arange(size, dtype=np.int32)[np.newaxis]
-    used: list[Ids] = []
-    for generator in generators:
-        if (group[:, 0] == generator[0]).any():
-            continue
-        used.append(generator)
-        met = np.zeros(size, np.bool_)
-        met[group[:, 0]] = True
-        firsts, blocks = [group[0]], [group]
-        for first in firsts:  # grows
-            for new in used:
-                product = new[first]
-                if not met[product[0]]:
-                    block = product[group]
-                    met[block[:, 0]] = True
-                    firsts.append(product)
-                    blocks.append(block)
-        group = np.concatenate(blocks)
-    group = group[np.argsort(group[:, 0])]
+    nodes = np.arange(size, dtype=np.int32)
+    reached = np.flatnonzero(orbits_of(size, generators) == 0)  # an element is known by where it takes 0
     row = np.full(size, -1, np.int64)
-    row[group[:, 0]] = np.arange(len(group))
-    closed = all(np.array_equal(new[group], group[row[new[group[:, 0]]]]) for new in generators)
-    if not closed or (group[1:] == np.arange(size)).any():
-        raise AssertionError("permutations that are declared as translations do not act freely")
+    row[reached] = np.arange(reached.size)
+    group = np.empty((reached.size, size), np.int32)
+    group[0] = nodes
+    met = nodes == 0
+    fresh = np.zeros(1, np.int64)  # rows of elements that are to be multiplied
+    steps = _with_squares(generators)
+    while fresh.size:
+        found = []
+        for new in steps:
+            images, where = np.unique(new[group[fresh, 0]], return_index=True)
+            where = where[~met[images]]
+            images = images[~met[images]]
+            met[images] = True
+            group[row[images]] = new[group[fresh[where]]]
+            found.append(row[images])
+        fresh = np.concatenate(found)
+    _check_free(group, row, generators)
     return group
+
+
+def _with_squares(generators: Sequence[Ids]) -> list[Ids]:
+    """Return permutations and their powers 2, 4, 8, ...: few products of these make any power."""
+    found: list[Ids] = []
+    for new in generators:
+        power, seen = new, {0}
+        while int(power[0]) not in seen:
+            seen.add(int(power[0]))
+            found.append(power)
+            power = power[power]
+    return found
+
+
+def _check_free(group: Ids, row: Ints, generators: Sequence[Ids]) -> None:
+    """Raise unless elements times generators are elements, and none but the identity fixes a node.
+
+    Of large groups it looks at some nodes alone.
+    """
+    size = group.shape[1]
+    some = np.arange(size) if size <= _CHECKED else np.linspace(0, size - 1, _LOOKED_AT).astype(np.int64)
+    seen = group[:, some]
+    closed = all(np.array_equal(new[seen], seen[row[new[group[:, 0]]]]) for new in generators)
+    if not closed or (seen[1:] == some).any():
+        raise AssertionError("permutations that are declared as translations do not act freely")
 
 
 def free_group(topology: Topology, seed: int = 0) -> Ids:

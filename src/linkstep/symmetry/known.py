@@ -43,7 +43,7 @@ def _known(topology: Topology) -> Symmetry | None:
     if known is None:
         return None
     moves = None if known.translations is None else [_renumbered(new, numbers) for new in known.translations]
-    return Symmetry.of(topology, [_renumbered(new, numbers) for new in known.generators], known.origin, moves)
+    return Symmetry.of(topology, [_renumbered(new, numbers) for new in known.others], known.origin, moves)
 
 
 def _renumbered(new: Ids, numbers: Ids | None) -> Ids:

@@ -50,7 +50,12 @@ def is_automorphism(topology: Topology, new: Ids | Ints) -> bool:
         return not topology.num_links and is_permutation(new, topology.num_nodes)
     here = np.sort(new[topology.head[: topology.out_ptr[1]]])
     there = topology.head[topology.out_ptr[new[0]] : topology.out_ptr[new[0] + 1]]
-    return np.array_equal(here, there) and link_images(topology, new) is not None  # one node's links tell most apart
+    if not np.array_equal(here, there):
+        return False  # one node's links tell most apart
+    if topology.bandwidth is not None or topology.alpha is not None:
+        return link_images(topology, new) is not None
+    n = np.int64(topology.num_nodes)
+    return np.array_equal(np.sort(new[topology.tail] * n + new[topology.head]), topology.tail * n + topology.head)
 
 
 def orbits_of(size: int, permutations: Sequence[Ids | Ints]) -> Ids:

@@ -22,7 +22,7 @@ what its base has; a search."""
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """Automorphisms of one topology: every product of ``generators``.
+    """Automorphisms of one topology: every product of ``generators``, the translations first.
 
     Two nodes or links are in one orbit if some of these products takes one to the other. There may be automorphisms
     besides: a symmetry says what is known, not all there is.
@@ -55,6 +55,11 @@ class Symmetry:
             if not is_automorphism(topology, new):
                 raise AssertionError(f"{topology!r}: not an automorphism, though the {origin} says so: {new}")
         return cls(topology, found, origin, moves)
+
+    @property
+    def others(self) -> tuple[Ids, ...]:
+        """The generators that are not among ``translations``."""
+        return self.generators[len(self.translations or ()) :]
 
     @cached_property
     def node_orbits(self) -> Ids:
