@@ -14,9 +14,9 @@ from fractions import Fraction
 from time import process_time
 
 import linkstep
+from linkstep.symmetry.orbits import Orbits
 from linkstep.throughput import lp
 from linkstep.throughput.columns import Solution
-from linkstep.throughput.orbits import Orbits
 from linkstep.throughput.prices import solve_by_prices
 from linkstep.throughput.problem import Problem
 from linkstep.throughput.watch import Watch

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import linkstep
-from linkstep.core.distances import distances_from, measure_distances
+from linkstep.core.distances import distances_from
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
@@ -22,6 +22,7 @@ from linkstep.families import family_written
 from linkstep.families.complete import generalized_kautz
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
 from linkstep.methods.transform import reverse
+from linkstep.symmetry.distances import measure_distances
 from support import lp
 from support.strategies import Case, connected_link_lists, random_allgather, seeds, topology_of
 

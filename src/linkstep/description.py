@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from linkstep.core import symmetry
 from linkstep.core.distances import check_connected, distance_profiles
 from linkstep.core.progress import Progress
 from linkstep.core.topology import Ints, Topology
@@ -21,6 +20,8 @@ from linkstep.costs import Cost, Fabric, distance_flow_bound
 from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split
 from linkstep.methods.bfb.balanced import is_quick
 from linkstep.recipe import Recipe, resolve
+from linkstep.symmetry.isomorphisms import is_reverse_symmetric, node_orbits
+from linkstep.symmetry.search import is_available
 
 LARGE = 20_000
 """Above this many nodes a search for symmetries takes long: only what the recipe knows is said."""
@@ -73,7 +74,7 @@ def _representatives(topology: Topology) -> tuple[Ints, Ints]:
         return np.zeros(1, np.int64), np.array([n])
     if n > LARGE:
         return np.arange(n), np.ones(n, np.int64)
-    nodes, sizes = np.unique(symmetry.node_orbits(topology), return_counts=True)
+    nodes, sizes = np.unique(node_orbits(topology), return_counts=True)
     return nodes.astype(np.int64), sizes.astype(np.int64)
 
 
@@ -91,7 +92,7 @@ def _profiles(topology: Topology, nodes: Ints, progress: Progress) -> Ints:
 def _is_reverse_symmetric(topology: Topology, recipe: Recipe | None) -> bool | None:
     if topology.is_bidirectional or (recipe is not None and recipe.is_reverse_symmetric):
         return True
-    return None if topology.num_nodes > LARGE else symmetry.is_reverse_symmetric(topology)
+    return None if topology.num_nodes > LARGE else is_reverse_symmetric(topology)
 
 
 def _can_be_solved(topology: Topology) -> bool:
@@ -123,7 +124,7 @@ def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabri
             certificate = bfb_certificate(graph, fabric, progress=progress)
             turned = graph if reverse_symmetric else graph.transpose()
             scatter = bfb_certificate(turned, fabric, progress=progress).cost
-    known = graph.num_nodes <= LARGE and symmetry.is_available()
+    known = graph.num_nodes <= LARGE and is_available()
     return Description(
         topology=graph,
         vertex_transitive=True if nodes.size == 1 else False if known else None,

@@ -11,7 +11,6 @@ import linkstep
 from linkstep.core.distances import distances_from
 from linkstep.core.errors import LinkstepError, RecipeError, ScheduleError, TopologyError
 from linkstep.core.schedule import Schedule
-from linkstep.core.symmetry import isomorphism
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, is_moore_optimal, moore_steps
 from linkstep.expansions import (
@@ -23,6 +22,7 @@ from linkstep.expansions import (
 )
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
 from linkstep.recipe import parse
+from linkstep.symmetry.isomorphisms import isomorphism
 from support import lp, reference
 from support.recipes import RECIPES
 from support.strategies import Case, connected_link_lists, pairs, random_allgather, seeds, topology_of

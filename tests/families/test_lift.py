@@ -8,16 +8,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from linkstep.core.distances import distance_profiles, measure_distances
+from linkstep.core.distances import distance_profiles
 from linkstep.core.errors import RecipeError
-from linkstep.core.representatives import known_representatives
 from linkstep.core.topology import Topology
 from linkstep.families import family_written
-from linkstep.families.lift import LIFTED_BY, MAX_LISTED
 from linkstep.groups.named import AbelianGroup, SemidirectGroup
 from linkstep.methods.bfb import bfb_cost
-from linkstep.methods.bfb.translations import translations
 from linkstep.recipe import Line, Member, Recipe, parse
+from linkstep.symmetry.distances import measure_distances
+from linkstep.symmetry.free_groups import MAX_NODES
+from linkstep.symmetry.known import even_representatives, known_symmetry
+from linkstep.symmetry.translations import translations
 from support import reference
 
 ROWS = {1: family_written("Lift(m,{(j,a,...),...})"), 2: family_written("Lift(Z7:Z3[2],{(j,a,b,...),...})")}
@@ -60,10 +61,11 @@ def test_the_group_acts_freely(case):
     if not moduli:
         assert translations(built) is None
         return
-    group = built.derived[LIFTED_BY]()
     n, order = built.num_nodes, int(np.prod(moduli))
+    assert known_symmetry(built).origin == "lift"
+    group = translations(built)
     assert group.shape == (order, n) and group.dtype == np.int32 and group[0].tolist() == list(range(n))
-    assert order == 1 or np.array_equal(translations(built.transpose()), group)
+    assert np.array_equal(translations(built.transpose()), group)
     for g in group:
         assert Topology.from_links(n, g[built.tail], g[built.head]) == built
     assert all(len(set(column)) == order for column in group.T.tolist())  # none but the identity keeps a node
@@ -78,7 +80,10 @@ def test_a_few_nodes_stand_for_all(case, times, turned):
     built = (Line(recipe, times) if times else recipe).topology()
     built = built.transpose() if turned else built
     assume(built.num_nodes <= 300)
-    few = known_representatives(built)
+    few = even_representatives(built)
+    if not moduli:
+        assert few is None
+        return
     assert few.size * prod(moduli) == built.num_nodes
     rows = distance_profiles(built)
     assume((rows.sum(axis=1) == built.num_nodes).all())
@@ -89,8 +94,9 @@ def test_a_few_nodes_stand_for_all(case, times, turned):
 
 
 def test_large_lifts_do_not_list_their_group():
-    m = MAX_LISTED // 2 + 1
-    assert LIFTED_BY not in parse(f"Lift({m},{{(0,1,1,1),(1,0,0,2)}})").topology().derived
+    m = MAX_NODES // 2 + 1
+    large = parse(f"Lift({m},{{(0,1,1,1),(1,0,0,2)}})").topology()
+    assert translations(large) is None and even_representatives(large).tolist() == [0, m]
 
 
 @pytest.mark.parametrize("text", ["Lift(Z6,{(0,1)})", "Lift(Z3:Z2[2],{(0,1)})", "Lift(Z3:Z2[2],{(1,0,0)})"])

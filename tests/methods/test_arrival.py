@@ -28,12 +28,14 @@ from linkstep.methods.arrival import (
 from linkstep.methods.arrival.best import Best, Clock
 from linkstep.methods.arrival.network import Network, most_neighbours
 from linkstep.methods.arrival.profiles import Shape
-from linkstep.methods.arrival.quotient import Orbits, Quotient
+from linkstep.methods.arrival.quotient import Quotient
 from linkstep.methods.arrival.search import Search
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Arrivals, Links
-from linkstep.methods.bfb.translations import translations
+from linkstep.symmetry import Symmetry, declare
+from linkstep.symmetry.free_orbits import FreeOrbits
+from linkstep.symmetry.translations import translations
 from support import reference
 from support.strategies import connected_link_lists, pairs, topologies
 
@@ -74,9 +76,8 @@ def lift(orbits: int, order: int, degree: int, seed: int) -> Topology:
         topology = Topology.from_links(orbits * order, *(np.concatenate(ends) for ends in zip(*links, strict=True)))
         if (distances_from(topology, 0) >= 0).all():
             nodes = np.arange(orbits * order)
-            group = nodes // order * order + (nodes + turn[:, np.newaxis]) % order
-            topology.derived["translations"] = group.astype(np.int32)
-            return topology
+            moved = nodes // order * order + (nodes + 1) % order
+            return declare(topology, lambda built, moved=moved: Symmetry.of(built, [], "lift", [moved]))
 
 
 def plain(topology: Topology) -> Topology:
@@ -321,7 +322,7 @@ def test_property_lifts_need_one_node_of_each_orbit(topology, turned, extra, chu
 @given(LIFTS)
 def test_property_a_quotient_is_the_network_seen_from_representatives(topology):
     network, group = Network.of(topology), translations(topology)
-    quotient, orbits = Quotient.of(network, group), Orbits.of(group)
+    quotient, orbits = Quotient.of(network, group), FreeOrbits.of(group)
     distances = np.array(reference.all_distances(topology.num_nodes, pairs(topology)))
     assert np.array_equal(orbits.expand(quotient.dist, 1), distances.T)
     assert np.array_equal(quotient.turned(quotient.far, 1), quotient.dist)

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 import linkstep
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.core.symmetry import isomorphism
 from linkstep.core.topology import Ids
 from linkstep.correctness import check, check_allgather, check_allreduce, check_reduce_scatter
 from linkstep.costs import cost_of
 from linkstep.methods.bfb import bfb_allgather
 from linkstep.methods.transform import allreduce, from_root, relabel, reverse
 from linkstep.recipe import parse
+from linkstep.symmetry.isomorphisms import isomorphism
 from support.strategies import connected_link_lists, topologies
 
 CONNECTED = topologies(connected_link_lists(min_nodes=2, max_nodes=5, max_extra=5))

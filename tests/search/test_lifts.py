@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkstep._kernels.lifts import _aims, _anneal, _anneal_pairs, _bits, _energy, _levels
-from linkstep.core.distances import diameter, measure_distances
+from linkstep.core.distances import diameter
 from linkstep.costs import moore_steps
 from linkstep.recipe import parse
 from linkstep.search.sweep.job import LISTED, Job
@@ -27,6 +27,7 @@ from linkstep.search.sweep.lifts import (
 )
 from linkstep.search.sweep.lines import search_lines
 from linkstep.search.sweep.methods import METHODS, SWEEPS, recipes_of, search_best
+from linkstep.symmetry.distances import measure_distances
 from support import reference
 
 pytestmark = pytest.mark.slow  # the kernels of the searches take as long to compile as all others

@@ -146,27 +146,3 @@ def _tree_flow(parent, source, tail, flow):
             size[above] += size[u]
             waiting[above] -= 1
             u = above
-
-
-@njit(cache=True)
-def _join(parent, image):
-    """Merge x with ``image[x]`` in a union-find forest whose roots are the least of their set."""
-    for x in range(parent.size):
-        a, b = x, image[x]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
-        if a < b:
-            parent[b] = a
-        else:
-            parent[a] = b
-
-
-@njit(cache=True)
-def _flatten(parent):
-    """Point every element at the root of its set (roots are the least, so they come first)."""
-    for x in range(parent.size):
-        parent[x] = parent[parent[x]]

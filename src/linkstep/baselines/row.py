@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from linkstep.baselines.routes import without_repeats
 from linkstep.core.collective import Collective
-from linkstep.core.distances import measure_distances
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
@@ -22,6 +21,7 @@ from linkstep.make import MAX_ROWS
 from linkstep.methods.bfb import bfb_cost, is_plain, plain_bfb_cost
 from linkstep.methods.transform import derive
 from linkstep.recipe import Member
+from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import exact_all_to_all
 
 Args = tuple[Any, ...]

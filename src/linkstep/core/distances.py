@@ -1,15 +1,13 @@
-"""Distances between the nodes of a topology, from breadth-first searches: all, counted, the largest, their sum."""
+"""Distances between the nodes of a topology, from breadth-first searches: all, counted, the largest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from linkstep._kernels.graph import _distance_counts, _distance_profiles, _distances
 from linkstep.core.errors import TopologyError
-from linkstep.core.representatives import known_representatives
 from linkstep.core.text import shown
 from linkstep.core.topology import Ids, Ints, Topology, frozen
 
@@ -89,22 +87,3 @@ def diameter(topology: Topology) -> int:
     """Return D(G), the largest distance between two nodes (one search per node)."""
     check_connected(topology)
     return int(distance_profiles(topology).shape[1] - 1)
-
-
-@dataclass(frozen=True)
-class Distances:
-    """The largest distance between two nodes, and the sum of the distances of all ordered pairs."""
-
-    diameter: int
-    total: int
-
-
-def measure_distances(topology: Topology) -> Distances:
-    """Measure the distances of a connected topology: from every node, or from those that stand for all.
-
-    >>> measure_distances(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0]))
-    Distances(diameter=3, total=24)
-    """
-    counts = distance_counts(topology, known_representatives(topology)).tolist()
-    total = sum(x * count for x, count in enumerate(counts))
-    return Distances(len(counts) - 1, total * (topology.num_nodes // counts[0]))

@@ -1,12 +1,12 @@
 """Topologies: which server is wired to which. An immutable directed multigraph in columns.
 
 Not here: families of graphs (``linkstep.families``), expansions (``linkstep.expansions``) and automorphisms
-(``linkstep.core.symmetry``). The columns and their rules are in docs/data-model.md.
+(``linkstep.symmetry``). The columns and their rules are in docs/data-model.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkstep.core.errors import TopologyError
+from linkstep.core.memo import Memo
 from linkstep.core.notebook import html_picture, html_table, svg_of
 from linkstep.core.text import shown
 
@@ -177,9 +178,13 @@ class Topology:
         raise TopologyError(f"no host is called {text!r}: {hint}")
 
     @cached_property
-    def derived(self) -> dict[Hashable, Any]:
-        """What other rooms worked out for this very topology and keep with it, so that it is worked out once."""
+    def _memo(self) -> dict[Any, Any]:
+        """What ``Memo`` keeps for this very topology; nobody else looks."""
         return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what is kept for this very topology out of pickles and copies: it may refer to anything."""
+        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
 
     @property
     def num_links(self) -> int:
@@ -242,14 +247,14 @@ class Topology:
 
     def transpose(self) -> Topology:
         """Return the topology with every link turned round (paper: transpose graph); always the same object."""
-        if "transpose" not in self.derived:
-            name = f"T({self.name})" if self.name else ""
-            turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
-            turned = replace(turned, name=name, labels=self.labels)
-            turned.derived["transpose_of"] = self  # automorphisms are the same both ways
-            self.derived["transpose"] = turned
-        transpose: Topology = self.derived["transpose"]
-        return transpose
+        return _TRANSPOSE.find(self, self._transposed)
+
+    def _transposed(self) -> Topology:
+        name = f"T({self.name})" if self.name else ""
+        turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
+        turned = replace(turned, name=name, labels=self.labels)
+        COPY_OF.keep(turned, (self, None))
+        return turned
 
     def _turned(self) -> Topology:
         return Topology.from_links(self.num_nodes, self.head, self.tail, bandwidth=self.bandwidth, alpha=self.alpha)
@@ -298,7 +303,9 @@ class Topology:
 
     def with_labels(self, labels: Sequence[str]) -> Topology:
         """Return the topology with these names of its hosts."""
-        return replace(self, labels=checked_labels(labels, self.num_nodes))
+        named = replace(self, labels=checked_labels(labels, self.num_nodes))
+        COPY_OF.keep(named, (self, None))
+        return named
 
     def relabel(self, new: ArrayLike) -> Topology:
         """Return the topology with node u renumbered ``new[u]``, a permutation of the nodes; names go along."""
@@ -310,7 +317,9 @@ class Topology:
             bandwidth=self.bandwidth, alpha=self.alpha,
         )  # fmt: skip
         labels = None if self.labels is None else tuple(self.labels[u] for u in np.argsort(names).tolist())
-        return replace(renamed, vertex_transitive=self.vertex_transitive, labels=labels)
+        renamed = replace(renamed, vertex_transitive=self.vertex_transitive, labels=labels)
+        COPY_OF.keep(renamed, (self, names))
+        return renamed
 
     def to_networkx(self) -> Any:
         """Return a ``networkx.MultiDiGraph`` whose nodes are the labels, or 0..N-1 (needs networkx installed)."""
@@ -377,3 +386,9 @@ class Topology:
 
     def _repr_svg_(self) -> str | None:
         return svg_of(self)
+
+
+_TRANSPOSE: Memo[Topology] = Memo()
+COPY_OF: Memo[tuple[Topology, Ids | None]] = Memo()
+"""The topology that one was made from by giving it another name, turning it round or renumbering its nodes, and the new
+number of each node (None: the old one). Whatever takes links to links there does so here."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from linkstep.core.distances import check_connected, measure_distances
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs.cost import Cost
+from linkstep.symmetry.distances import measure_distances
 
 
 def _check_size(num_nodes: int, degree: int) -> None:

@@ -21,10 +21,12 @@ from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.memo import Memo
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.weights import link_weights
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric
+from linkstep.symmetry.known import known_representatives
 
 Mask = NDArray[np.bool_]
 
@@ -188,6 +190,9 @@ def _names(topology: Topology, nodes: list[int]) -> str:
     return f"nodes {', '.join(names)}" if len(nodes) <= _SHOWN else f"{len(nodes)} nodes ({', '.join(names)}, ...)"
 
 
+_BOUNDS: Memo[WiringBound] = Memo()
+
+
 def has_wiring_bound(collective: Collective) -> bool:
     """Whether there is a wiring bound of a collective: of those in which every node has a shard."""
     return collective in _BOUNDED
@@ -215,14 +220,14 @@ def wiring_bound(
 
 
 def _bound(topology: Topology, wanted: Collective, width: Fraction | None) -> WiringBound:
-    key = ("wiring bound", wanted, width)
-    if key not in topology.derived:
-        check_connected(topology)
-        found = _both(topology, width) if wanted is Collective.ALLREDUCE else _one_way(topology, wanted, width)
-        check_wiring_bound(found)
-        topology.derived[key] = found
-    bound: WiringBound = topology.derived[key]
-    return bound
+    return _BOUNDS.find(topology, lambda: _found(topology, wanted, width), (wanted, width))
+
+
+def _found(topology: Topology, collective: Collective, width: Fraction | None) -> WiringBound:
+    check_connected(topology)
+    found = _both(topology, width) if collective is Collective.ALLREDUCE else _one_way(topology, collective, width)
+    check_wiring_bound(found)
+    return found
 
 
 def _one_way(topology: Topology, collective: Collective, width: Fraction | None) -> WiringBound:
@@ -260,7 +265,9 @@ def _tightest(topology: Topology, width: Fraction | None) -> tuple[tuple[int, ..
     if wires.limit is not None and into[worst] < wires.limit:
         inside[worst + 2 * n] = False  # its links are fewer than its limit
     if not _all_alike(topology, wires):
-        sinks = np.zeros(1, np.int64) if topology.vertex_transitive else _by_distance(topology, worst)
+        sinks = _by_distance(topology, worst)
+        known = known_representatives(topology)  # of nodes that are alike one is enough
+        sinks = sinks if known is None else sinks[np.isin(sinks, known)]
         _tightest_cut(tail, head, weight, sinks, False, held, 0, n - 1, int(into[worst]), inside)
     return tuple(np.flatnonzero(inside[:n]).tolist()), wires.hosts(inside, n)
 
@@ -319,8 +326,8 @@ def _least_cut(topology: Topology, width: Fraction | None) -> tuple[tuple[int, .
 
 
 def _eccentricities(topology: Topology) -> Ints:
-    """Return how far the farthest node is from each, along links to it; of one node where all are alike."""
-    profiles = distance_profiles(topology, [0] if topology.vertex_transitive else None)
+    """Return how far the farthest node is from each, along links to it; of one node of those known to be alike."""
+    profiles = distance_profiles(topology, known_representatives(topology))
     return np.asarray((profiles > 0).sum(axis=1) - 1, np.int64)
 
 

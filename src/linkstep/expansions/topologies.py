@@ -11,6 +11,9 @@ import numpy as np
 from linkstep.core.distances import distances_to
 from linkstep.core.errors import TopologyError
 from linkstep.core.topology import Ints, Topology
+from linkstep.symmetry import declare
+from linkstep.symmetry.carried import on_copies, on_links, on_product, same_nodes
+from linkstep.symmetry.known import known_representatives
 
 MAX_PROOF_NODES = 4096
 """Above this, ``line_graph_keeps_bfb`` does not look at every node."""
@@ -41,9 +44,7 @@ def line_graph(topology: Topology) -> Topology:
     # Links are sorted by tail, so those that leave head[e] are consecutive from out_ptr[head[e]].
     offset = np.arange(tail.size) - np.repeat(np.cumsum(fan_out) - fan_out, fan_out)
     head = np.repeat(topology.out_ptr[topology.head], fan_out) + offset
-    line = Topology.from_links(topology.num_links, tail, head)
-    line.derived["line_of"] = topology  # whose automorphisms are automorphisms of this
-    return line
+    return declare(Topology.from_links(topology.num_links, tail, head), on_links(topology))
 
 
 def line_graph_keeps_bfb(topology: Topology) -> bool:
@@ -56,7 +57,8 @@ def line_graph_keeps_bfb(topology: Topology) -> bool:
     """
     if topology.num_parallel or (topology.num_nodes > MAX_PROOF_NODES and not topology.vertex_transitive):
         return False
-    for u in range(1 if topology.vertex_transitive else topology.num_nodes):
+    known = known_representatives(topology)
+    for u in range(topology.num_nodes) if known is None else known.tolist():
         targets = topology.head[topology.out_ptr[u] : topology.out_ptr[u + 1]]
         targets = targets[targets != u]
         returns = distances_to(topology, u)[targets]
@@ -95,7 +97,8 @@ def degree_expand(topology: Topology, times: int) -> Topology:
         node = topology.tail[topology.tail == topology.head][0]
         raise TopologyError(f"G*n needs a topology without self-loops; node {node} has one (def:degreeexp)")
     tail, head = _degree_expanded(topology, times)
-    return Topology.from_links(topology.num_nodes * times, tail.ravel(), head.ravel())
+    expanded = Topology.from_links(topology.num_nodes * times, tail.ravel(), head.ravel())
+    return declare(expanded, on_copies(topology, times))
 
 
 def degree_expanded_links(topology: Topology, times: int) -> Ints:
@@ -113,6 +116,10 @@ def cartesian_product(left: Topology, right: Topology) -> Topology:
     >>> cartesian_product(ring, ring).degree
     2
     """
+    return declare(_product(left, right), on_product(left, right))
+
+
+def _product(left: Topology, right: Topology) -> Topology:
     for topology in (left, right):
         _check_plain(topology, "G x H")
     n, m = left.num_nodes, right.num_nodes
@@ -131,8 +138,8 @@ def cartesian_power(topology: Topology, times: int) -> Topology:
     check_times(times, "G^n")
     power = topology
     for _ in range(times - 1):
-        power = cartesian_product(power, topology)
-    return power
+        power = _product(power, topology)
+    return power if times == 1 else declare(power, on_product(*[topology] * times))
 
 
 def power_links(topology: Topology, times: int) -> Ints:
@@ -163,4 +170,5 @@ def to_bidirectional(topology: Topology) -> Topology:
     """
     _check_plain(topology, "Bi(G)")
     both = np.concatenate([topology.tail, topology.head])
-    return Topology.from_links(topology.num_nodes, both, np.concatenate([topology.head, topology.tail]))
+    links = Topology.from_links(topology.num_nodes, both, np.concatenate([topology.head, topology.tail]))
+    return declare(links, same_nodes(topology))

@@ -1,17 +1,22 @@
-"""What builders of families share: checks of their arguments, and links both ways."""
+"""What builders of families share: checks of their arguments, links both ways, and symmetries of common shapes."""
 
 from __future__ import annotations
 
-from math import comb
+from collections.abc import Callable, Iterable, Sequence
+from math import comb, gcd
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Ints, Topology
+from linkstep.symmetry import Symmetry, declare
 
 MAX_LINKS = 2**27
 """The most links we build: their columns then take 1 GiB."""
+
+MAX_PRODUCTS = 2**20
+"""Up to so many products of a number and a jump all multipliers of a circulant are looked for; above, only -1."""
 
 MAX_BITS = 10_000
 """No member has more nodes than 2 to this, so that N and d are quick to compute."""
@@ -89,3 +94,64 @@ def out_links(heads: ArrayLike) -> Topology:
 def both_ways(num_nodes: int, left: ArrayLike, right: ArrayLike) -> Topology:
     """Return the topology with a link each way for every undirected edge (left[i], right[i])."""
     return Topology.from_links(num_nodes, np.concatenate([left, right]), np.concatenate([right, left]))
+
+
+def knowing(
+    topology: Topology,
+    generators: Callable[[], Iterable[Ints]],
+    translations: Callable[[], Iterable[Ints]] | None = None,
+) -> Topology:
+    """Declare automorphisms of a member that was built, made when somebody asks; return the member."""
+
+    def declaration(built: Topology) -> Symmetry:
+        return Symmetry.of(built, generators(), "family", None if translations is None else translations())
+
+    return declare(topology, declaration)
+
+
+def circulant_links(size: int, jumps: Sequence[int]) -> Topology:
+    """Return the topology in which node x has a link to x + a mod size for each jump, with what is known of it.
+
+    Adding 1 is an automorphism, and so is multiplying by any unit that takes the jumps to themselves.
+
+    >>> circulant_links(5, (1, 4)).head.tolist()[:2]
+    [1, 4]
+    """
+    nodes = np.arange(size)
+
+    def multiplied() -> list[Ints]:
+        return [nodes * unit % size for unit in _multipliers(size, jumps)]
+
+    links = out_links((nodes[:, None] + np.asarray(jumps)) % size)
+    return knowing(links, multiplied, lambda: [(nodes + 1) % size])
+
+
+def _multipliers(size: int, jumps: Sequence[int]) -> list[int]:
+    """Return units mod size that generate all those that take the jumps to themselves.
+
+    >>> _multipliers(13, (1, 5, 8, 12)), _multipliers(7, (1, 2))
+    ([5], [])
+    """
+    wanted = np.sort(np.asarray(jumps, np.int64) % size)
+    units = np.arange(2, size) if size * wanted.size <= MAX_PRODUCTS else np.array([size - 1])
+    units = units[(np.sort(units[:, None] * wanted % size, axis=1) == wanted).all(axis=1)]
+    found: list[int] = []
+    reached = {1 % size}
+    for unit in units.tolist():
+        if unit in reached or gcd(unit, size) > 1:
+            continue
+        found.append(unit)
+        queue = list(reached)
+        for element in queue:  # grows
+            for generator in found:
+                if element * generator % size not in reached:
+                    reached.add(element * generator % size)
+                    queue.append(element * generator % size)
+    return found
+
+
+def exchanged(size: int, one: int, other: int) -> Ints:
+    """Return the permutation of ``size`` numbers that exchanges two."""
+    found = np.arange(size)
+    found[[one, other]] = other, one
+    return found

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-import numpy as np
-
 from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, bandwidth_bound
-from linkstep.families._common import buildable, check_at_least, out_links
+from linkstep.families._common import buildable, check_at_least, circulant_links
 from linkstep.families._family import Args, Family, always
 
 
@@ -42,7 +40,7 @@ def bundle(degree: int, size: int) -> Topology:
     buildable(bundle_size(degree, size))
     each, left = divmod(degree, size - 1)
     jumps = [*range(1, size)] * each + _near(size, left)
-    return out_links((np.arange(size)[:, None] + jumps) % size)
+    return circulant_links(size, jumps)
 
 
 def bundle_size(degree: int, size: int) -> tuple[int, int]:
@@ -75,7 +73,7 @@ def chords(degree: int, size: int) -> Topology:
     """
     buildable(chords_size(degree, size))
     jumps = _spread(size // 2, degree // 2)
-    return out_links((np.arange(size)[:, None] + [*jumps, *(-jump for jump in jumps), size // 2]) % size)
+    return circulant_links(size, [*jumps, *(size - jump for jump in jumps), size // 2])
 
 
 def _root(value: int, power: int) -> int:

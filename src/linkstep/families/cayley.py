@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Ids, Topology
-from linkstep.families._common import buildable, out_links
+from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.families._common import buildable, circulant_links, knowing, out_links
 from linkstep.families._family import Family, always
 from linkstep.groups.named import Element, Group
 
@@ -34,8 +34,25 @@ def cayley(group: Group, generators: Sequence[int | Element]) -> Topology:
     <Topology N=16 d=4 links=64>
     """
     buildable(cayley_size(group, generators))
+    steps = [group.element(g) for g in generators]
+    if len(group.moduli) == 1:
+        return circulant_links(group.order, [step[0] for step in steps])
     nodes = np.arange(group.order)
-    return out_links(np.stack([group.times(nodes, group.element(g)) for g in generators], axis=1))
+    links = out_links(np.stack([group.times(nodes, step) for step in steps], axis=1))
+
+    def moved() -> list[Ints]:
+        return [group.times_each(g, nodes) for g in group.generators]
+
+    return knowing(links, lambda: _inverted(group, steps), moved)
+
+
+def _inverted(group: Group, steps: list[Element]) -> list[Ints]:
+    """Return x -> x^-1, an automorphism if the group is abelian and the steps are closed under it."""
+    if not group.is_abelian or sorted(map(group.inverse, steps)) != sorted(steps):
+        return []
+    coordinates = np.unravel_index(np.arange(group.order), group.moduli)
+    turned = [-c % m for c, m in zip(coordinates, group.moduli, strict=True)]
+    return [np.ravel_multi_index(turned, group.moduli).astype(np.int64)]
 
 
 def cayley_size(group: Group, generators: Sequence[int | Element]) -> tuple[int, int]:
@@ -69,7 +86,15 @@ def cayley_of_permutations(generators: Sequence[int | Element]) -> Topology:
     >>> cayley_of_permutations([(1, 2, 0), (1, 0, 2)]).head.tolist()
     [1, 2, 3, 4, 0, 5, 0, 5, 1, 2, 3, 4]
     """
-    return out_links(_multiples(_permutations(generators)))
+    chosen = _permutations(generators)
+    return knowing(out_links(_multiples(chosen)), list, lambda: _moved(chosen))
+
+
+def _moved(generators: Sequence[Element]) -> list[Ints]:
+    """Return what multiplying by each generator from the left does to the elements, by their numbers."""
+    found, number = _listed(generators)
+    tables = [x.ljust(256, b"\0") for x in found]
+    return [np.array([number[bytes(g).translate(table)] for table in tables]) for g in generators]
 
 
 def cayley_of_permutations_size(generators: Sequence[int | Element]) -> tuple[int, int]:
@@ -97,27 +122,32 @@ def _permutations(generators: Sequence[int | Element]) -> list[Element]:
 
 def _multiples(generators: Sequence[Element]) -> Ids:
     """Return, a row for each element x in order of discovery, the numbers of x g."""
+    found, number = _listed(generators)
+    tables = [bytes(g).ljust(256, b"\0") for g in generators]
+    heads = [number[x.translate(table)] for x in found for table in tables]
+    return np.array(heads, np.int32).reshape(len(found), len(generators))
+
+
+def _listed(generators: Sequence[Element]) -> tuple[list[bytes], dict[bytes, int]]:
+    """Return all elements of the group in order of discovery, and their numbers."""
     # x first, then g: bytes.translate replaces each byte b of x by g[b].
     tables = [bytes(g).ljust(256, b"\0") for g in generators]
     number = {bytes(range(len(generators[0]))): 0}
     found = list(number)
-    heads: list[int] = []
-    for x in found:
+    for x in found:  # grows
         for table in tables:
             y = x.translate(table)
-            head = number.setdefault(y, len(found))
-            if head == len(found):
-                if head == MAX_ELEMENTS:
+            if number.setdefault(y, len(found)) == len(found):
+                if len(found) == MAX_ELEMENTS:
                     raise RecipeError(f"Cayley({{...}}): the group has more than {MAX_ELEMENTS} elements")
                 found.append(y)
-            heads.append(head)
-    return np.array(heads, np.int32).reshape(len(found), len(generators))
+    return found, number
 
 
 @lru_cache(maxsize=64)
 def _order(generators: tuple[Element, ...]) -> int:
     """Return the order of a permutation group; a recipe asks for it many times."""
-    return len(_multiples(generators))
+    return len(_listed(generators)[0])
 
 
 def _permutations_are_reverse_symmetric(generators: Sequence[Element]) -> bool:

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from math import gcd, isqrt
 
-import numpy as np
-
 from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Topology
-from linkstep.families._common import buildable, out_links
+from linkstep.families._common import buildable, circulant_links
 from linkstep.families._family import Args, Family, always
 
 
@@ -35,7 +33,7 @@ def circulant(size: int, jumps: tuple[int, ...]) -> Topology:
     4
     """
     buildable(circulant_size(size, jumps))
-    return out_links((np.arange(size)[:, None] + _jumps(size, jumps)) % size)
+    return circulant_links(size, _jumps(size, jumps))
 
 
 def circulant_size(size: int, jumps: tuple[int, ...]) -> tuple[int, int]:
@@ -84,7 +82,7 @@ def directed_circulant(degree: int) -> Topology:
     6
     """
     size, _ = buildable(directed_circulant_size(degree))
-    return out_links((np.arange(size)[:, None] + np.arange(1, degree + 1)) % size)
+    return circulant_links(size, range(1, degree + 1))
 
 
 def directed_circulant_size(degree: int) -> tuple[int, int]:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
-from linkstep.families._common import buildable, check_at_least, check_equal, exact_log, out_links, power
+from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.families._common import (
+    buildable,
+    check_at_least,
+    check_equal,
+    exact_log,
+    exchanged,
+    knowing,
+    out_links,
+    power,
+)
 from linkstep.families._family import Args, Family, always
 from linkstep.families._kautz_costs import kautz_costs
+from linkstep.symmetry.permutations import orbits_of
 
 
 def complete(size: int) -> Topology:
@@ -23,7 +34,8 @@ def complete(size: int) -> Topology:
     """
     buildable(complete_size(size))
     nodes = np.arange(size)
-    return out_links((nodes[:, None] + np.arange(1, size)) % size)
+    links = out_links((nodes[:, None] + np.arange(1, size)) % size)
+    return knowing(links, lambda: [exchanged(size, 0, 1)], lambda: [(nodes + 1) % size])
 
 
 def complete_size(size: int) -> tuple[int, int]:
@@ -47,8 +59,12 @@ def complete_bipartite(degree: int, other: int) -> Topology:
     8
     """
     size, _ = buildable(complete_bipartite_size(degree, other))
-    far_side = np.where(np.arange(size) < degree, degree, 0)
-    return out_links(far_side[:, None] + np.arange(degree))
+    nodes = np.arange(size)
+    far_side = np.where(nodes < degree, degree, 0)
+    turn = np.where(nodes % degree == degree - 1, nodes - degree + 1, nodes + 1)
+    one_side = [exchanged(size, 0, 1)] if degree > 1 else []
+    links = out_links(far_side[:, None] + np.arange(degree))
+    return knowing(links, lambda: one_side, lambda: [turn, (nodes + degree) % size])
 
 
 def complete_bipartite_size(degree: int, other: int) -> tuple[int, int]:
@@ -74,7 +90,43 @@ def generalized_kautz(degree: int, size: int) -> Topology:
     """
     buildable(generalized_kautz_size(degree, size))
     nodes = np.arange(size)
-    return out_links((-degree * nodes[:, None] - np.arange(1, degree + 1)) % size)
+    links = out_links((-degree * nodes[:, None] - np.arange(1, degree + 1)) % size)
+    return knowing(links, lambda: _genkautz_automorphisms(degree, size))
+
+
+def _genkautz_automorphisms(degree: int, size: int) -> list[Ints]:
+    """Return automorphisms of Pi_{d,m}: those of the graph that it is the line graph of, or x + c and -1 - x.
+
+    Adding c takes links to links if (d + 1) c = 0 mod m. Where m is d + 1 or divides d, every node has as many links to
+    any other, and all numbers may be permuted.
+    """
+    if degree > 1 and size % degree == 0:
+        before = _genkautz_automorphisms(degree, size // degree)
+        return [*(_on_lines(degree, new) for new in before), *_twins(degree, orbits_of(size // degree, before))]
+    nodes = np.arange(size)
+    found = [size - 1 - nodes, (nodes + size // gcd(size, degree + 1)) % size]
+    complete = size > 1 and (size == degree + 1 or degree % size == 0)
+    return found + ([exchanged(size, 0, 1), (nodes + 1) % size] if complete else [])
+
+
+def _on_lines(degree: int, new: Ints) -> Ints:
+    """Return what an automorphism of Pi_{d,m} does to Pi_{d,dm}, whose node -(d x + a) is the link x -> -d x - a.
+
+    If m < d there are parallel links, a and a + m; they keep their order.
+    """
+    size = new.size
+    number = degree * size - 1 - np.arange(degree * size)
+    x, a = number // degree, number % degree + 1
+    image = (-degree * new[x] - new[(-degree * x - a) % size] - 1) % size + 1 + (a - 1) // size * size
+    return np.asarray((-degree * new[x] - image) % (degree * size), np.int64)
+
+
+def _twins(degree: int, orbits: Ids) -> list[Ints]:
+    """Return exchanges of nodes of Pi_{d,dm} that are parallel links of Pi_{d,m}, out of one node of each orbit."""
+    size = orbits.size
+    first = degree * np.unique(orbits)
+    pairs = [(-x - a, -x - a - size) for x in first.tolist() for a in range(1, degree - size + 1)]
+    return [exchanged(degree * size, one % (degree * size), other % (degree * size)) for one, other in pairs]
 
 
 def generalized_kautz_size(degree: int, size: int) -> tuple[int, int]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
-from linkstep.families._common import buildable, check_at_least, exact_log, out_links, power
+from linkstep.core.topology import Ints, Topology
+from linkstep.families._common import buildable, check_at_least, exact_log, exchanged, knowing, out_links, power
 from linkstep.families._family import Args, Family, always
 
 MAX_DIMENSION = 20
@@ -29,7 +29,26 @@ def hamming(length: int, letters: int) -> Topology:
     for place in letters ** np.arange(length):
         letter = nodes // place % letters
         heads.append(nodes + ((letter + np.arange(1, letters)) % letters - letter) * place)
-    return out_links(np.concatenate(heads, axis=1))
+    links = out_links(np.concatenate(heads, axis=1))
+    return knowing(links, lambda: _reordered(length, letters), lambda: _added(length, letters))
+
+
+def _added(length: int, letters: int) -> Iterator[Ints]:
+    """Yield the words with 1 added to a letter, one place after the other: these generate all translations."""
+    nodes = np.arange(letters**length)
+    for place in letters ** np.arange(length):
+        letter = nodes // place % letters
+        yield nodes + ((letter + 1) % letters - letter) * place
+
+
+def _reordered(length: int, letters: int) -> Iterator[Ints]:
+    """Yield exchanges of neighbouring places, and of two letters in one place."""
+    nodes = np.arange(letters**length)
+    for low in letters ** np.arange(length - 1):
+        left, right = nodes // low % letters, nodes // (low * letters) % letters
+        yield nodes + (right - left) * low + (left - right) * low * letters
+    if letters > 2:
+        yield nodes - nodes % letters + exchanged(letters, 0, 1)[nodes % letters]
 
 
 def hamming_size(length: int, letters: int) -> tuple[int, int]:
@@ -55,7 +74,8 @@ def hypercube(dimension: int) -> Topology:
     [1, 2, 4]
     """
     size, _ = hypercube_size(dimension)
-    return out_links(np.arange(size)[:, None] ^ (1 << np.arange(dimension)))
+    links = out_links(np.arange(size)[:, None] ^ (1 << np.arange(dimension)))
+    return knowing(links, lambda: _reordered(dimension, 2), lambda: _added(dimension, 2))
 
 
 def _check_dimension(notation: str, dimension: int, least: int) -> None:
@@ -86,7 +106,21 @@ def twisted_hypercube(dimension: int) -> Topology:
     twisted_hypercube_size(dimension)
     heads = np.arange(2**dimension)[:, None] ^ (1 << np.arange(dimension))
     heads[:4, 0] = [3, 2, 1, 0]
-    return out_links(heads)
+    nodes = np.arange(2**dimension)
+
+    def automorphisms() -> list[Ints]:
+        """Return flips of either bit of the crossing, and exchanges of the others."""
+        high = range(2, dimension - 1)
+        return [nodes ^ 1, nodes ^ 2, *(_swapped(nodes, bit) for bit in high)]
+
+    # All nodes of the smallest are alike, by automorphisms that the others do not have.
+    return out_links(heads) if dimension == 3 else knowing(out_links(heads), automorphisms)
+
+
+def _swapped(nodes: Ints, bit: int) -> Ints:
+    """Return numbers with two neighbouring bits exchanged."""
+    differ = (nodes >> bit ^ nodes >> bit + 1) & 1
+    return nodes ^ (differ << bit | differ << bit + 1)
 
 
 def twisted_hypercube_size(dimension: int) -> tuple[int, int]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
-from linkstep.families._common import buildable, check_at_least, exact_log, out_links, power
+from linkstep.core.topology import Ints, Topology
+from linkstep.families._common import buildable, check_at_least, exact_log, exchanged, knowing, out_links, power
 from linkstep.families._family import Args, Family, always
 from linkstep.families._kautz_costs import kautz_costs
 
@@ -24,6 +24,13 @@ CYCLES: dict[tuple[int, int], tuple[int, ...]] = {
 }
 
 
+MIRRORS: dict[tuple[int, int], tuple[int, ...]] = {
+    (2, 3): (3, 7, 6, 0, 5, 4, 2, 1),
+    (4, 2): (5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12, 1, 2, 3, 0),
+}
+"""Automorphisms of those that have any; that of (4,2) adds 1 to both digits."""
+
+
 def de_bruijn(degree: int, digits: int) -> Topology:
     """Return the de Bruijn graph DBJ(d,n): N = d^n, D = n, the Moore bound's.
 
@@ -34,7 +41,15 @@ def de_bruijn(degree: int, digits: int) -> Topology:
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
     size, _ = buildable(de_bruijn_size(degree, digits))
-    return out_links((degree * np.arange(size)[:, None] + np.arange(degree)) % size)
+    nodes = np.arange(size)
+
+    def renamed() -> Iterator[Ints]:
+        """Yield two permutations of the digits' values, applied to every digit: they generate all such."""
+        places = degree ** np.arange(digits)
+        for new in (exchanged(degree, 0, 1), (np.arange(degree) + 1) % degree):
+            yield (new[nodes[:, None] // places % degree] * places).sum(axis=1)
+
+    return knowing(out_links((degree * nodes[:, None] + np.arange(degree)) % size), renamed)
 
 
 def de_bruijn_size(degree: int, digits: int) -> tuple[int, int]:
@@ -66,7 +81,9 @@ def modified_de_bruijn(degree: int, digits: int) -> Topology:
     kept = [(u, w) for u, w in sorted(links) if u != w and (w, u) not in links]
     cycle = CYCLES[degree, digits]
     kept += zip(cycle, cycle[1:] + cycle[:1], strict=True)
-    return Topology.from_links(whole.num_nodes, [u for u, _ in kept], [w for _, w in kept])
+    built = Topology.from_links(whole.num_nodes, [u for u, _ in kept], [w for _, w in kept])
+    mirror = MIRRORS.get((degree, digits), tuple(range(whole.num_nodes)))
+    return knowing(built, lambda: [np.array(mirror)])
 
 
 def modified_de_bruijn_size(degree: int, digits: int) -> tuple[int, int]:
@@ -87,7 +104,8 @@ def diamond() -> Topology:
     >>> diamond().head[:2].tolist()
     [3, 4]
     """
-    return out_links([[3, 4], [2, 7], [3, 4], [6, 7], [1, 5], [0, 1], [2, 5], [0, 6]])
+    links = out_links([[3, 4], [2, 7], [3, 4], [6, 7], [1, 5], [0, 1], [2, 5], [0, 6]])
+    return knowing(links, lambda: [np.array([0, 6, 2, 4, 3, 7, 1, 5])])  # the mirror of the figure
 
 
 def diamond_size() -> tuple[int, int]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from linkstep.core.distances import distances_from
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
-from linkstep.families._common import both_ways, out_links
+from linkstep.core.topology import Ids, Topology
+from linkstep.families._common import both_ways, exchanged, knowing, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families.complete import complete_bipartite
 from linkstep.families.cubes import hypercube
@@ -22,6 +22,8 @@ from linkstep.families.polygons import (
     projective_plane,
 )
 from linkstep.families.subsets import doubled_odd, johnson, odd_graph
+from linkstep.symmetry import Symmetry, declare, known_symmetry
+from linkstep.symmetry.carried import same_nodes
 
 DEGREE = 4
 
@@ -38,7 +40,18 @@ def line_graph(topology: Topology) -> Topology:
     edges = np.stack([topology.tail[up], topology.head[up]], axis=1)
     left, right = np.triu_indices(len(edges), 1)
     meet = (edges[left, :, None] == edges[right, None, :]).any(axis=(1, 2))
-    return both_ways(len(edges), left[meet], right[meet])
+    links = both_ways(len(edges), left[meet], right[meet])
+    return declare(links, lambda built: _on_edges(built, topology, edges))
+
+
+def _on_edges(built: Topology, base: Topology, edges: Ids) -> Symmetry | None:
+    """Return what the automorphisms of a graph do to its edges."""
+    known = known_symmetry(base)
+    if known is None:
+        return None
+    number = {frozenset(edge): e for e, edge in enumerate(edges.tolist())}
+    taken = [[number[frozenset(edge)] for edge in new[edges].tolist()] for new in known.generators]
+    return Symmetry.of(built, [np.array(images) for images in taken], "family")
 
 
 def distance_graph(topology: Topology, distance: int) -> Topology:
@@ -48,7 +61,8 @@ def distance_graph(topology: Topology, distance: int) -> Topology:
     1
     """
     nodes = range(topology.num_nodes)
-    return out_links([np.flatnonzero(distances_from(topology, u) == distance) for u in nodes])
+    links = out_links([np.flatnonzero(distances_from(topology, u) == distance) for u in nodes])
+    return declare(links, same_nodes(topology))
 
 
 def crown(degree: int) -> Topology:
@@ -59,7 +73,11 @@ def crown(degree: int) -> Topology:
     """
     whole = complete_bipartite(degree + 1, degree + 1)
     kept = (whole.head - whole.tail) % (degree + 1) != 0
-    return Topology.from_links(whole.num_nodes, whole.tail[kept], whole.head[kept])
+    nodes, side = np.arange(whole.num_nodes), degree + 1
+    both_sides = np.concatenate([exchanged(side, 0, 1), exchanged(side, 0, 1) + side])
+    turn = np.where(nodes % side == degree, nodes - degree, nodes + 1)
+    links = Topology.from_links(whole.num_nodes, whole.tail[kept], whole.head[kept])
+    return knowing(links, lambda: [both_sides], lambda: [turn, (nodes + side) % whole.num_nodes])
 
 
 @dataclass(frozen=True)

@@ -17,21 +17,14 @@ from math import prod
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.representatives import REPRESENTATIVES
-from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.core.topology import Ints, Topology
 from linkstep.families._common import buildable, check_at_least, out_links
 from linkstep.families._family import Family
 from linkstep.groups.named import AbelianGroup, Element, Group
-from linkstep.groups.tables import named_group
+from linkstep.symmetry import Symmetry, declare
 
 _CYCLIC = "Lift(m,{(j,a,...),...})"
 _NAMED = "Lift(Z7:Z3[2],{(j,a,b,...),...})"
-
-MAX_LISTED = 4096
-"""Up to this N a lift keeps the permutations of its group: they take 4 N |group| bytes."""
-
-LIFTED_BY = "lifted_by"
-"""Where a topology keeps the function that lists its automorphisms (``Topology.derived``)."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +57,12 @@ class _Lift:
             found[i, :, c] = j * self.order + self.group.times(nodes, tuple(map(int, shift)))
         return found.reshape(-1, degree)
 
-    def translations(self) -> Ids:
-        """Return the permutations (i, x) -> (i, g x), a row for each element g, the identity first."""
-        assert self.group is not None
-        products = named_group(self.group).times.astype(np.int32)
-        orbits = np.arange(len(self.to), dtype=np.int32)[:, None] * np.int32(self.order)
-        return (orbits[None] + products[:, None, :]).reshape(self.order, -1)
+    def translations(self) -> list[Ints]:
+        """Return the permutations (i, x) -> (i, g x) for elements g that generate the group."""
+        if self.group is None:
+            return []
+        first, nodes = np.arange(len(self.to))[:, None] * self.order, np.arange(self.order)
+        return [(first + self.group.times_each(g, nodes)).ravel() for g in self.group.generators]
 
     def first_heads(self) -> Ints:
         """Return, a row for each orbit's first node, where its links lead; the other nodes of an orbit are like it."""
@@ -78,10 +71,10 @@ class _Lift:
     def topology(self) -> Topology:
         buildable(self.size)
         found = out_links(self.heads())
-        if self.group is not None and self.size[0] <= MAX_LISTED:
-            found.derived[LIFTED_BY] = self.translations
-        found.derived[REPRESENTATIVES] = np.arange(len(self.to)) * self.order
-        return found
+        return found if self.group is None else declare(found, self._symmetry)
+
+    def _symmetry(self, topology: Topology) -> Symmetry:
+        return Symmetry.of(topology, [], "lift", self.translations())
 
     def is_loop_free(self) -> bool:
         first = self.first_heads()

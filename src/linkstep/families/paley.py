@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
-from linkstep.families._common import buildable, out_links
+from linkstep.core.topology import Ints, Topology
+from linkstep.families._common import buildable, knowing, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families._field import MAX_ORDER, check_prime_power, finite_field, prime_power
 
@@ -25,7 +25,21 @@ def paley(order: int) -> Topology:
     buildable(paley_size(order))
     field = finite_field(order)
     squares = np.unique(field.mul[np.arange(1, order), np.arange(1, order)])
-    return out_links(field.add[:, squares])
+    p, exponent = check_prime_power("Paley(q)", order)
+
+    def multiplied() -> Iterator[Ints]:
+        """Yield multiplications by squares, until they generate all such."""
+        reached = np.zeros(1, np.int64) + 1
+        for square in squares.tolist():
+            if square not in reached:
+                yield field.mul[:, square].astype(np.int64)
+                while (grown := np.union1d(reached, field.mul[reached, square])).size > reached.size:
+                    reached = grown
+
+    def added() -> list[Ints]:
+        return [field.add[:, p**i].astype(np.int64) for i in range(exponent)]
+
+    return knowing(out_links(field.add[:, squares]), multiplied, added)
 
 
 def paley_size(order: int) -> tuple[int, int]:

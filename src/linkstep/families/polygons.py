@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Ids, Topology
-from linkstep.families._common import both_ways, buildable, check_equal
+from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.families._collineations import basis, collineations, elementary, numbers, turned
+from linkstep.families._common import both_ways, buildable, check_equal, knowing
 from linkstep.families._family import Args, Family, always
 from linkstep.families._field import MAX_ORDER, Field, check_prime_power, finite_field, prime_power
 
@@ -38,7 +39,30 @@ def projective_plane(dimension: int, order: int) -> Topology:
     sloped = np.concatenate([_sloped_lines(field), at_infinity], axis=1)
     vertical = np.concatenate([slopes[:, None] * q + slopes, np.full((q, 1), q * q + q)], axis=1)
     infinite = q * q + np.arange(q + 1)[None, :]
-    return _incidence(q * q + q + 1, np.concatenate([sloped, vertical, infinite]))
+    lines = np.concatenate([sloped, vertical, infinite])
+    return knowing(_incidence(q * q + q + 1, lines), lambda: _projectivities(field, lines))
+
+
+def _projectivities(field: Field, lines: Ids) -> list[Ints]:
+    """Return matrices that generate all of determinant 1, and the polarity: point v and the line where v x = 0.
+
+    Point (x, y) is [1, x, y] in homogeneous coordinates, the one at infinity of slope m [0, 1, m], the last [0, 0, 1].
+    """
+    points = _projective_points(field, 3)
+    matrices = [np.roll(np.eye(3, dtype=np.int32), 1, axis=0)]
+    matrices += [elementary(3, (0, 1, value)) for value in basis(field)]
+    on_line = points[lines[:, :2]]  # two points; their cross product vanishes on both
+    a, b = on_line[:, 0], on_line[:, 1]
+    pole = np.stack([_minor(field, a, b, 1, 2), _minor(field, a, b, 2, 0), _minor(field, a, b, 0, 1)], axis=1)
+    poles = numbers(field, points, pole)
+    polarity = np.append(len(points) + np.argsort(poles), poles)
+    return [*collineations(lines, (turned(field, points, matrix) for matrix in matrices)), polarity]
+
+
+def _minor(field: Field, a: Ids, b: Ids, i: int, j: int) -> Ids:
+    """Return a_i b_j - a_j b_i."""
+    found: Ids = field.add[field.mul[a[:, i], b[:, j]], field.neg[field.mul[a[:, j], b[:, i]]]]
+    return found
 
 
 def _sloped_lines(field: Field) -> Ids:
@@ -70,7 +94,26 @@ def affine_plane(dimension: int, order: int) -> Topology:
     32
     """
     buildable(affine_plane_size(dimension, order))
-    return _incidence(order**2, _sloped_lines(finite_field(order)))
+    field = finite_field(order)
+    return knowing(_incidence(order**2, _sloped_lines(field)), lambda: _affinities(field))
+
+
+def _affinities(field: Field) -> Iterator[Ints]:
+    """Yield translations and shears of the plane, and what exchanges points and lines.
+
+    Point (x, y) and line (m, b) meet if y = m x + b; so do the line (-x, y) and the point (m, b).
+    """
+    q = field.order
+    x, y = np.divmod(np.arange(q * q), q)  # of points, and m, b of lines
+
+    def both(point: tuple[Ids, Ids], line: tuple[Ids, Ids]) -> Ints:
+        return np.append(q * point[0].astype(np.int64) + point[1], q * (q + line[0].astype(np.int64)) + line[1])
+
+    for s in basis(field):
+        yield both((x, field.add[y, s]), (x, field.add[y, s]))
+        yield both((field.add[x, s], y), (x, field.add[y, field.neg[field.mul[x, s]]]))
+        yield both((x, field.add[y, field.mul[x, s]]), (field.add[x, s], y))
+    yield np.append(q * (q + field.neg[x].astype(np.int64)) + y, q * x + y)
 
 
 def affine_plane_size(dimension: int, order: int) -> tuple[int, int]:
@@ -92,7 +135,20 @@ def generalized_quadrangle(order: int, other: int) -> Topology:
     field = finite_field(order)
     points = _projective_points(field, 4)
     forms = np.stack([field.neg[points[:, 1]], points[:, 0], field.neg[points[:, 3]], points[:, 2]], axis=1)
-    return _incidence(len(points), _lines_in_planes(field, points, forms[:, None, :]))
+    lines = _lines_in_planes(field, points, forms[:, None, :])
+    return knowing(_incidence(len(points), lines), lambda: _transvections(field, points, lines))
+
+
+def _transvections(field: Field, points: Ids, lines: Ids) -> list[Ints]:
+    """Return x -> x + s (x, v) v for some v, where (x, v) is the symplectic form: they take lines to lines."""
+    images = []
+    for v in ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, 0, 1, 0)):
+        minus = field.neg[np.array(v)]
+        form = np.array([v[1], minus[0], v[3], minus[2]])  # x0 v1 - x1 v0 + x2 v3 - x3 v2
+        for s in basis(field):
+            matrix = field.add[np.eye(4, dtype=np.int32), field.mul[s, field.mul[form[:, None], np.array(v)[None, :]]]]
+            images.append(turned(field, points, matrix))
+    return collineations(lines, images)
 
 
 def generalized_quadrangle_size(order: int, other: int) -> tuple[int, int]:
@@ -135,7 +191,23 @@ def generalized_hexagon(order: int, other: int) -> Topology:
         for column, value in ((j, i), (i, ~j), (m, ~k), (k, m)):
             entry = points[:, value] if value >= 0 else field.neg[points[:, ~value]]
             forms[:, row, column] = field.add[forms[:, row, column], entry]
-    return _incidence(len(points), _lines_in_planes(field, points, forms))
+    lines = _lines_in_planes(field, points, forms)
+    return knowing(_incidence(len(points), lines), lambda: _hexagon_collineations(field, points, lines))
+
+
+def _hexagon_collineations(field: Field, points: Ids, lines: Ids) -> list[Ints]:
+    """Return matrices of the group of the hexagon, G2(q), that generate enough of it to make all points alike.
+
+    A matrix of determinant 1 acts on (x0, x1, x2), and its inverse transpose on (x4, x5, x6). Adding s x0 to x3 goes
+    with what keeps x0 x4 + x1 x5 + x2 x6 - x3^2 and the equations of lines.
+    """
+    turn = np.eye(7, dtype=np.int32)[[1, 2, 0, 3, 5, 6, 4]]
+    matrices = [turn]
+    for s in basis(field):
+        minus, twice, square = int(field.neg[s]), int(field.add[s, s]), int(field.mul[s, s])
+        matrices.append(elementary(7, (1, 0, s), (4, 5, minus)))
+        matrices.append(elementary(7, (0, 3, s), (3, 4, twice), (0, 4, square), (6, 1, s), (5, 2, minus)))
+    return collineations(lines, (turned(field, points, matrix) for matrix in matrices))
 
 
 def generalized_hexagon_size(order: int, other: int) -> tuple[int, int]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import gcd
 
-import numpy as np
-
 from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Topology
-from linkstep.families._common import buildable, check_at_least, out_links
+from linkstep.families._common import buildable, check_at_least, circulant_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families.circulant import circulant
 
@@ -51,7 +49,7 @@ def unidirectional_ring(degree: int, size: int) -> Topology:
     [1, 1, 2, 2, 0, 0]
     """
     buildable(unidirectional_ring_size(degree, size))
-    return out_links(np.repeat((np.arange(size)[:, None] + 1) % size, degree, axis=1))
+    return circulant_links(size, (1,) * degree)
 
 
 def unidirectional_ring_size(degree: int, size: int) -> tuple[int, int]:

@@ -13,7 +13,15 @@ import numpy as np
 
 from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Ints, Topology
-from linkstep.families._common import binomial, both_ways, buildable, check_at_least, out_links
+from linkstep.families._common import (
+    binomial,
+    both_ways,
+    buildable,
+    check_at_least,
+    exchanged,
+    knowing,
+    out_links,
+)
 from linkstep.families._family import Args, Family, always
 
 
@@ -34,6 +42,13 @@ def _numbers(n: int, subsets: Ints) -> Ints:
     return total
 
 
+def _permuted(n: int, k: int) -> list[Ints]:
+    """Return what permutations of the n elements do to the numbers of k-subsets: two that generate all."""
+    chosen, _ = _subsets(n, k)
+    both = exchanged(n, 0, 1), (np.arange(n) + 1) % n
+    return [_numbers(n, np.sort(new[chosen], axis=1)) for new in both]
+
+
 def johnson(n: int, k: int) -> Topology:
     """Return the Johnson graph J(n,k): N = C(n,k), d = k (n - k), D = min(k, n - k).
 
@@ -47,10 +62,15 @@ def johnson(n: int, k: int) -> Topology:
     heads = []
     for i in range(k):
         for j in range(n - k):
-            exchanged = chosen.copy()
-            exchanged[:, i] = left_out[:, j]
-            heads.append(_numbers(n, np.sort(exchanged, axis=1)))
-    return out_links(np.stack(heads, axis=1))
+            traded = chosen.copy()
+            traded[:, i] = left_out[:, j]
+            heads.append(_numbers(n, np.sort(traded, axis=1)))
+
+    def automorphisms() -> list[Ints]:
+        """Return permutations of the elements and, of subsets of half of them, what takes each to its complement."""
+        return _permuted(n, k) + ([_numbers(n, left_out)] if n == 2 * k else [])
+
+    return knowing(out_links(np.stack(heads, axis=1)), automorphisms)
 
 
 def johnson_size(n: int, k: int) -> tuple[int, int]:
@@ -85,7 +105,8 @@ def kneser(n: int, k: int) -> Topology:
     buildable(kneser_size(n, k))
     _, left_out = _subsets(n, k)
     columns = np.array(list(combinations(range(n - k), k)))
-    return out_links(np.stack([_numbers(n, left_out[:, pick]) for pick in columns], axis=1))
+    links = out_links(np.stack([_numbers(n, left_out[:, pick]) for pick in columns], axis=1))
+    return knowing(links, lambda: _permuted(n, k))
 
 
 def kneser_size(n: int, k: int) -> tuple[int, int]:
@@ -142,7 +163,16 @@ def doubled_odd(n: int) -> Topology:
     larger, _ = _subsets(2 * n - 1, n)
     size = len(larger)
     within = [_numbers(2 * n - 1, np.delete(larger, i, axis=1)) for i in range(n)]
-    return both_ways(2 * size, np.concatenate(within), np.tile(np.arange(size, 2 * size), n))
+    links = both_ways(2 * size, np.concatenate(within), np.tile(np.arange(size, 2 * size), n))
+
+    def automorphisms() -> list[Ints]:
+        """Return permutations of the elements, and what exchanges a subset with what it leaves out."""
+        small, large = _permuted(2 * n - 1, n - 1), _permuted(2 * n - 1, n)
+        complement = _numbers(2 * n - 1, _subsets(2 * n - 1, n - 1)[1]) + size
+        turned = np.concatenate([complement, np.argsort(complement)])
+        return [*(np.append(a, b + size) for a, b in zip(small, large, strict=True)), turned]
+
+    return knowing(links, automorphisms)
 
 
 def doubled_odd_size(n: int) -> tuple[int, int]:

@@ -8,8 +8,8 @@ from math import isqrt, prod
 import numpy as np
 
 from linkstep.core.errors import RecipeError
-from linkstep.core.topology import Topology
-from linkstep.families._common import buildable, check_at_least, out_links
+from linkstep.core.topology import Ints, Topology
+from linkstep.families._common import buildable, check_at_least, knowing, out_links
 from linkstep.families._family import Args, Family, always
 
 
@@ -30,7 +30,30 @@ def torus(*dims: int) -> Topology:
         place //= dim
         at = nodes // place % dim
         heads += [nodes + ((at + step) % dim - at) * place for step in ((1,) if dim == 2 else (1, -1))]
-    return out_links(np.stack(heads, axis=1))
+    links = out_links(np.stack(heads, axis=1))
+    return knowing(links, lambda: _mirrored(dims), lambda: _moved(dims))
+
+
+def _moved(dims: tuple[int, ...]) -> Iterator[Ints]:
+    """Yield the steps along each dimension, which generate all translations."""
+    for axis, dim in enumerate(dims):
+        grid = np.indices(dims).reshape(len(dims), -1)
+        grid[axis] = (grid[axis] + 1) % dim
+        yield np.asarray(np.ravel_multi_index(tuple(grid), dims), np.int64)
+
+
+def _mirrored(dims: tuple[int, ...]) -> Iterator[Ints]:
+    """Yield a mirror for each dimension, and exchanges of dimensions of one size."""
+    for axis, dim in enumerate(dims):
+        grid = np.indices(dims).reshape(len(dims), -1)
+        if dim > 2:
+            mirror = grid.copy()
+            mirror[axis] = -mirror[axis] % dim
+            yield np.asarray(np.ravel_multi_index(tuple(mirror), dims), np.int64)
+        if dim in dims[axis + 1 :]:
+            other = dims.index(dim, axis + 1)
+            grid[[axis, other]] = grid[[other, axis]]
+            yield np.asarray(np.ravel_multi_index(tuple(grid), dims), np.int64)
 
 
 def torus_size(*dims: int) -> tuple[int, int]:
@@ -79,16 +102,42 @@ def twisted_torus(*dims: int) -> Topology:
     short = min(dims)
     grid = np.indices(dims).reshape(len(dims), size)
     is_long = np.array(dims)[:, None] > short
-    heads = []
+
+    def moved(axis: int, step: int) -> Ints:
+        there = grid.copy()
+        there[axis] += step
+        if dims[axis] == short:
+            wrapped = (there[axis] < 0) | (there[axis] == short)
+            there += short * (is_long & wrapped)
+        return np.asarray(np.ravel_multi_index(tuple(there), dims, mode="wrap"), np.int64)
+
+    axes = range(len(dims))
+    links = out_links(np.stack([moved(axis, step) for axis in axes for step in (1, -1)], axis=1))
+    return knowing(links, lambda: _twisted_mirrors(dims), lambda: [moved(axis, 1) for axis in axes])
+
+
+def _twisted_mirrors(dims: tuple[int, ...]) -> Iterator[Ints]:
+    """Yield a mirror for each dimension, and exchanges of dimensions: of one size, or of any if only one is long.
+
+    A node is the sum of so many steps along each dimension. k steps along a short one are k along every long one, and
+    twice as many bring nothing: mirrors and such exchanges keep these relations, so they take sums to sums.
+    """
+    short = min(dims)
+    is_long = np.array(dims)[:, None] > short
+
+    def node_of(steps: Ints) -> Ints:
+        turns = np.where(is_long, 0, steps // short)
+        there = steps - turns * short + is_long * turns.sum(axis=0) * short
+        return np.asarray(np.ravel_multi_index(tuple(there), dims, mode="wrap"), np.int64)
+
     for axis, dim in enumerate(dims):
-        for step in (1, -1):
-            moved = grid.copy()
-            moved[axis] += step
-            if dim == short:
-                wrapped = (moved[axis] < 0) | (moved[axis] == dim)
-                moved += short * (is_long & wrapped)
-            heads.append(np.ravel_multi_index(tuple(moved), dims, mode="wrap"))
-    return out_links(np.stack(heads, axis=1))
+        steps = np.indices(dims).reshape(len(dims), -1)
+        mirror = steps.copy()
+        mirror[axis] *= -1
+        yield node_of(mirror)
+        other = next((i for i in range(axis + 1, len(dims)) if dims[i] == dim or is_long.sum() == 1), axis)
+        steps[[axis, other]] = steps[[other, axis]]
+        yield node_of(steps)
 
 
 def twisted_torus_size(*dims: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkstep.core.topology import Ints, Topology
-from linkstep.families._common import buildable, check_at_least
+from linkstep.families._common import buildable, check_at_least, knowing
 from linkstep.families._family import Args, Family, always, never
 
 LEAST = 4
@@ -47,7 +47,9 @@ def double_binary_tree(size: int) -> Topology:
     buildable(double_binary_tree_size(size))
     child = [np.flatnonzero(parents >= 0) for parents in tree_parents(size)]
     parent = [parents[parents >= 0] for parents in tree_parents(size)]
-    return Topology.from_links(size, np.concatenate([*child, *parent]), np.concatenate([*parent, *child]))
+    links = Topology.from_links(size, np.concatenate([*child, *parent]), np.concatenate([*parent, *child]))
+    # Of an even number of nodes the trees are each other's mirror; otherwise nothing is claimed.
+    return knowing(links, lambda: [size - 1 - np.arange(size)] if size % 2 == 0 else [])
 
 
 def double_binary_tree_size(size: int) -> tuple[int, int]:

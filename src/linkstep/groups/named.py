@@ -37,6 +37,10 @@ class Group(ABC):
         """Return the numbers of x g for the elements x with these numbers and g = element."""
 
     @abstractmethod
+    def times_each(self, element: Element, nodes: Ints) -> Ints:
+        """Return the numbers of g x for the elements x with these numbers and g = element."""
+
+    @abstractmethod
     def inverse(self, element: Element) -> Element:
         """Return the inverse of an element."""
 
@@ -63,6 +67,11 @@ class Group(ABC):
             bounds = " and ".join(f"[0, {m})" for m in self.moduli)
             raise RecipeError(f"{self}: coordinates must lie in {bounds}, not {value}")
         return found
+
+    @property
+    def generators(self) -> list[Element]:
+        """Elements that generate the group: 1 in one coordinate, 0 in the others."""
+        return [tuple(int(i == j) for j in range(len(self.moduli))) for i in range(len(self.moduli))]
 
     def number(self, element: Element) -> int:
         """Return the number of an element."""
@@ -102,6 +111,10 @@ class AbelianGroup(Group):
         coordinates = np.unravel_index(nodes, self.orders)
         moved = [(c + a) % m for c, a, m in zip(coordinates, element, self.orders, strict=True)]
         return np.ravel_multi_index(moved, self.orders).astype(np.int64)
+
+    def times_each(self, element: Element, nodes: Ints) -> Ints:
+        """Return the numbers of g + x."""
+        return self.times(nodes, element)
 
     def inverse(self, element: Element) -> Element:
         """Return -g."""
@@ -163,6 +176,12 @@ class SemidirectGroup(Group):
         a, b = nodes // self.n, nodes % self.n
         c, e = element
         return (a + self._powers()[b] * c) % self.m * self.n + (b + e) % self.n
+
+    def times_each(self, element: Element, nodes: Ints) -> Ints:
+        """Return the numbers of g x."""
+        a, b = nodes // self.n, nodes % self.n
+        c, e = element
+        return (c + pow(self.r, e, self.m) * a) % self.m * self.n + (b + e) % self.n
 
     def _powers(self) -> Ints:
         """Return r^0, r^1, ..., r^(n - 1) mod m."""

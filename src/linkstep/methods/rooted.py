@@ -20,6 +20,7 @@ from linkstep.core.distances import check_connected, distances_from, distances_t
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.costs import Cost
+from linkstep.symmetry.known import known_representatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,11 @@ def best_root(topology: Topology) -> tuple[int, int]:
     (2, 4)
     """
     check_connected(topology)
-    nodes = range(1) if topology.vertex_transitive else range(topology.num_nodes)
-    steps = [int(distances_to(topology, u).max()) + int(distances_from(topology, u).max()) for u in nodes]
-    return min(nodes, key=steps.__getitem__), min(steps)
+    known = known_representatives(topology)
+    nodes = range(topology.num_nodes) if known is None else known.tolist()
+    steps = {u: int(distances_to(topology, u).max()) + int(distances_from(topology, u).max()) for u in nodes}
+    root = min(steps, key=steps.__getitem__)
+    return root, steps[root]
 
 
 def rooted_cost(topology: Topology) -> Cost:

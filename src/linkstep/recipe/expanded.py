@@ -11,7 +11,6 @@ from math import prod
 
 from linkstep.core.errors import RecipeError, TopologyError
 from linkstep.core.schedule import Schedule
-from linkstep.core.symmetry import isomorphism
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, bandwidth_bound
 from linkstep.expansions import (
@@ -36,6 +35,7 @@ from linkstep.recipe.member import (
     Recipe,
     turned,
 )
+from linkstep.symmetry.isomorphisms import isomorphism
 
 
 @dataclass(frozen=True, repr=False)

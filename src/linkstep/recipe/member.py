@@ -14,7 +14,7 @@ from typing import Any
 from linkstep.core.collective import Collective
 from linkstep.core.errors import RecipeError
 from linkstep.core.schedule import COLLECTIVES, Schedule
-from linkstep.core.topology import Topology
+from linkstep.core.topology import COPY_OF, Topology
 from linkstep.costs import Cost, cost_of
 from linkstep.families import Family
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
@@ -143,7 +143,7 @@ class Recipe(ABC):
         self._check_size()
         constructed = self._construct()
         built = replace(constructed, name=str(self), vertex_transitive=self.is_vertex_transitive)
-        built.derived.update(constructed.derived)  # a builder may know automorphisms that a search would not find
+        COPY_OF.keep(built, (constructed, None))
         if (built.num_nodes, built.degree) != (self.num_nodes, self.degree):  # a family that lies is a bug of ours
             raise AssertionError(f"{self}: promised N={self.num_nodes} d={self.degree}, built {built!r}")
         return built

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.core.distances import diameter
-from linkstep.core.symmetry import is_reverse_symmetric
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps
 from linkstep.make import schedule
 from linkstep.methods.bfb import bfb_cost
@@ -17,6 +16,7 @@ from linkstep.recipe import Recipe, parse
 from linkstep.reproduction.charts import Chart, Line, Panel
 from linkstep.reproduction.exhibit import Exhibit, Result
 from linkstep.reproduction.figures import EXACTLY, Better, Cell, Kind, Mark, cell, yes
+from linkstep.symmetry.isomorphisms import is_reverse_symmetric
 
 LOOPS_COST = "self-loops occupy ports: T_B is 1 M/B, not (d-1)/d"
 OF_FAMILY = "what the table says is of the family; this member is"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from linkstep.core.distances import check_connected, measure_distances
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import FileError, LinkstepError, TopologyError
 from linkstep.core.topology import Topology
 from linkstep.families import family_written
@@ -21,6 +21,7 @@ from linkstep.search.catalog import Catalog, add_entries
 from linkstep.search.entry import Entry
 from linkstep.search.finders import forget_catalog
 from linkstep.search.scoring import entry_of, with_flow
+from linkstep.symmetry.distances import measure_distances
 
 MAX_LENGTH = 2**16
 """The longest recipe, in characters, that a user's catalog takes: some 3000 nodes of degree 4."""

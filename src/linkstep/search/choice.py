@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from linkstep.core.collective import Collective
-from linkstep.core.distances import measure_distances
 from linkstep.core.schedule import Schedule
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, distance_flow_bound
 from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
 from linkstep.search.scoring import FLOW_LINKS, ROUNDS
+from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import all_to_all
 from linkstep.throughput.solve import GAP, exact_all_to_all
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from linkstep.core.distances import measure_distances
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import bandwidth_bound
@@ -18,6 +17,7 @@ from linkstep.methods.arrival import arrival_costs
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
 from linkstep.search.entry import Entry, Half, Option
+from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import all_to_all, exact_all_to_all, quick_all_to_all
 from linkstep.throughput.solve import rounded
 

@@ -21,7 +21,9 @@ from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.weights import link_weights
-from linkstep.throughput.orbits import Orbits, find_orbits
+from linkstep.symmetry import known_symmetry
+from linkstep.symmetry.orbits import Orbits
+from linkstep.symmetry.search import symmetry_of
 
 MAX_DISTANCE = 2**62
 
@@ -75,7 +77,9 @@ class Problem:
         alike = bool(topology.vertex_transitive)
         wires = Topology.from_links(int(n), *np.divmod(merged, n), bandwidth=capacity)
         wires = replace(wires, vertex_transitive=alike)
-        return cls(topology, wires, wire_of, int(rates[carries].max()), find_orbits(wires))
+        # What takes links to links takes wires to wires; where that is not known, wires may be more alike than links.
+        known = known_symmetry(topology) or symmetry_of(wires)
+        return cls(topology, wires, wire_of, int(rates[carries].max()), Orbits.of(wires, known.generators))
 
     @property
     def capacity(self) -> Ints:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.throughput.orbits import find_fixing, link_images
+from linkstep.symmetry.permutations import link_images
 from linkstep.throughput.problem import Problem
 
 
@@ -63,7 +63,7 @@ class Flow:
         problem, orbits = self.problem, self.problem.orbits
         first = int(orbits.node_orbit[source])
         row = self.amounts[int(np.searchsorted(self.sources, first))]
-        fixing = find_fixing(orbits, first).link_class
+        fixing = orbits.fixing(first).link_class
         sums, counts = [0] * (int(fixing.max()) + 1), np.bincount(fixing).tolist()
         for orbit, amount in zip(fixing.tolist(), row.tolist(), strict=True):
             sums[orbit] += amount

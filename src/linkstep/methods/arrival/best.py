@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.arrival_greedy import _unpack
 from linkstep.core.topology import Ids
-from linkstep.methods.arrival.quotient import Orbits, Steps
+from linkstep.methods.arrival.quotient import Steps
+from linkstep.symmetry.free_orbits import FreeOrbits
 
 
 class OutOfTime(Exception):
@@ -84,7 +85,7 @@ class Best:
         """Return the arrivals at all nodes."""
         if self.group is None or len(self.step) == self.group.shape[1]:
             return self.step
-        return Orbits.of(self.group).expand(self.step, self.pieces)
+        return FreeOrbits.of(self.group).expand(self.step, self.pieces)
 
 
 def random_state(seed: int) -> NDArray[np.uint64]:

@@ -2,7 +2,7 @@
 
 The group acts freely, so every node is what exactly one element makes of its orbit's representative, and the step at
 which v's shard reaches g u is the one at which that of g^-1 v reaches u. Not here: how groups are found
-(``linkstep.methods.bfb.translations``).
+(``linkstep.symmetry.translations``).
 """
 
 from __future__ import annotations
@@ -16,40 +16,9 @@ from numpy.typing import NDArray
 from linkstep.core.distances import distances_from, distances_to
 from linkstep.core.topology import Ids
 from linkstep.methods.arrival.network import Network
+from linkstep.symmetry.free_orbits import FreeOrbits
 
 Steps = NDArray[np.int16]
-
-
-@dataclass(frozen=True)
-class Orbits:
-    """Which orbit each node is in, and how its representative gets there."""
-
-    nodes: Ids
-    """The representatives: the least node of each orbit."""
-    orbit: Ids
-    """orbit[v]: the number of v's orbit, its place in ``nodes``."""
-    element: Ids
-    """element[v]: the number of the element that takes the representative to v."""
-    inverse: Ids
-    """inverse[g, v]: where the inverse of element g takes v."""
-
-    @classmethod
-    def of(cls, group: Ids) -> Orbits:
-        """Sort nodes into orbits; ``group`` has a permutation for each element, the identity first."""
-        order, n = group.shape
-        inverse = np.empty_like(group)
-        np.put_along_axis(inverse, group, np.arange(n, dtype=np.int32)[np.newaxis, :], axis=1)
-        nodes, orbit = np.unique(group.min(axis=0), return_inverse=True)
-        element = np.empty(n, np.int32)
-        for node in nodes.tolist():
-            element[group[:, node]] = np.arange(order)
-        return cls(nodes.astype(np.int32), orbit.reshape(-1).astype(np.int32), element, inverse)
-
-    def expand(self, rows: Steps, pieces: int) -> Steps:
-        """Return the arrivals at all nodes, given those at the representatives."""
-        table = rows.reshape(len(rows), -1, pieces)
-        found: Steps = table[self.orbit[:, np.newaxis], self.inverse[self.element]]
-        return found.reshape(self.orbit.size, -1)
 
 
 @dataclass(frozen=True)
@@ -67,7 +36,7 @@ class Quotient:
     turns: Ids
     """turns[t, v]: where the inverse of the element number t among those that links need takes node v."""
     network: Network
-    orbits: Orbits | None
+    orbits: FreeOrbits | None
     """None: there is no group, and every node is its own representative."""
 
     @classmethod
@@ -80,7 +49,7 @@ class Quotient:
                 network.after_bit, network.kind, np.arange(network.num_nodes, dtype=np.int32)[np.newaxis, :],
                 network, None,
             )  # fmt: skip
-        orbits = Orbits.of(group)
+        orbits = FreeOrbits.of(group)
         rows = orbits.nodes
         near, after = network.near[rows], network.after[rows]
         # What a link of u leads to is g r; there, u is a neighbour of g r, so that g^-1 u is one of r.

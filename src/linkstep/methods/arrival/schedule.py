@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from linkstep.core.memo import Memo
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
@@ -21,6 +22,7 @@ from linkstep.methods.bfb.schedule import build
 from linkstep.methods.ladder import ladder
 
 _PLAIN = Wish()
+_FOUND: Memo[Certificate] = Memo()
 
 
 def arrival_certificate(
@@ -41,11 +43,7 @@ def arrival_certificate(
     least = certificate_of(topology, wish.width).cost.steps
     if check_count("steps", wish.steps, 1, MAX_STEPS) <= least:
         return _of_arrivals(topology, wish, size, watch)
-    key = "arrival certificate", wish, size
-    if key not in topology.derived:
-        topology.derived[key] = _of_fewer_steps(topology, wish, least, size, watch)
-    found: Certificate = topology.derived[key]
-    return found
+    return _FOUND.find(topology, lambda: _of_fewer_steps(topology, wish, least, size, watch), (wish, size))
 
 
 def _of_fewer_steps(

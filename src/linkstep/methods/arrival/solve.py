@@ -15,6 +15,7 @@ import numpy as np
 
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
+from linkstep.core.memo import Memo
 from linkstep.core.topology import Ids, Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, step_bound
@@ -25,7 +26,7 @@ from linkstep.methods.arrival.quotient import Quotient, Steps
 from linkstep.methods.arrival.search import Search, passes_of_a_glance, ticks_for
 from linkstep.methods.bfb.cost import certificate_of
 from linkstep.methods.bfb.problems import Arrivals, Links
-from linkstep.methods.bfb.translations import translations
+from linkstep.symmetry.translations import translations
 
 Watch = Callable[[int, Fraction, Fraction], None]
 """Called with (steps, T_B so far, the bound on T_B that the nodes' links set) as a search goes on."""
@@ -64,17 +65,16 @@ class Wish:
     hosts receive counts in the search, what they send in the cost of what it finds."""
 
 
+_FOUND: Memo[Arrivals] = Memo()
+
+
 def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None) -> Arrivals:
     """Return arrivals within a number of steps that take as little bandwidth as a search finds; kept with the topology.
 
     Stopped by time, or by a ``KeyboardInterrupt``, it returns the best so far.
     """
     check_connected(topology)
-    key = "arrivals", wish
-    if key not in topology.derived:
-        topology.derived[key] = _find(topology, wish, watch)
-    found: Arrivals = topology.derived[key]
-    return found
+    return _FOUND.find(topology, lambda: _find(topology, wish, watch), wish)
 
 
 def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:

@@ -16,6 +16,7 @@ from linkstep._kernels.bfb_flow import _costs_by_flows
 from linkstep._kernels.bfb_subsets import _costs_by_subsets
 from linkstep.core.arguments import check_kind
 from linkstep.core.distances import distance_profiles
+from linkstep.core.memo import Memo
 from linkstep.core.progress import Progress
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric
@@ -123,6 +124,9 @@ class Certificate:
         return [[Fraction(x, self.arrivals.pieces) for x in row] for row in rows]
 
 
+_FOUND: Memo[Certificate] = Memo()
+
+
 def solve(
     topology: Topology,
     links: Links,
@@ -195,12 +199,8 @@ def bfb_certificate(
 
 
 def certificate_of(topology: Topology, width: Fraction | None, progress: Progress | None = None) -> Certificate:
-    """Return BFB's certificate for hosts of this width, kept with the topology."""
-    key = "bfb", width
-    if key not in topology.derived:
-        topology.derived[key] = solve(topology, Links.of(topology), progress=progress, width=width)
-    certificate: Certificate = topology.derived[key]
-    return certificate
+    """Return BFB's certificate for hosts of this width, solved once for a topology."""
+    return _FOUND.find(topology, lambda: solve(topology, Links.of(topology), progress=progress, width=width), width)
 
 
 def bfb_cost(topology: Topology, fabric: Fabric | None = None, *, progress: Progress | None = None) -> Cost:

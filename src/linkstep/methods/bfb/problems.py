@@ -21,9 +21,9 @@ from linkstep._kernels.bfb_groups import _problems, _problems_of_arrivals
 from linkstep.core.distances import check_connected, distances_from, distances_to
 from linkstep.core.errors import TopologyError
 from linkstep.core.progress import Progress
-from linkstep.core.representatives import known_representatives
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.weights import link_weights
+from linkstep.symmetry.known import known_representatives
 
 MAX_DEGREE = 64
 """In-links of a node are the bits of one machine word."""
@@ -140,9 +140,9 @@ def representatives(topology: Topology, arrivals: Arrivals | None = None) -> Int
         return known
     if topology.num_nodes * topology.num_links <= _SEARCH_SYMMETRY:
         return np.arange(topology.num_nodes)
-    from linkstep.core.symmetry import node_orbits
+    from linkstep.symmetry.search import symmetry_of
 
-    return np.unique(node_orbits(topology)).astype(np.int64)
+    return symmetry_of(topology).representatives
 
 
 def for_each_block(

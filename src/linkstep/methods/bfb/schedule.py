@@ -32,8 +32,8 @@ from linkstep.methods.bfb.problems import (
     in_parallel,
     pieces_of,
 )
-from linkstep.methods.bfb.translations import translations
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
+from linkstep.symmetry.translations import translations
 
 _TYPES = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, "step": np.int16}
 """The columns of ``Schedule``, as the kernels take them."""

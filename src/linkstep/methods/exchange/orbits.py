@@ -1,8 +1,8 @@
 """A topology as the balancing of paths sees it: one source of each orbit, links by head and by orbit, no self-loops.
 
-Where automorphisms are known that move every node (``free_groups``), only one source of each of their orbits is routed,
-and the others do as it does: a link then carries what its whole orbit carries for those sources. Otherwise every node
-and every link is an orbit of its own.
+Where automorphisms are known that move every node (``symmetry.free_groups``), only one source of each of their orbits
+is routed, and the others do as it does: a link then carries what its whole orbit carries for those sources. Otherwise
+every node and every link is an orbit of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linkstep._kernels.exchange import _fill_rows
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.methods.exchange.free_groups import free_group, link_images
+from linkstep.symmetry.free_groups import free_group, images_of_links
 
 Floats = NDArray[np.float64]
 Paths = NDArray[np.int16]
@@ -50,7 +50,7 @@ class Orbits:
     def of(cls, topology: Topology, seed: int) -> Orbits:
         """Look for symmetries, and sort links."""
         group = free_group(topology, seed)
-        images = link_images(topology, group)
+        images = images_of_links(topology, group)
         carries = topology.tail != topology.head
         link_at = topology.in_link[carries[topology.in_link]]
         kind = np.unique(images.min(axis=0)[link_at], return_inverse=True)[1].reshape(-1)

@@ -11,6 +11,7 @@ import numpy as np
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
+from linkstep.core.memo import Memo
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
@@ -24,6 +25,8 @@ from linkstep.methods.overlap.improve import Joint, Scored, score, staggered
 from linkstep.methods.overlap.split import Plan, Wiring, build, cost_of_loads
 
 _PLAIN = Wish()
+_MIDDLE: Memo[Middle] = Memo()
+_FOUND: Memo[Scored] = Memo()
 _FEW_NODES = 150
 """Nodes up to which shards in pieces, one after the other, are tried."""
 _MORE = 2
@@ -77,10 +80,7 @@ def overlapped_allreduce(topology: Topology, wish: Wish = _PLAIN, *, watch: Watc
 
 def _middle(topology: Topology) -> Middle:
     check_connected(topology)
-    if "overlap" not in topology.derived:
-        topology.derived["overlap"] = Middle(topology)
-    found: Middle = topology.derived["overlap"]
-    return found
+    return _MIDDLE.find(topology, lambda: Middle(topology))
 
 
 def _find(wiring: Wiring, wish: Wish, watch: Watch | None) -> Scored:
@@ -97,11 +97,7 @@ def _find(wiring: Wiring, wish: Wish, watch: Watch | None) -> Scored:
     if wish.chunks is not None:
         check_count("chunks", wish.chunks, 1, 10**6)
     wish = replace(wish, steps=steps)
-    key = "overlapped", wish
-    if key not in topology.derived:
-        topology.derived[key] = _best(wiring, middle, wish, watch)
-    found: Scored = topology.derived[key]
-    return found
+    return _FOUND.find(topology, lambda: _best(wiring, middle, wish, watch), wish)
 
 
 def _best(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Scored:
@@ -119,15 +115,15 @@ def _best(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Sc
         short = replace(wish, rounds=0, seconds=wish.seconds / (4 * max(1, len(fewer))))
         last = replace(last, seconds=wish.seconds * 3 / 4)
     best: Scored | None = None
-    kept = wiring.topology.derived
     for asked in (*(replace(short, steps=steps) for steps in fewer), last):
-        if wish.seconds is None and ("overlapped", asked) in kept:
-            best = kept["overlapped", asked]
+        known = _FOUND.get(wiring.topology, asked) if wish.seconds is None else None
+        if known is not None:
+            best = known
         else:
             found = _search(wiring, middle, asked, watch)
             best = found if best is None else min(best, found, key=lambda scored: _rank(scored)[:2])
             if wish.seconds is None:
-                kept["overlapped", asked] = best
+                _FOUND.keep(wiring.topology, best, asked)
         assert best is not None
         if best.total <= least_total(wiring):
             break

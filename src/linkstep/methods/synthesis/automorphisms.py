@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from linkstep.core.symmetry import automorphism_generators
 from linkstep.core.topology import Topology
+from linkstep.symmetry.search import symmetry_of
 
 Perm = bytes
 
@@ -113,7 +113,7 @@ def find_automorphism_groups(topology: Topology, chunks: int, seed: int) -> list
     [4, 2]
     """
     n = topology.num_nodes
-    generators = [bytes(g) for g in automorphism_generators(topology)]
+    generators = [bytes(g.tolist()) for g in symmetry_of(topology).generators]
     if not generators:
         return []
     identity, random = bytes(range(n)), Random(seed)

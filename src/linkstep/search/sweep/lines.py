@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from linkstep.core.distances import measure_distances
 from linkstep.recipe import Line, Recipe
 from linkstep.search.sweep.cayley import search_cayley
 from linkstep.search.sweep.job import Job
 from linkstep.search.sweep.lifts import search_lifts
+from linkstep.symmetry.distances import measure_distances
 
 CAYLEY_SHARE = 16
 """One in so many graphs evaluated is a Cayley digraph: lifts include most of them."""

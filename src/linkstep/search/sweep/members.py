@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from linkstep.core.distances import measure_distances
 from linkstep.costs import Cost, bandwidth_bound, distance_flow_bound
 from linkstep.recipe import Line, Member, Recipe
 from linkstep.search.bases import family_bases
@@ -18,6 +17,7 @@ from linkstep.search.entry import Entry
 from linkstep.search.finders import finder
 from linkstep.search.scoring import flow_of
 from linkstep.search.sweep.job import Job
+from linkstep.symmetry.distances import measure_distances
 
 
 def search_members(job: Job) -> list[Recipe]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from linkstep.core.distances import measure_distances
 from linkstep.core.errors import LinkstepError
 from linkstep.costs import moore_steps
 from linkstep.recipe import Line, Recipe
@@ -20,6 +19,7 @@ from linkstep.search.sweep.job import LISTED, Job
 from linkstep.search.sweep.lifts import has_lifts, search_lifts
 from linkstep.search.sweep.lines import bases, has_lines, search_lines
 from linkstep.search.sweep.members import search_members
+from linkstep.symmetry.distances import measure_distances
 
 
 @dataclass(frozen=True)

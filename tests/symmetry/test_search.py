@@ -9,20 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkstep.core import symmetry
 from linkstep.core.errors import TopologyError
-from linkstep.core.refinement import Pair
-from linkstep.core.symmetry import (
-    automorphism_generators,
-    is_reverse_symmetric,
-    is_vertex_transitive,
-    isomorphism,
-    node_orbits,
-)
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.expansions import cartesian_power, line_graph, to_bidirectional
 from linkstep.recipe import parse
+from linkstep.symmetry import isomorphisms, libraries
+from linkstep.symmetry.isomorphisms import is_reverse_symmetric, is_vertex_transitive, isomorphism, node_orbits
+from linkstep.symmetry.libraries import LIBRARIES
+from linkstep.symmetry.refinement import Pair
+from linkstep.symmetry.search import automorphism_generators, is_available, pairs_of, symmetry_of
 from support import reference
 from support.strategies import complete, complete_bipartite, link_lists, pairs, ring, topologies, topology_of
 
@@ -192,16 +188,73 @@ def test_orbits_of_a_larger_topology():
     assert len(set(one_way.tolist())) == 20
 
 
-# Without igraph
+# Libraries, one by one, and none of them
+
+
+@pytest.fixture(params=[row.name for row in LIBRARIES])
+def library(request, monkeypatch):
+    """Each library by itself, where it is installed."""
+    row = next(row for row in LIBRARIES if row.name == request.param)
+    if not row.is_there():
+        pytest.skip(f"{row.name} is not installed")
+    monkeypatch.setattr(libraries, "LIBRARIES", (row,))
+    return row
 
 
 @pytest.fixture
-def no_igraph(monkeypatch):
-    """As if igraph were not installed."""
-    monkeypatch.setattr(symmetry, "find_spec", lambda name: None)
-    symmetry.is_available.cache_clear()
+def no_library(monkeypatch):
+    """As if no library were installed."""
+    monkeypatch.setattr(libraries, "LIBRARIES", ())
+    is_available.cache_clear()
     yield
-    symmetry.is_available.cache_clear()
+    is_available.cache_clear()
+
+
+SOME = [DIAMOND, ring(7), complete(4), topology_of(5, pairs(ring(5)) * 3), topology_of(3, [(0, 1), (1, 2), (2, 2)])]
+
+
+@pytest.mark.parametrize("number", range(len(SOME)))
+def test_every_library_finds_the_whole_group(number, library):
+    topology = SOME[number]
+    links = rich_links(topology)
+    expected = set(reference.mappings(topology.num_nodes, links, links))
+    assert generated(automorphism_generators(topology), topology.num_nodes) == expected
+
+
+def generated(generators, num_nodes: int) -> set[tuple[int, ...]]:
+    found = fresh = {tuple(range(num_nodes))}
+    while fresh:
+        fresh = {tuple(g[list(p)].tolist()) for g in generators for p in fresh} - found
+        found = found | fresh
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(SOME)))
+def test_every_library_finds_isomorphisms(number, library):
+    topology = SOME[number]
+    if library.isomorphism is not None:
+        other = topology.relabel(np.random.default_rng(number).permutation(topology.num_nodes))
+        assert topology.relabel(isomorphism(topology, other)) == other
+        assert isomorphism(topology, topology_of(topology.num_nodes, [(0, 0)] * topology.num_links)) is None
+
+
+FAKE = """#!/bin/sh
+cat > {asked}
+printf 'Dreadnaut version 2.8 (64 bits).\\n> 1 2 0\\n 1 2 0\\nlevel 1:  3 orbits; 0 fixed; index 3\\n'
+"""
+
+
+def test_dreadnaut_is_asked_for_lists_of_images(tmp_path, monkeypatch):
+    """What is written is what its manual says; a line of as many numbers as there are vertices is a generator."""
+    program = tmp_path / "dreadnaut"
+    program.write_text(FAKE.format(asked=tmp_path / "asked"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    row = next(row for row in LIBRARIES if row.name == "dreadnaut")
+    monkeypatch.setattr(libraries, "LIBRARIES", (row,))
+    assert row.is_there()
+    assert [new.tolist() for new in automorphism_generators(ring(3))] == [[1, 2, 0]]
+    assert (tmp_path / "asked").read_text() == "As d -m l=0\nn=3 g\n1;\n2;\n0.\nf=[0,1,2]\n+p x q\n"
 
 
 @settings(max_examples=60)
@@ -211,31 +264,34 @@ def test_own_isomorphisms_against_bliss(topology, random, other):
     for right in (renamed, other, topology.transpose()):
         if (topology.num_nodes, topology.num_links) != (right.num_nodes, right.num_links):
             continue
-        pairs_of = (symmetry._pairs(topology), symmetry._pairs(right))
-        mapping = symmetry._by_refinement(*pairs_of, topology.num_nodes)
+        mapping = isomorphisms._by_refinement(pairs_of(topology), pairs_of(right), topology.num_nodes)
         assert (mapping is None) == (isomorphism(topology, right) is None)
         if mapping is not None:
             assert topology.relabel(mapping) == right
 
 
 @pytest.mark.parametrize("recipe", ["K_30", "L(Paley(7))", "DBJ(2,6)", "Q(6)", "Pi_{3,36}", "C(64,{1,9})", "K_5*4"])
-def test_own_isomorphisms_of_families(recipe, no_igraph):
+def test_own_isomorphisms_of_families(recipe, no_library):
     topology = parse(recipe).topology()
     mapping = isomorphism(topology, topology.transpose())
     assert mapping is not None
     assert topology.relabel(mapping) == topology.transpose()
 
 
-def test_without_igraph_all_works_and_says_so_once(no_igraph, caplog):
-    topology = parse("Bi(L(Paley(7)))").topology()
+def test_without_a_library_all_works_and_says_so_once(no_library, caplog):
+    topology = unknown(parse("Bi(L(Paley(7)))").topology())
     assert node_orbits(topology).tolist() == list(range(21))
-    assert automorphism_generators(topology) == []
-    assert [r.message for r in caplog.records if "igraph is not installed" in r.message] == [caplog.records[0].message]
-    assert len(caplog.records) == 1
+    assert automorphism_generators(topology) == [] and symmetry_of(topology).origin == "none known"
+    assert ["neither pybliss nor igraph" in record.message for record in caplog.records] == [True]
     check_allgather(parse("Bi(DBJ(2,3))").build())
 
 
-def test_a_search_that_is_too_long_gives_up(monkeypatch, no_igraph):
-    monkeypatch.setattr(symmetry, "Pair", partial(Pair, budget=1))
+def unknown(topology: Topology) -> Topology:
+    """Return the topology without what is known of it."""
+    return Topology.from_links(topology.num_nodes, topology.tail, topology.head)
+
+
+def test_a_search_that_is_too_long_gives_up(monkeypatch, no_library):
+    monkeypatch.setattr(isomorphisms, "Pair", partial(Pair, budget=1))
     with pytest.raises(TopologyError, match="no isomorphism was found and none ruled out for 8 nodes"):
         isomorphism(DIAMOND, DIAMOND.transpose())

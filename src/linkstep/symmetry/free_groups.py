@@ -2,23 +2,81 @@
 
 A group acts freely if no element but the identity fixes a node. Its orbits are then all as large as the group, and so
 are those of the links. Cayley graphs have one whose only orbit is all nodes, lifts of a graph one with an orbit for
-each of its nodes. It is searched for among random products of automorphisms; the largest that was met is taken.
+each of its nodes. Where none is declared it is searched for among random products of automorphisms; the largest that
+was met is taken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd, lcm
 
 import numpy as np
 
-from linkstep.core.symmetry import automorphism_generators
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.methods.transform import link_numbers
+from linkstep.symmetry.permutations import link_images, orbits_of
+from linkstep.symmetry.search import symmetry_of
 
 _ATTEMPTS, _TRIES = 8, 12
 """Groups that are grown, and products that each is offered."""
-_MANY_NODES = 2**12
+MAX_NODES = 4096
 """Above this the elements of a group take too much memory."""
+_CHECKED, _LOOKED_AT = 1024, 64
+"""Nodes up to which all of a group is checked, and nodes that are looked at above."""
+
+
+def elements(size: int, generators: Sequence[Ids]) -> Ids:
+    """Return all products of permutations, in order of where they take 0; raises unless their group acts freely.
+
+    >>> elements(4, [np.array([1, 2, 3, 0], np.int32)])[:, 0].tolist()
+    [0, 1, 2, 3]
+    """
+    nodes = np.arange(size, dtype=np.int32)
+    reached = np.flatnonzero(orbits_of(size, generators) == 0)  # an element is known by where it takes 0
+    row = np.full(size, -1, np.int64)
+    row[reached] = np.arange(reached.size)
+    group = np.empty((reached.size, size), np.int32)
+    group[0] = nodes
+    met = nodes == 0
+    fresh = np.zeros(1, np.int64)  # rows of elements that are to be multiplied
+    steps = _with_squares(generators)
+    while fresh.size:
+        found = []
+        for new in steps:
+            images, where = np.unique(new[group[fresh, 0]], return_index=True)
+            where = where[~met[images]]
+            images = images[~met[images]]
+            met[images] = True
+            group[row[images]] = new[group[fresh[where]]]
+            found.append(row[images])
+        fresh = np.concatenate(found)
+    _check_free(group, row, generators)
+    return group
+
+
+def _with_squares(generators: Sequence[Ids]) -> list[Ids]:
+    """Return permutations and their powers 2, 4, 8, ...: few products of these make any power."""
+    found: list[Ids] = []
+    for new in generators:
+        power, seen = new, {0}
+        while int(power[0]) not in seen:
+            seen.add(int(power[0]))
+            found.append(power)
+            power = power[power]
+    return found
+
+
+def _check_free(group: Ids, row: Ints, generators: Sequence[Ids]) -> None:
+    """Raise unless elements times generators are elements, and none but the identity fixes a node.
+
+    Of large groups it looks at some nodes alone.
+    """
+    size = group.shape[1]
+    some = np.arange(size) if size <= _CHECKED else np.linspace(0, size - 1, _LOOKED_AT).astype(np.int64)
+    seen = group[:, some]
+    closed = all(np.array_equal(new[seen], seen[row[new[group[:, 0]]]]) for new in generators)
+    if not closed or (seen[1:] == some).any():
+        raise AssertionError("permutations that are declared as translations do not act freely")
 
 
 def free_group(topology: Topology, seed: int = 0) -> Ids:
@@ -30,15 +88,19 @@ def free_group(topology: Topology, seed: int = 0) -> Ids:
     """
     n = topology.num_nodes
     best = np.arange(n, dtype=np.int32)[np.newaxis]
-    generators = [np.array(g, np.int32) for g in automorphism_generators(topology)] if n <= _MANY_NODES else []
+    if n > MAX_NODES:
+        return best
+    symmetry = symmetry_of(topology)
+    generators, declared = list(symmetry.generators), symmetry.translations
     rng = np.random.default_rng(seed)
-    for number in range(_ATTEMPTS if generators else 0):
-        first = generators if number == 0 else []
+    for number in range(_ATTEMPTS if len(generators) > len(declared or ()) else 0):
+        # Translations all go the same way; groups with mirrors and turns in them balance links of all directions.
+        first = generators if number == 0 and declared is None else []
         group = _grown([*first, *(_product(generators, rng) for _ in range(_TRIES))], n)
-        best = max(best, group, key=len)
+        best = max(best, group[np.argsort(group[:, 0])], key=len)
         if len(best) == n:
             break
-    return best
+    return best if declared is None or len(best) == n else max(best, elements(n, declared), key=len)
 
 
 def _grown(candidates: list[Ids], num_nodes: int) -> Ids:
@@ -56,9 +118,11 @@ def _grown(candidates: list[Ids], num_nodes: int) -> Ids:
     return group
 
 
-def link_images(topology: Topology, group: Ids) -> Ints:
-    """Return where each element of a group takes each link."""
-    return np.array([link_numbers(topology, new[topology.tail], new[topology.head]) for new in group])
+def images_of_links(topology: Topology, group: Ids) -> Ints:
+    """Return where each element of a group of automorphisms takes each link."""
+    images = [link_images(topology, new) for new in group]
+    assert all(image is not None for image in images)
+    return np.array(images)
 
 
 def _product(generators: list[Ids], rng: np.random.Generator) -> Ids:

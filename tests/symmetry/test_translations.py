@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from linkstep.methods.bfb.translations import translations
 from linkstep.recipe import parse
+from linkstep.symmetry.translations import translations
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,11 @@ from linkstep.recipe import parse
         ("L^2(Cayley(Z8:Z2[7],{(0,1),(1,0),(3,1)}))", 16),
         ("L(Lift(5,{(1,0,0,1),(1,2,0,4)}))", 5),
         ("T(L(Lift(5,{(1,0,0,1),(1,2,0,4)})))", 5),
+        ("L(Lift(3,{(0,1),(0,1)}))", 3),
+        ("L(Bundle(7,5))", 5),
+        ("K_3 x Lift(5,{(1,0,0,1),(1,2,0,4)})", 15),
+        ("Lift(5,{(1,0,0,1),(1,2,0,4)})^2", 25),
+        ("C(5,{1,2})*2", 10),
     ],
 )
 @pytest.mark.parametrize("turned", [False, True])
@@ -27,8 +32,3 @@ def test_groups_of_line_graphs_and_transposes(recipe, order, turned):
     for g in group:
         assert Counter(zip(g[topology.tail].tolist(), g[topology.head].tolist(), strict=True)) == links
     assert all(len(set(column)) == order for column in group.T.tolist())
-
-
-def test_parallel_links_have_no_group_of_links():
-    assert translations(parse("L(Cayley(Z3,{1}))").topology()) is not None
-    assert translations(parse("L(Lift(3,{(0,1),(0,1)}))").topology()) is None

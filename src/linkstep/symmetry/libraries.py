@@ -1,0 +1,145 @@
+"""Libraries that find automorphism groups, all optional: pybliss (LGPL), igraph (GPL), or ``dreadnaut`` in PATH.
+
+Each is a row here with the same two questions, about simple digraphs whose vertices have colours. What they answer is
+checked by whoever asks.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from typing import Any
+
+_SECONDS = 600
+"""The longest that a program is waited for."""
+
+
+@dataclass(frozen=True)
+class Coloured:
+    """A simple digraph: a colour for each vertex, and edges between two different ones."""
+
+    colours: list[int]
+    edges: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library: whether it is there, and what it finds."""
+
+    name: str
+    is_there: Callable[[], bool]
+    automorphisms: Callable[[Coloured], list[list[int]]]
+    """Permutations of the vertices that generate all automorphisms."""
+    isomorphism: Callable[[Coloured, Coloured], list[int] | None] | None
+    """The vertex of the second graph for each of the first, of graphs with as many vertices of each colour and as many
+    edges; None if there is none. None for a library that is not asked."""
+
+
+def find_library(isomorphisms: bool = False) -> Library | None:
+    """Return the first library that is there; with ``isomorphisms``, that finds these too."""
+    rows = (row for row in LIBRARIES if row.is_there() and (row.isomorphism is not None or not isomorphisms))
+    return next(rows, None)
+
+
+def _has(module: str) -> Callable[[], bool]:
+    return lambda: find_spec(module) is not None
+
+
+# pybliss
+
+
+def _bliss_graph(graph: Coloured) -> Any:
+    found = import_module("pybliss").Digraph(len(graph.colours))
+    for vertex, colour in enumerate(graph.colours):
+        found.change_color(vertex, colour)
+    for u, w in graph.edges:
+        found.add_edge(u, w)
+    return found
+
+
+def _bliss_automorphisms(graph: Coloured) -> list[list[int]]:
+    found: list[list[int]] = []
+    built = _bliss_graph(graph)
+    built.find_automorphisms(import_module("pybliss").Stats(), lambda size, new: found.append(new.tolist()))
+    return found
+
+
+def _bliss_isomorphism(left: Coloured, right: Coloured) -> list[int] | None:
+    """Compose the ways of both graphs to a canonical form; where the forms differ, so do the graphs."""
+    stats = import_module("pybliss").Stats
+    one, other = _bliss_graph(left), _bliss_graph(right)
+    there, back = (graph.get_permutation_to_canonical_form(stats(), None, None) for graph in (one, other))
+    if one.permute(there) != other.permute(back):
+        return None
+    inverse = {int(image): vertex for vertex, image in enumerate(back.tolist())}
+    return [inverse[image] for image in there.tolist()]
+
+
+# igraph
+
+
+def _graph_class() -> Any:
+    """Return igraph's compiled graph class by itself: 10 ms, where ``import igraph`` pulls in pyplot for a second.
+
+    The module is left where a later ``import igraph`` finds it; it can be initialised only once.
+    """
+    name = "igraph._igraph"
+    if name not in sys.modules:
+        package = find_spec("igraph")
+        assert package is not None and package.submodule_search_locations is not None
+        spec = PathFinder.find_spec(name, list(package.submodule_search_locations))
+        assert spec is not None and spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    return sys.modules[name].GraphBase
+
+
+def _igraph(graph: Coloured) -> Any:
+    return _graph_class()(n=len(graph.colours), edges=graph.edges, directed=True)
+
+
+def _igraph_automorphisms(graph: Coloured) -> list[list[int]]:
+    found: list[list[int]] = _igraph(graph).automorphism_group(color=graph.colours)
+    return found
+
+
+def _igraph_isomorphism(left: Coloured, right: Coloured) -> list[int] | None:
+    # Not by canonical_permutation: igraph 1.0 turned round what it returns; mapping_12 stayed as it was.
+    found, mapping, _ = _igraph(left).isomorphic_bliss(
+        _igraph(right), return_mapping_12=True, color1=left.colours, color2=right.colours
+    )
+    return list(mapping) if found else None
+
+
+# dreadnaut, a program of nauty
+
+
+def _dreadnaut_automorphisms(graph: Coloured) -> list[list[int]]:
+    """Ask for generators as lists of images (``p``), sparse and directed, each ended by a line that is no numbers."""
+    import subprocess  # 5 ms, which most never need
+
+    size = len(graph.colours)
+    after: list[list[str]] = [[] for _ in range(size)]
+    for u, w in graph.edges:
+        after[u].append(str(w))
+    cells = [",".join(str(v) for v in range(size) if graph.colours[v] == c) for c in sorted(set(graph.colours))]
+    lines = ["As d -m l=0", f"n={size} g", ";\n".join(" ".join(row) for row in after) + ".", f"f=[{'|'.join(cells)}]"]
+    text = "\n".join([*lines, "+p x q", ""])
+    ran = subprocess.run(["dreadnaut"], input=text, capture_output=True, text=True, timeout=_SECONDS, check=True)
+    rows = (line.split() for line in ran.stdout.splitlines() if re.fullmatch(r"[\d ]+", line.strip() or "-"))
+    return [[int(word) for word in row] for row in rows if len(row) == size]
+
+
+LIBRARIES = (
+    Library("pybliss", _has("pybliss"), _bliss_automorphisms, _bliss_isomorphism),
+    Library("igraph", _has("igraph"), _igraph_automorphisms, _igraph_isomorphism),
+    Library("dreadnaut", lambda: shutil.which("dreadnaut") is not None, _dreadnaut_automorphisms, None),
+)
+"""In the order in which they are tried."""
