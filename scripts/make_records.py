@@ -22,13 +22,14 @@ from random import Random
 
 import numpy as np
 
-from linkstep.core.distances import distances_from, measure_distances
-from linkstep.core.symmetry import automorphism_generators
+from linkstep.core.distances import distances_from
 from linkstep.core.topology import Ids, Topology
 from linkstep.recipe import Recipe, parse
 from linkstep.recipe.names import HEADER
 from linkstep.search.added import graph_recipe
 from linkstep.search.scoring import entry_of, with_flow
+from linkstep.symmetry.distances import measure_distances
+from linkstep.symmetry.search import automorphism_generators
 
 ORDERS = (7, 11, 13)
 """Of projective planes; smaller ones have nothing on what sweeps found."""

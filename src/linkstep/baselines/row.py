@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -159,7 +158,7 @@ class Baseline:
         """Return the baseline with its all-to-all throughput, exactly, where that is worked out quickly."""
         if self.is_flow_reached or self.num_nodes * self.recipe.degree > QUICK_LINKS:
             return self
-        found = exact_all_to_all(copy(self.recipe).topology())
+        found = exact_all_to_all(self.recipe.topology(keep=False))
         return self if found is None else replace(self, flow=found, is_flow_reached=True)
 
     def cutting_through(self) -> Baseline:
@@ -331,7 +330,7 @@ class Baseline:
             return None if hops is None else Cost(hops, bandwidth_bound(self.num_nodes))
         if self.num_nodes * self.recipe.degree > QUICK_LINKS or not family.bidirectional(*args):
             return None
-        topology = copy(self.recipe).topology()
+        topology = self.recipe.topology(keep=False)
         return plain_bfb_cost(topology) if is_plain(topology) else bfb_cost(topology)
 
     @property
@@ -341,7 +340,7 @@ class Baseline:
     @cached_property
     def _distances(self) -> tuple[int, int]:
         """The largest distance, and the sum of all; of few nodes in plain Python, which needs nothing compiled."""
-        topology = copy(self.recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
+        topology = self.recipe.topology(keep=False)
         if topology.num_nodes > FEW_NODES:
             found = measure_distances(topology)
             return found.diameter, found.total

@@ -1,1 +1,1 @@
-"""The values everything speaks: errors, units, topologies, schedules, collectives, symmetries."""
+"""The values everything speaks: errors, units, topologies, schedules, collectives, memos."""

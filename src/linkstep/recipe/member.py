@@ -134,12 +134,18 @@ class Recipe(ABC):
             cost += self.predict(transposed).cost
         return cost
 
-    def topology(self) -> Topology:
-        """Build the topology and check it against what the recipe promised; built once, and kept with the recipe."""
-        return self._topology
+    def topology(self, *, keep: bool = True) -> Topology:
+        """Build the topology and check it against what the recipe promised; built once, and kept with the recipe.
+
+        Unless it is not to ``keep``: it may be large, and a table has many recipes.
+        """
+        return self._topology if keep or "_topology" in vars(self) else self._built()
 
     @cached_property
     def _topology(self) -> Topology:
+        return self._built()
+
+    def _built(self) -> Topology:
         self._check_size()
         constructed = self._construct()
         built = replace(constructed, name=str(self), vertex_transitive=self.is_vertex_transitive)

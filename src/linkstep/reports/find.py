@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar
@@ -287,7 +286,7 @@ def _wiring_bandwidth(choice: Choice) -> Fraction | None:
         return least
     if choice.origin or recipe.num_nodes * recipe.degree > _WIRING_LINKS:
         return None
-    topology = copy(recipe).topology()  # of a copy: a recipe holds what it builds
+    topology = recipe.topology(keep=False)  # of a copy: a recipe holds what it builds
     halves = [bound_if_quick(topology, half) for half in (Collective.ALLGATHER, Collective.REDUCE_SCATTER)]
     found = [half.cost.bandwidth for half in halves if half is not None]
     return max(found) if len(found) == len(halves) else None

@@ -7,7 +7,6 @@ that any topology of linkstep takes in as many steps.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -131,7 +130,7 @@ def _own_cost(recipe: str) -> Cost:
 @cache
 def flow_of(recipe: str) -> Between:
     """Return the all-to-all throughput of a topology: what is reached, and what nothing exceeds."""
-    found = all_to_all(copy(parse(recipe)).topology(), gap=_CLOSER.get(recipe, GAP), seconds=PATIENCE)
+    found = all_to_all(parse(recipe).topology(keep=False), gap=_CLOSER.get(recipe, GAP), seconds=PATIENCE)
     return Between(found.value, found.bound)
 
 
@@ -187,7 +186,7 @@ def _row_cells(row: _Row, size: int) -> Iterator[Cell]:
         item, f"T_B in {steps} steps", unit="M/B", paper=row.bandwidth, bases=cost.bandwidth,
         ours=None if row.means else _least_bandwidth(size, steps), better=less, mark=mark,
     )  # fmt: skip
-    hops = diameter(copy(parse(row.recipe)).topology())
+    hops = diameter(parse(row.recipe).topology(keep=False))
     yield cell(item, "diameter", paper=row.diameter, bases=hops, mark=mark)
     yield cell(item, "all-to-all throughput f", paper=row.flow, bases=flow, why=row.why_flow, mark=mark)
     if row.allreduce is not None:

@@ -6,7 +6,6 @@ A choice is a value and builds nothing until ``build`` is called. Not here: wher
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -160,7 +159,7 @@ class Choice:
             return self
         if self.num_nodes > BUILD_NODES:
             return replace(self, is_exact=False)
-        made = schedule(copy(self.recipe), Collective.ALLREDUCE, fabric=fabric, **self.how)
+        made = schedule(self.recipe, Collective.ALLREDUCE, fabric=fabric, **self.how)
         halves = made.halves or tuple(
             cost_of(schedule(self.recipe, half, fabric=fabric, **self.how).schedule, fabric)
             for half in (Collective.REDUCE_SCATTER, Collective.ALLGATHER)
@@ -177,7 +176,7 @@ class Choice:
             return self
         if n * d > MEASURE_LINKS or (n * n * d > MEASURE_WORK and not self.recipe.is_vertex_transitive):
             return self
-        topology = copy(self.recipe).topology()  # of a copy: a recipe holds what it builds, and this may be large
+        topology = self.recipe.topology(keep=False)
         distances = measure_distances(topology)
         exact = exact_all_to_all(topology) if flow and topology.num_links <= FLOW_LINKS else None
         value = distance_flow_bound(topology, distances.total) if exact is None else exact
@@ -190,7 +189,7 @@ class Choice:
         """
         if self.flow is None or (self.is_flow_reached and not self._is_flow_loose):
             return self
-        found = all_to_all(copy(self.recipe).topology(), seconds=seconds)
+        found = all_to_all(self.recipe.topology(keep=False), seconds=seconds)
         flow = max(found.value, self.flow) if self.is_flow_reached else found.value
         return replace(self, flow=flow, is_flow_reached=True, flow_bound=found.bound)
 
