@@ -156,7 +156,7 @@ def _run(args: argparse.Namespace) -> int:
         best, time = trained.best, trained.time
     else:
         best = pick(answer, fabric, workload)
-        time = None if best is None else workload.time(fabric, args.nodes, best.allreduce_cost, best.flow)
+        time = None if best is None else workload.seconds(best, fabric)
     found = windows(answer, fabric, sizes) if sizes and answer.frontier else ()
     if args.selector is not None and found:
         selector_of(found).save(args.selector)

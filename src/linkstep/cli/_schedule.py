@@ -37,6 +37,7 @@ from linkstep.core.units import format_time
 from linkstep.costs import Cost, lower_bound, seconds_of
 from linkstep.files import check_savable, save
 from linkstep.make import BEST, METHODS, Made, Price
+from linkstep.problem import Call, Problem
 
 
 def _steps(text: str) -> int | tuple[int, int]:
@@ -134,9 +135,9 @@ def _price(given: Given, args: argparse.Namespace) -> Price | None:
     """Return what costs are worth, if options say what a step and a byte take."""
     if given.schedule is not None or not any((args.size, args.alpha, args.fabric)):
         return None
-    topology = given.topology
-    fabric, collective = fabric_of(args, topology.degree).slowest_on(topology), args.collective or DEFAULT
-    return lambda cost: fabric.time(cost, collective, args.size or SIZE)
+    wanted, fabric = args.collective or DEFAULT, fabric_of(args, given.topology.degree)
+    call = Call(wanted, args.size or SIZE)
+    return Problem(wiring=given.topology, collectives=wanted, fabric=fabric, objective=call).price()
 
 
 @contextmanager
