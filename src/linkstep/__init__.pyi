@@ -47,7 +47,6 @@ from linkstep.files import load as load
 from linkstep.files import save as save
 from linkstep.lowering import Lowered as Lowered
 from linkstep.lowering import lower as lower
-from linkstep.make import Made as Made
 from linkstep.make import schedule as schedule
 from linkstep.methods.bfb import Certificate as Certificate
 from linkstep.methods.bfb import bfb_allgather as bfb_allgather
@@ -55,10 +54,19 @@ from linkstep.methods.bfb import bfb_certificate as bfb_certificate
 from linkstep.methods.bfb import bfb_cost as bfb_cost
 from linkstep.methods.synthesis import synthesize as synthesize
 from linkstep.pictures import draw as draw
+from linkstep.problem import Call as Call
+from linkstep.problem import Duplex as Duplex
+from linkstep.problem import MaxSteps as MaxSteps
+from linkstep.problem import Objective as Objective
+from linkstep.problem import Problem as Problem
+from linkstep.problem import Requirement as Requirement
+from linkstep.problem import SizeRange as SizeRange
+from linkstep.problem import Workload as Workload
 from linkstep.programs import Program as Program
 from linkstep.programs import read_program as read_program
 from linkstep.recipe import Recipe as Recipe
 from linkstep.recipe import parse as parse
+from linkstep.request import Made as Made
 from linkstep.search import Answer as Answer
 from linkstep.search import Choice as Choice
 from linkstep.search import find as find

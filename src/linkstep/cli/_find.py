@@ -151,7 +151,7 @@ class _Ranked:
         best = pick(answer, fabric, asked.workload)
         if best is None:
             return cls(None, None)
-        return cls(best, asked.workload.time(fabric, answer.num_nodes, best.allreduce_cost, best.flow))
+        return cls(best, asked.workload.seconds(best, fabric))
 
 
 def _collective(args: argparse.Namespace) -> Collective:

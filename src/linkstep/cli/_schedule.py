@@ -33,6 +33,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
 from linkstep.files import check_savable, save
 from linkstep.make import BEST, METHODS, Made, Price
+from linkstep.problem import Call, Problem
 from linkstep.reports.schedule import ScheduleReport
 
 
@@ -130,9 +131,9 @@ def _price(given: Given, args: argparse.Namespace) -> Price | None:
     """Return what costs are worth, if options say what a step and a byte take."""
     if given.schedule is not None or not any((args.size, args.alpha, args.fabric)):
         return None
-    topology = given.topology
-    fabric, collective = fabric_of(args, topology.degree).slowest_on(topology), args.collective or DEFAULT
-    return lambda cost: fabric.time(cost, collective, args.size or SIZE)
+    wanted, fabric = args.collective or DEFAULT, fabric_of(args, given.topology.degree)
+    call = Call(wanted, args.size or SIZE)
+    return Problem(wiring=given.topology, collectives=wanted, fabric=fabric, objective=call).price()
 
 
 @contextmanager

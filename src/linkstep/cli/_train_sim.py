@@ -12,9 +12,9 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_size, format_time, parse_fraction, parse_size
 from linkstep.reports.training import TrainingReport
 from linkstep.search import find
+from linkstep.search.ranking import SECONDS
 from linkstep.search.spot import Spot
 from linkstep.simulation.training import Model, compare, load_model, model_names
-from linkstep.simulation.training.comparison import SECONDS
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

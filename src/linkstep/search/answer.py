@@ -8,23 +8,24 @@ from fractions import Fraction
 from types import NoneType
 
 from linkstep.baselines import Baseline, usual_baselines
-from linkstep.core.arguments import check_flag, check_integer, check_kind
+from linkstep.core.arguments import check_flag, check_kind
+from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
 from linkstep.core.pareto import pareto
 from linkstep.core.progress import Progress
 from linkstep.core.text import shown
-from linkstep.core.units import check_count
-from linkstep.costs import Cost, Fabric, all_to_all_bound, lower_bound
+from linkstep.costs import Cost, Fabric, all_to_all_bound, lower_bound, usual_fabric
 from linkstep.families import FAMILIES as TABLE
 from linkstep.groups.tables import divisors
-from linkstep.methods.bfb import MAX_DEGREE
+from linkstep.problem import Call, Duplex, MaxSteps, Objective, Problem
 from linkstep.recipe import Member
 from linkstep.search.bases import catalog_bases, costed_member, entry_choices
 from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, Choice
 from linkstep.search.finder import best_choices, length
 from linkstep.search.finders import FAMILIES, finder, told_finder
+from linkstep.search.ranking import SECONDS, rank
 from linkstep.search.spot import Spot, search_now
 
 RESOLVE_LINKS = 10_000
@@ -56,7 +57,7 @@ class Answer:
         rows = [(str(row.recipe.short), str(row.allreduce_cost)) for row in self.frontier]
         return html_table(f"N={self.num_nodes}, d={self.degree}", [*rows, ("no graph beats", self.bound + self.bound)])
 
-    def ranked_by_all_to_all(self, seconds: float = 10.0, progress: Progress | None = None) -> Answer:
+    def ranked_by_all_to_all(self, seconds: float = SECONDS, progress: Progress | None = None) -> Answer:
         """Return the answer with the most all-to-all throughput first, of all rows proven to be reached.
 
         Rows whose throughput is not known, or only within more than 0.1%, get about so many seconds each.
@@ -69,15 +70,40 @@ class Answer:
             name = str(row.recipe)
             known[name] = same = known.get(name) or row.with_flow(seconds)
             rows.append(replace(row, flow=same.flow, is_flow_reached=same.is_flow_reached, flow_bound=same.flow_bound))
-        ranked = tuple(sorted(rows, key=lambda row: -(row.flow or 0)))
-        return replace(self, frontier=ranked, baselines=tuple(b.with_flow() for b in self.baselines))
+        found = replace(self, frontier=tuple(rows), baselines=tuple(b.with_flow() for b in self.baselines))
+        return found.ranked_by(Call(Collective.ALL_TO_ALL, 1), usual_fabric(self.degree), seconds)
+
+    def ranked_by(
+        self, objective: Objective, fabric: Fabric, seconds: float = SECONDS, progress: Progress | None = None
+    ) -> Answer:
+        """Return the answer with the row first that takes the least time; last, those whose time is not known.
+
+        Where all-to-all counts, rows that may win and whose throughput is not known get about so many seconds each.
+        """
+        found = [one.choice for one in rank(self.frontier, objective, fabric, seconds, progress)]
+        others = [row for row in self.frontier if objective.seconds(row, fabric) is None]
+        return replace(self, frontier=(*found, *others))
 
 
-def _check(families: str, max_steps: int | None, spot: Spot | None) -> None:
+def _problem(
+    num_nodes: int | Problem, degree: int | None, bidirectional: bool, max_steps: int | None, fabric: Fabric | None
+) -> Problem:
+    """Return the problem that was given, or that of a short call."""
+    is_duplex = check_flag("bidirectional", bidirectional)
+    if isinstance(num_nodes, Problem):
+        if degree is not None or is_duplex or max_steps is not None or fabric is not None:
+            raise LinkstepError("a Problem says d, the fabric and what is required: give them there")
+        return num_nodes
+    steps = () if max_steps is None else (MaxSteps(max_steps),)
+    return Problem(num_nodes=num_nodes, degree=degree, fabric=fabric, requirements=(Duplex(),) * is_duplex + steps)
+
+
+def _check(problem: Problem, families: str, spot: Spot | None) -> None:
+    for collective in map(Collective, problem.collectives):
+        if collective.has_root:
+            raise LinkstepError(f"`find` knows no costs of {collective}: ask for allreduce")
     if check_kind("families", families, str) not in FAMILIES:
         raise LinkstepError(f"families must be one of {', '.join(FAMILIES)}, not {shown(families)}")
-    if max_steps is not None and check_integer("max_steps", max_steps) < 1:
-        raise LinkstepError(f"max_steps must be at least 1, not {shown(max_steps)}")
     check_kind("spot", spot, Spot, NoneType)
 
 
@@ -207,8 +233,8 @@ def _last_resort(num_nodes: int, degree: int, bidirectional: bool) -> list[Choic
 
 
 def find(
-    num_nodes: int,
-    degree: int,
+    num_nodes: int | Problem,
+    degree: int | None = None,
     *,
     families: str = "all",
     bidirectional: bool = False,
@@ -219,6 +245,9 @@ def find(
 ) -> Answer:
     """Return the Pareto frontier of topologies with N nodes and d ports.
 
+    The first argument may be a ``Problem`` of N and d instead, which says too what is required; by its objective, if it
+    has one, the best row is the first.
+
     Where the catalog has none of this size, ``spot`` says how long to search for some, a few seconds unless given. Each
     row is a ``Choice``: ``row.build("allreduce")`` makes its schedule, at the cost that the row says. Costs count the
     limit of a fabric's hosts, if these have one.
@@ -226,26 +255,26 @@ def find(
     >>> [(str(row.recipe), row.method, row.cost.steps) for row in find(5, 4).frontier]
     [('K_5', 'bfb', 1)]
     """
-    num_nodes = check_count("the number of nodes", num_nodes, 2, 10**7)
-    degree = check_count("the degree", degree, 1, MAX_DEGREE)
-    bidirectional = check_flag("bidirectional", bidirectional)
-    _check(families, max_steps, spot)
-    wires = None if fabric is None else check_kind("fabric", fabric, Fabric).with_degree(degree)
+    problem = _problem(num_nodes, degree, bidirectional, max_steps, fabric)
+    _check(problem, families, spot)
+    num_nodes, degree = problem.size
+    bidirectional, wires = problem.is_duplex, problem.wires
     work = _Work(num_nodes, degree, progress)
     if families == "paper":
         rows = _of_the_paper(num_nodes, degree, bidirectional, work)
     else:
         rows = _frontier(num_nodes, degree, bidirectional, spot or Spot(), work)
-    if wires is not None and wires.bandwidth < wires.node_bandwidth:
+    if wires.bandwidth < wires.node_bandwidth:
         rows = _nondominated([row.within(wires) for row in rows])
     connected = degree > 1 or not bidirectional or num_nodes == 2
-    return Answer(
+    answer = Answer(
         num_nodes,
         degree,
         bidirectional,
-        tuple(row for row in rows if max_steps is None or row.worse_half.steps <= max_steps),
+        tuple(row for row in rows if all(requirement.keeps(row) for requirement in problem.requirements)),
         usual_baselines(num_nodes, degree, bidirectional=bidirectional),
         lower_bound(num_nodes, degree, bidirectional=bidirectional and connected),
         all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected),
         min((row.worse_half.steps for row in rows), default=None),
     )
+    return answer if problem.objective is None else answer.ranked_by(problem.objective, wires)

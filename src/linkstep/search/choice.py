@@ -13,6 +13,7 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, distance_flow_bound
 from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
@@ -83,6 +84,27 @@ class Choice:
     def allreduce_cost(self) -> Cost:
         """Of the reduce-scatter and the allgather, one after the other: what choices are ranked by."""
         return self.reduce_scatter + self.cost
+
+    def cost_of(self, collective: Collective) -> Cost | None:
+        """Return what a collective that gathers, reduces or does both costs; None for those with a root and others."""
+        return self._costs.get(collective)
+
+    @property
+    def _costs(self) -> dict[Collective, Cost]:
+        return {
+            Collective.ALLREDUCE: self.allreduce_cost,
+            Collective.ALLGATHER: self.cost,
+            Collective.REDUCE_SCATTER: self.reduce_scatter,
+        }
+
+    @property
+    def half_steps(self) -> int:
+        """Steps that allgather and reduce-scatter both stay within."""
+        return self.worse_half.steps
+
+    def topology(self) -> Topology:
+        """Build the wiring, which is not kept: it may be large."""
+        return self.recipe.topology(keep=False)
 
     @property
     def is_bandwidth_optimal(self) -> bool:
@@ -176,7 +198,7 @@ class Choice:
             return self
         if n * d > MEASURE_LINKS or (n * n * d > MEASURE_WORK and not self.recipe.is_vertex_transitive):
             return self
-        topology = self.recipe.topology(keep=False)
+        topology = self.topology()
         distances = measure_distances(topology)
         exact = exact_all_to_all(topology) if flow and topology.num_links <= FLOW_LINKS else None
         value = distance_flow_bound(topology, distances.total) if exact is None else exact
@@ -189,7 +211,7 @@ class Choice:
         """
         if self.flow is None or (self.is_flow_reached and not self._is_flow_loose):
             return self
-        found = all_to_all(self.recipe.topology(keep=False), seconds=seconds)
+        found = all_to_all(self.topology(), seconds=seconds)
         flow = max(found.value, self.flow) if self.is_flow_reached else found.value
         return replace(self, flow=flow, is_flow_reached=True, flow_bound=found.bound)
 

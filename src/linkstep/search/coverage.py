@@ -8,6 +8,7 @@ from fractions import Fraction
 from linkstep.core.collective import Collective
 from linkstep.core.units import Number, WrittenSize
 from linkstep.costs import Cost, lower_bound, usual_fabric
+from linkstep.problem import Call, Figures, ranked
 from linkstep.search.catalog import Catalog
 from linkstep.search.entry import Entry
 
@@ -44,10 +45,11 @@ class Coverage:
 
 def over_bound(costs: list[Cost], num_nodes: int, degree: int, bidirectional: bool, size: Number) -> Fraction:
     """Return the least time of these allreduces over the bound, on the usual fabric."""
-    fabric = usual_fabric(degree)
     half = lower_bound(num_nodes, degree, bidirectional=bidirectional)
-    times = [fabric.time(cost, Collective.ALLREDUCE, size) for cost in costs]
-    return min(times) / fabric.time(half + half, Collective.ALLREDUCE, size)
+    rows = [Figures(num_nodes, ((Collective.ALLREDUCE, cost),)) for cost in (half + half, *costs)]
+    call, fabric = Call(Collective.ALLREDUCE, size), usual_fabric(degree)
+    bound, best = (ranked(some, call, fabric)[0][0] for some in (rows[:1], rows[1:]))
+    return best / bound
 
 
 def stats(catalog: Catalog) -> list[Coverage]:

@@ -1,19 +1,17 @@
-"""Which choice of an answer is the fastest at which sizes: the lower envelope of their times over the size.
+"""Which choice of an answer is the fastest at which sizes, as windows and as a selector's rules.
 
-The time of a choice grows evenly with the size, so two choices change places at one size at most, and that size is
-exact. Not here: the file that says so (``linkstep.selector``).
+Not here: where windows end (``linkstep.problem.SizeRange``), and the file that says so (``linkstep.selector``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import floor
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.costs import Fabric
+from linkstep.problem import SizeRange
 from linkstep.search.answer import Answer
 from linkstep.search.choice import Choice
 from linkstep.selector import Rule, Selector
@@ -47,31 +45,10 @@ def windows(answer: Answer, fabric: Fabric, sizes: Sequence[int]) -> tuple[Windo
     """
     if not answer.frontier:
         raise LinkstepError(f"there is no topology of {answer.num_nodes} servers and {answer.degree} ports to select")
-    at, last = min(sizes), max(sizes)
-    found: list[Window] = []
-    while at <= last:
-        choice = min(answer.frontier, key=lambda c: (_time(c, fabric, at), c.allreduce_cost.bandwidth))
-        end = min([last, *_overtaken(choice, answer.frontier, fabric)])
-        found.append(Window(choice, at, end))
-        at = end + 1
-    return tuple(found)
+    found = SizeRange(tuple(sizes), _SERVED).windows(answer.frontier, fabric)
+    return tuple(Window(*window) for window in found)
 
 
 def selector_of(found: Sequence[Window]) -> Selector:
     """Return the selector that these windows make."""
     return Selector(tuple(window.rule() for window in found))
-
-
-def _time(choice: Choice, fabric: Fabric, size: int) -> Fraction:
-    return fabric.time(choice.allreduce_cost, _SERVED, size)
-
-
-def _overtaken(choice: Choice, others: Sequence[Choice], fabric: Fabric) -> Iterator[int]:
-    """List the last sizes at which a choice is no slower than each of those that take less time for a byte more."""
-    start = _time(choice, fabric, 0)
-    slope = _time(choice, fabric, 1) - start
-    for other in others:
-        other_start = _time(other, fabric, 0)
-        gained = slope - (_time(other, fabric, 1) - other_start)
-        if gained > 0:
-            yield floor((other_start - start) / gained)

@@ -12,6 +12,7 @@ from linkstep.simulation.training.job import Job, Layer
 from linkstep.simulation.training.model import Model
 from linkstep.simulation.training.model_files import load_model, model_names, save_layers
 from linkstep.simulation.training.network import Network, bound_network, choice_network
+from linkstep.simulation.training.objective import Training
 from linkstep.simulation.training.streams import BUCKETS, Event, Iteration, best_iteration, simulate_iteration
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Model",
     "Network",
     "Outcome",
+    "Training",
     "best_iteration",
     "bound_network",
     "choice_network",

@@ -17,6 +17,7 @@ from linkstep.core.progress import Progress
 from linkstep.costs import Cost, Fabric, bandwidth_bound
 from linkstep.families.circulant import circulant
 from linkstep.search import Answer, Choice
+from linkstep.search.ranking import SECONDS, Ranked, rank
 from linkstep.simulation.training.job import Job
 from linkstep.simulation.training.network import (
     Network,
@@ -25,11 +26,10 @@ from linkstep.simulation.training.network import (
     choice_network,
     costed_network,
 )
+from linkstep.simulation.training.objective import Training
 from linkstep.simulation.training.streams import Iteration, best_iteration
 from linkstep.throughput import exact_all_to_all
 
-SECONDS = 10.0
-"""For the all-to-all throughput of a topology, where it is not known yet."""
 PAPER_JUMPS = (1, 3)
 """Of the shifted rings in the paper's all-to-all times (docs/paper-map.md); ours are spread further and do better."""
 PAPER_NODES = 4096
@@ -75,32 +75,21 @@ class Comparison:
         return (self.ours, *self.today, self.bound)
 
 
-def _choice_outcome(job: Job, choice: Choice, fabric: Fabric) -> Outcome:
-    reached = choice.is_flow_reached or not job.num_all_to_alls
-    network = choice_network(choice, fabric)
-    return Outcome(network, best_iteration(job, network), OURS, choice, reached)
-
-
 def rank_choices(
     job: Job, answer: Answer, fabric: Fabric, seconds: float = SECONDS, progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
     """Return the frontier by the time of an iteration, the best first; its time is proven to be reached.
 
-    Where there are all-to-alls and a row's throughput is only bounded, the iteration takes at least what the bound
-    says. So rows are looked at in that order, with ``seconds`` for the throughput of each, until the next cannot win;
-    rows that were not looked at are in the list with their bounds.
+    Rows whose all-to-all throughput is only bounded, and that cannot win, are in the list with what that says.
     """
-    hoped = [_choice_outcome(job, c, fabric) for c in answer.frontier if not job.num_all_to_alls or c.flow is not None]
-    hoped.sort(key=lambda outcome: outcome.time)
-    settled: list[Outcome] = []
-    for done, outcome in enumerate(hoped):
-        if progress is not None:
-            progress(done, len(hoped))
-        if not outcome.is_reached and not (settled and min(o.time for o in settled) <= outcome.time):
-            assert outcome.choice is not None
-            outcome = _choice_outcome(job, outcome.choice.with_flow(seconds), fabric)
-        settled.append(outcome)
-    return tuple(sorted(settled, key=lambda outcome: (not outcome.is_reached, outcome.time)))
+    training = Training(job)
+    found = rank(answer.frontier, training, fabric, seconds, progress)
+    return tuple(_outcome(one, training, fabric) for one in found)
+
+
+def _outcome(one: Ranked, training: Training, fabric: Fabric) -> Outcome:
+    network, iteration = choice_network(one.choice, fabric), training.iteration(one.choice, fabric)
+    return Outcome(network, iteration, OURS, one.choice, one.is_reached)
 
 
 def compare(
