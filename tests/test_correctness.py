@@ -456,7 +456,7 @@ def test_phases(case):
     schedule = case.schedule()
     ptr, by_source = _rows_by_source(case.num_nodes, schedule.source, np.ones(schedule.num_rows, np.bool_))
     columns = [getattr(schedule, what) for what in reference.ROW]
-    found = _phases(schedule.topology.tail, *columns, ptr, by_source)
+    found = _phases(schedule.topology.tail, *columns, ptr, by_source, schedule.ranks.nodes)
     links = list(zip(schedule.topology.tail.tolist(), schedule.topology.head.tolist(), strict=True))
     rows = list(zip(*(c.tolist() for c in columns), strict=True))
     assert found.tolist() == reference.phases(links, rows)
@@ -497,7 +497,8 @@ def test_spread(case, mutate, backward, once, seed):
     columns = (schedule.lo, schedule.hi, schedule.link, schedule.step)
     every_source, whole = -1, 1  # said, so that the kernel is the one that ``check`` has compiled
     roots = np.array([(v, v, 0, case.unit) for v in range(n)])
-    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, roots, backward, once, every_source, whole)
+    ends = schedule.ranks.nodes
+    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, roots, ends, backward, once, every_source, whole)
     rows = list(zip(*(getattr(schedule, what).tolist() for what in reference.ROW), strict=True))
     assert tuple(int(x) for x in found) == reference.spread(
         n, case.unit, giver.tolist(), taker.tolist(), rows, wanted.tolist(), backward, once
