@@ -8,8 +8,8 @@ passed along rows of later and later steps that end at its destination. Reading 
 with heads and tails exchanged, delivered sets grow exactly as held sets do in an allgather (thm:scheduleswitch), and
 a contribution counts twice exactly when a delivered chunk is delivered again.
 
-Nodes that are no ranks hold nothing at first and need nothing in the end. In a reduction they have no part of their own:
-what they pass on must have come before, which one more run, forwards, decides (``_check_forwarders``).
+Nodes that are no ranks hold nothing at first and need nothing in the end. In a reduction they have no part of their
+own: what they pass on must have come before, which one more run, forwards, decides (``_check_forwarders``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _run(
     pieces: int = 1,
     ends: Ids | None = None,
 ) -> tuple[int, ...]:
-    """Follow the rows to keep, of one source if ``only``, to ``ends``, all ranks if None; return the kernel's witness."""
+    """Follow the rows to keep, of one source if ``only``, to all ranks or ``ends``; return the kernel's witness."""
     topology = schedule.topology
     roots = _own_roots(schedule) if roots is None else roots
     ends = schedule.ranks.nodes if ends is None else ends

@@ -18,10 +18,10 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.text import shown
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Topology, check_permanent
 from linkstep.core.units import Number
 from linkstep.correctness import check
-from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of
+from linkstep.costs import Cost, Fabric, bandwidth_bound, check_host_limit, cost_of
 from linkstep.methods.arrival import Watch, Wish, arrival_allgather, arrival_certificate
 from linkstep.methods.bfb import Certificate, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
@@ -447,6 +447,8 @@ def schedule(
     root, steps = check_root(graph, root), _checked_steps(steps)
     seed = check_integer("seed", seed)
     check_kind("fabric", fabric, Fabric, type(None))
+    check_permanent(graph, "making a schedule")
+    check_host_limit(graph, fabric, "making a schedule")
     if price is not None and not callable(price):
         raise LinkstepError(f"price must be a function of a cost, not {shown(price)}")
     request = Request(

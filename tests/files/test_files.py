@@ -404,7 +404,7 @@ def test_npz_rejections(tmp_path, members, match):
 
 HEADS = [
     ({"format": "other"}, "is not a linkstep file"),
-    ({"format_version": 2}, r"written by a newer linkstep \(format 2\); upgrade"),
+    ({"format_version": 3}, r"written by a newer linkstep \(format 3\); upgrade"),
     ({"format_version": 0}, "format_version must be a positive integer, not 0"),
     ({"format_version": True}, "format_version must be a positive integer, not True"),
     ({"format_version": "1"}, "format_version must be a positive integer, not '1'"),
@@ -476,7 +476,7 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
         ({"links": {"tail": 1}}, "links must be a list, not a dict"),
         ({"links": None}, "links must be a list, not None"),
         ({"link_columns": ["tail"]}, "link_columns must have 'head'"),
-        ({"link_columns": ["tail", "tail"]}, "must list some of tail, head, bandwidth, alpha, not"),
+        ({"link_columns": ["tail", "tail"]}, "must list some of tail, head, bandwidth, alpha, opens, closes, not"),
         ({"link_columns": [["tail"], 3]}, "link_columns must list some of"),
         ({"link_columns": "tail"}, "link_columns must list some of"),
         ({"rows": [[0, 0, 1, 0]]}, r"row 0: must be integers \[source, lo, hi, link, step\], not \[0, 0"),
@@ -558,8 +558,8 @@ def test_csv_columns_in_either_order(tmp_path):
         ("0,1,5\n", r"not '0,1,5' \(more columns need a header line\)"),
         ("0,\n", r"t\.csv:1: a link is written tail,head"),
         ("tail,head,alpha\n0,1\n", r"t\.csv:2: a link is written tail,head,alpha, not '0,1'"),
-        ("tail,head,cost\n0,1,2\n", r"t\.csv:1: column 'cost' must be bandwidth or alpha"),
-        ("tail,head,alpha,alpha\n0,1,2,3\n", "must be bandwidth or alpha, and only once"),
+        ("tail,head,cost\n0,1,2\n", r"t\.csv:1: column 'cost' must be bandwidth, alpha, opens or closes"),
+        ("tail,head,alpha,alpha\n0,1,2,3\n", "must be bandwidth, alpha, opens or closes, and only once"),
         ("tail,head,alpha\n0,1,\n", r"t\.csv:2: a link is written"),
         ("tail,head,alpha\n0,1,5kg\n", r"t\.csv:2: alpha must be a whole number of ns, or with a unit .*'5kg'"),
         ("tail,head,alpha\n0,1,5ps\n", "alpha must be a whole number of ns, or with a unit like 50us, not '5ps'"),

@@ -164,8 +164,8 @@ def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots,
     its root alone: rows of ``roots``, sorted, are (shard, root, lo, hi), and those of one root do not touch. Backward
     runs the steps from last to first; ``once`` refuses what arrives a second time; ``only``, unless -1, follows one
     source alone. The witness is the earliest row that fails for any source (the latest if backward); a shard that never
-    arrives is reported only if no row fails. If a shard is more than one of ``pieces``, as many as ``ends`` are, each of
-    these must end with its own piece alone.
+    arrives is reported only if no row fails. If a shard is more than one of ``pieces``, as many as ``ends`` are, each
+    of these must end with its own piece alone.
     """
     best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     start = np.zeros(num_nodes + 1, np.int64)

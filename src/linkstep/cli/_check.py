@@ -66,15 +66,17 @@ def _run(args: argparse.Namespace) -> int:
     cost, seconds = cost_of(schedule, fabric), seconds_of(schedule, fabric, args.size)
     facts |= {"valid": True, "steps": cost.steps, "bandwidth": cost.bandwidth}
     facts |= {"size": args.size, "seconds": float(seconds), "fabric": fabric_text(schedule.topology, args)}
-    facts |= wiring_facts(schedule.topology, collective, cost, fabric)
+    everyone = schedule.ranks.is_everyone  # bounds are of collectives in which all nodes take part
+    facts |= wiring_facts(schedule.topology, collective, cost, fabric) if everyone else {"wiring_bound": None}
     if args.json:
         print_json(facts)
         return 0
     least = len(collective.phases) * bandwidth_bound(schedule.topology.num_nodes)
-    optimal = ", bandwidth-optimal" if collective in _BOUNDED and cost.bandwidth == least else ""
+    optimal = ", bandwidth-optimal" if everyone and collective in _BOUNDED and cost.bandwidth == least else ""
+    nodes = f"N={schedule.topology.num_nodes}" + ("" if everyone else f" ({schedule.num_ranks} take part)")
     print(
         f"{args.file}: valid {collective} on {schedule.topology.name or 'an unnamed topology'}, "
-        f"N={schedule.topology.num_nodes}, {schedule.num_rows} rows: {cost}{optimal}, "
+        f"{nodes}, {schedule.num_rows} rows: {cost}{optimal}, "
         f"{format_time(seconds)} for {args.size} ({facts['fabric']})"
     )
     for name, text in wiring_fields(facts):

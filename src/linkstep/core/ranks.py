@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,11 +54,11 @@ class Ranks:
         <Ranks 1 of 2 nodes>
         """
         check_kind("topology", topology, Topology)
-        if isinstance(nodes, str) or (not isinstance(nodes, np.ndarray) and not isinstance(nodes, Iterable)):
+        if isinstance(nodes, str) or not isinstance(nodes, Iterable) or np.ndim(nodes) == 0:  # type: ignore[arg-type]
             raise TopologyError(f"ranks must be a list of nodes, not {shown(nodes)}")
-        wanted = nodes if isinstance(nodes, np.ndarray) else list(nodes)
-        named = [topology.node_named(node) if isinstance(node, str) else node for node in wanted]
-        return cls(topology.num_nodes, frozen(np.array(named, np.int32) if not named else named, np.int32, "ranks"))
+        wanted: list[Any] = list(nodes)
+        numbers = [topology.node_named(node) if isinstance(node, str) else node for node in wanted]
+        return cls(topology.num_nodes, frozen(numbers, np.int32, "ranks"))
 
     @classmethod
     def everyone(cls, topology: Topology) -> Ranks:

@@ -30,8 +30,8 @@ COLLECTIVES = tuple(Collective)
 class Schedule:
     """Rows of (source, [lo, hi) / unit, link, step), sorted by (step, link, source, lo); steps count from 1.
 
-    ``collective`` is what the rows are meant to do; ``linkstep.correctness`` proves or refutes it. ``ranks`` is who takes
-    part, everyone where None is given; a source is a rank, and nodes that are none may forward.
+    ``collective`` is what the rows are meant to do; ``linkstep.correctness`` proves or refutes it. ``ranks`` is who
+    takes part, everyone where None is given; a source is a rank, and nodes that are none may forward.
 
     >>> ring = Topology.from_links(2, [0, 1], [1, 0])
     >>> s = Schedule.from_columns(ring, 1, source=[1, 0], lo=[0, 0], hi=[1, 1], link=[1, 0], step=[1, 1])
@@ -51,10 +51,11 @@ class Schedule:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "collective", Collective(self.collective))  # its name will do
-        if self.ranks is None:
+        given: Ranks | None = vars(self)["ranks"]
+        if given is None:
             object.__setattr__(self, "ranks", Ranks.everyone(self.topology))
-        elif self.ranks.num_nodes != self.topology.num_nodes:
-            raise ScheduleError(f"ranks are of {self.ranks.num_nodes} nodes, the topology has {self.topology.num_nodes}")
+        elif given.num_nodes != self.topology.num_nodes:
+            raise ScheduleError(f"ranks are of {given.num_nodes} nodes, the topology has {self.topology.num_nodes}")
         sizes = {what: int(getattr(self, what).size) for what in ROW_COLUMNS}
         if len(set(sizes.values())) != 1:  # a kernel would read past the end of the shorter ones
             raise ScheduleError(f"columns must be equally long, not {sizes}")

@@ -2,8 +2,9 @@
 
 Without igraph isomorphisms are found by an own search (``linkstep.core.refinement``), and automorphisms that no recipe
 knows of stay unused: every node counts as unlike the others. Parallel links, self-loops and per-link columns count: an
-automorphism maps links to as many links, alike in bandwidth and alpha. BLISS works on simple coloured digraphs, so a
-pair of nodes joined in an unusual way gets a coloured node in between.
+automorphism maps links to as many links, alike in bandwidth, alpha and lifetime. Hosts and racks are names and do not
+count. BLISS works on simple coloured digraphs, so a pair of nodes joined in an unusual way gets a coloured node in
+between.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import numpy as np
 
 from linkstep.core.errors import TopologyError
 from linkstep.core.refinement import GaveUp, Pair
-from linkstep.core.topology import Ids, Topology
+from linkstep.core.topology import LINK_COLUMNS, Ids, Topology
 
-Signature = tuple[tuple[int, int], ...]
+Signature = tuple[tuple[int, ...], ...]
 
 
 @cache
@@ -57,12 +58,10 @@ def _graph_class() -> Any:
 def _pairs(topology: Topology) -> dict[tuple[int, int], Signature]:
     """Return, for each ordered pair of nodes with links, what those links are like."""
     blank = np.zeros(topology.num_links, np.int64)
-    rate = blank if topology.bandwidth is None else topology.bandwidth
-    delay = blank if topology.alpha is None else topology.alpha
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    columns = (topology.tail.tolist(), topology.head.tolist(), rate.tolist(), delay.tolist())
-    for u, w, b, a in zip(*columns, strict=True):
-        found.setdefault((u, w), []).append((b, a))
+    found: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    columns = [topology.columns.get(what, blank).tolist() for what in LINK_COLUMNS]
+    for u, w, *link in zip(topology.tail.tolist(), topology.head.tolist(), *columns, strict=True):
+        found.setdefault((u, w), []).append(tuple(link))
     return {pair: tuple(sorted(links)) for pair, links in found.items()}
 
 

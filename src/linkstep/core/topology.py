@@ -80,10 +80,10 @@ def checked_places(places: Sequence[str] | None, num_nodes: int, what: str) -> t
     if places is None:
         return None
     try:
-        names = (None,) if isinstance(places, str) else tuple(places)
+        names = tuple(places)
     except TypeError:
-        names = (None,)
-    if not all(isinstance(name, str) for name in names):
+        raise TopologyError(f"{what} must be a list of names, not {shown(places)}") from None
+    if isinstance(places, str) or not all(isinstance(name, str) for name in names):
         raise TopologyError(f"{what} must be a list of names, not {shown(places)}")
     if len(names) != num_nodes:
         raise TopologyError(f"{what} must have one name for each of the {num_nodes} nodes, not {len(names)}")
@@ -199,13 +199,14 @@ class Topology:
             keys = np.sort(_keys(tails, heads, num_nodes))  # several times faster than an order of links
             tails, heads = (frozen(ids, np.int32, "links") for ids in np.divmod(keys, num_nodes))
         names = None if labels is None else checked_labels(labels, int(num_nodes))
-        places = {
-            what: checked_places(column, int(num_nodes), what) for what, column in (("hosts", hosts), ("racks", racks))
-        }
-        return cls(int(num_nodes), tails, heads, name, labels=names, **given, **places)
+        return cls(
+            int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"), labels=names,
+            opens=given.get("opens"), closes=given.get("closes"),
+            hosts=checked_places(hosts, int(num_nodes), "hosts"), racks=checked_places(racks, int(num_nodes), "racks"),
+        )  # fmt: skip
 
     @property
-    def columns(self) -> dict[str, Ints]:
+    def columns(self) -> dict[str, Any]:
         """The columns by which links differ, those of ``LINK_COLUMNS`` that there are, in that order."""
         found = {what: getattr(self, what) for what in LINK_COLUMNS}
         return {what: column for what, column in found.items() if column is not None}
@@ -377,7 +378,7 @@ class Topology:
 
     def with_bandwidth(self, bandwidth: ArrayLike) -> Topology:
         """Return the topology with these rates (bit/s), one a link; links between the same nodes sort by them."""
-        columns: dict[str, ArrayLike] = {**self.columns, "bandwidth": bandwidth}
+        columns = {**self.columns, "bandwidth": bandwidth}
         made = Topology.from_links(self.num_nodes, self.tail, self.head, self.name, labels=self.labels, **columns)
         return replace(made, hosts=self.hosts, racks=self.racks)
 
@@ -388,8 +389,11 @@ class Topology:
         >>> pair.shares_hosts, pair.racks
         (True, ('r1', 'r1'))
         """
-        given = {"hosts": self.hosts if hosts is None else hosts, "racks": self.racks if racks is None else racks}
-        return replace(self, **{what: checked_places(names, self.num_nodes, what) for what, names in given.items()})
+        return replace(
+            self,
+            hosts=self.hosts if hosts is None else checked_places(hosts, self.num_nodes, "hosts"),
+            racks=self.racks if racks is None else checked_places(racks, self.num_nodes, "racks"),
+        )
 
     def with_labels(self, labels: Sequence[str]) -> Topology:
         """Return the topology with these names of its hosts."""

@@ -22,7 +22,7 @@ from linkstep.correctness import check
 from linkstep.engines.compile import compile_plan, fingerprint_of
 from linkstep.engines.plan import Plan
 from linkstep.files import SUFFIXES, load
-from linkstep.lowering import lower
+from linkstep.lowering import check_carried, lower
 from linkstep.make import schedule
 from linkstep.programs import Program, is_runtime_file, read_program, read_text
 from linkstep.recipe import Recipe, parse
@@ -219,6 +219,7 @@ def checked(schedule: Schedule, name: str) -> Schedule:
             check(schedule)
         except ScheduleError as error:
             raise ScheduleError(f"{name}: not run, it is wrong: {error}", error.row) from None
+        check_carried(schedule, "running")
         _checked.add(schedule)
     return schedule
 

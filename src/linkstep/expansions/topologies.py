@@ -10,14 +10,15 @@ import numpy as np
 
 from linkstep.core.distances import distances_to
 from linkstep.core.errors import TopologyError
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ints, Topology, check_permanent
 
 MAX_PROOF_NODES = 4096
 """Above this, ``line_graph_keeps_bfb`` does not look at every node."""
 
 
 def _check_plain(topology: Topology, what: str) -> None:
-    if topology.bandwidth is not None or topology.alpha is not None:
+    check_permanent(topology, what)
+    if topology.columns:
         raise TopologyError(f"{what} takes a topology whose links are all alike, not one with link columns")
 
 

@@ -5,7 +5,7 @@ A schedule becomes a ``Placement`` (chunks have places, messages have channels),
 shares nothing with this.
 """
 
-from linkstep.lowering.limits import check_fits
+from linkstep.lowering.limits import check_carried, check_fits
 from linkstep.lowering.pipeline import Lowered, lower
 from linkstep.lowering.placement import Options, chunk_grid, place
 from linkstep.lowering.targets import TARGETS, Target
@@ -28,6 +28,7 @@ __all__ = [
     "Target",
     "Threadblock",
     "Window",
+    "check_carried",
     "check_fits",
     "chunk_grid",
     "lower",

@@ -105,7 +105,7 @@ def _is_automorphism(topology: Topology, new: np.ndarray[tuple[int], np.dtype[np
     there = topology.head[topology.out_ptr[new[0]] : topology.out_ptr[new[0] + 1]]
     if not np.array_equal(here, there):
         return False  # most are told apart by the links of one node
-    columns = [c for c in (topology.bandwidth, topology.alpha) if c is not None]
+    columns = list(topology.columns.values())
     keys = new[topology.tail] * n + new[topology.head]
     order = np.lexsort((*columns, keys))
     same = np.array_equal(keys[order], topology.tail * n + topology.head)
