@@ -19,6 +19,7 @@ from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of, loads_of, seconds_of
 from linkstep.expansions import line_graph_schedule
 from linkstep.methods.transform import allreduce, from_root, relabel, reverse
+from linkstep.pictures import draw_broadcast
 
 US = Fraction(1, 10**6)
 
@@ -101,6 +102,11 @@ def test_twelve_of_sixteen(torus, twelve, tmp_path):
 
     everywhere(gather, tmp_path)
     everywhere(both, tmp_path)
+    draw_broadcast(gather, tmp_path / "shard.svg", 11)
+    picture = (tmp_path / "shard.svg").read_text()
+    assert picture.count('fill: #ffffff; stroke: #0072b2; stroke-width: 1.2"') == 4  # hollow
+    with pytest.raises(ScheduleError, match=r"root must be a rank in \[0, 12\), not 12"):
+        draw_broadcast(gather, tmp_path / "shard.svg", 12)
     for made in (gather, both):
         with one_line("lowering to msccl knows no hosts that forward without taking part"):
             linkstep.lower(made, "msccl")

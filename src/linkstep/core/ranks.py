@@ -39,6 +39,8 @@ class Ranks:
         if nodes.min() < 0 or nodes.max() >= self.num_nodes:
             r = int(np.flatnonzero((nodes < 0) | (nodes >= self.num_nodes))[0])
             raise TopologyError(f"rank {r}: must sit at a node in [0, {self.num_nodes}), not {nodes[r]}")
+        if (np.diff(nodes) > 0).all():
+            return
         order = np.argsort(nodes, kind="stable")
         twice = np.flatnonzero(np.diff(nodes[order]) == 0)
         if twice.size:
