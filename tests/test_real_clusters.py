@@ -17,6 +17,7 @@ from linkstep.core.faults import Down, apply
 from linkstep.core.symmetry import automorphism_generators, is_available
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of, loads_of, seconds_of
+from linkstep.engines.source import checked
 from linkstep.expansions import line_graph_schedule
 from linkstep.methods.transform import allreduce, from_root, relabel, reverse
 from linkstep.pictures import draw_broadcast
@@ -112,6 +113,8 @@ def test_twelve_of_sixteen(torus, twelve, tmp_path):
             linkstep.lower(made, "msccl")
         with one_line("knows no hosts that forward"):
             linkstep.simulate(made, fabric, "1MB")
+        with one_line("running knows no hosts that forward"):
+            checked(made, "the schedule")
     with one_line("L\\(G\\) expands a schedule in which everyone takes part"):
         line_graph_schedule(gather)
 
