@@ -27,6 +27,7 @@ from support.strategies import (
     Case,
     complete_bipartite,
     connected_link_lists,
+    forwarding_cases,
     garbage_cases,
     pairs,
     random_case,
@@ -67,6 +68,8 @@ def assert_witness_is_true(schedule: Schedule, error: ScheduleError) -> None:
     e = schedule.link[r]
     u, w = schedule.topology.tail[e], schedule.topology.head[e]
     chunk = f"[{schedule.lo[r]}, {schedule.hi[r]})/{schedule.unit} of shard {schedule.source[r]}"
+    if not schedule.ranks.is_everyone:
+        chunk += f" (of node {schedule.ranks.nodes[schedule.source[r]]})"
     assert message.startswith(f"row {r}: step {schedule.step[r]}, link {e} ({u} -> {w}) carries {chunk}, but ")
 
 
@@ -436,6 +439,44 @@ def test_the_witness_of_an_allgather_is_the_earliest(case, seed):
     assert not is_sound(rows[: error.row + 1])
 
 
+# Ranks: some nodes take no part and only forward
+
+
+@given(forwarding_cases())
+def test_right_schedules_with_forwarders_pass(case):
+    assert assert_same_verdict(case)
+
+
+@given(forwarding_cases(), st.sampled_from(MUTATIONS), seeds)
+def test_changed_schedules_with_forwarders(case, mutate, seed):
+    if case.rows:
+        assert_same_verdict(mutate(Random(seed), case))
+
+
+@given(garbage_cases(max_rows=8), seeds)
+def test_garbage_with_forwarders(case, seed):
+    """Any rows, any ranks: the reference decides."""
+    rng = Random(seed)
+    ranks = tuple(rng.sample(range(case.num_nodes), rng.randint(1, case.num_nodes)))
+    rows = [(source % len(ranks), *rest) for source, *rest in case.rows]
+    assert_same_verdict(replace(case, ranks=ranks, rows=rows))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_everyone_in_another_order(collective):
+    """Ranks that are all nodes in another order are everyone's schedule with its shards renamed."""
+    rng, order = Random(7), (2, 0, 3, 1)
+    links = [(u, w) for u in range(4) for w in range(4) if u != w]
+    case = random_case(rng, 4, links, 2, collective)
+    if collective == "all-to-all":
+        case = Case(4, links, 8, strategies.random_all_to_all(rng, 4, links, 8, order), collective)
+        assert not case.is_right
+        rows = case.rows
+    else:
+        rows = [(order.index(v), *rest) for v, *rest in case.rows]
+    assert assert_same_verdict(replace(case, rows=rows, ranks=order))
+
+
 # Kernels against their twins
 
 
@@ -456,10 +497,10 @@ def test_phases(case):
     schedule = case.schedule()
     ptr, by_source = _rows_by_source(case.num_nodes, schedule.source, np.ones(schedule.num_rows, np.bool_))
     columns = [getattr(schedule, what) for what in reference.ROW]
-    found = _phases(schedule.topology.tail, *columns, ptr, by_source)
+    found = _phases(schedule.topology.tail, *columns, ptr, by_source, schedule.ranks.nodes)
     links = list(zip(schedule.topology.tail.tolist(), schedule.topology.head.tolist(), strict=True))
     rows = list(zip(*(c.tolist() for c in columns), strict=True))
-    assert found.tolist() == reference.phases(links, rows)
+    assert found.tolist() == reference.phases(links, rows, schedule.ranks.nodes.tolist())
     sent = [(v, hi - lo) for (v, lo, hi, _, _), phase in zip(rows, found, strict=True) if phase == 0]
     total = _reduced(case.num_nodes, schedule.source, schedule.lo, schedule.hi, found)
     assert total.tolist() == [sum(size for w, size in sent if w == v) for v in range(case.num_nodes)]
@@ -482,7 +523,9 @@ def test_missing_piece_and_insert(held, lo, length, at):
     assert after[-1] == (80, 81)
 
 
-@given(st.one_of(garbage_cases(), right_cases()), st.booleans(), st.booleans(), st.booleans(), seeds)
+@given(
+    st.one_of(garbage_cases(), right_cases(), forwarding_cases()), st.booleans(), st.booleans(), st.booleans(), seeds
+)
 def test_spread(case, mutate, backward, once, seed):
     """The kernel's witness is the twin's, in every mode."""
     rng = Random(seed)
@@ -493,14 +536,16 @@ def test_spread(case, mutate, backward, once, seed):
     giver, taker = (head, tail) if backward else (tail, head)
     n = case.num_nodes
     keep = np.array([rng.random() < 0.8 for _ in range(schedule.num_rows)], np.bool_)
-    ptr, wanted = _rows_by_source(n, schedule.source, keep)
+    ptr, wanted = _rows_by_source(case.num_ranks, schedule.source, keep)
     columns = (schedule.lo, schedule.hi, schedule.link, schedule.step)
     every_source, whole = -1, 1  # said, so that the kernel is the one that ``check`` has compiled
-    roots = np.array([(v, v, 0, case.unit) for v in range(n)])
-    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, roots, backward, once, every_source, whole)
+    nodes = schedule.ranks.nodes.tolist()
+    roots = np.array([(v, home, 0, case.unit) for v, home in enumerate(nodes)])
+    ends = schedule.ranks.nodes
+    found = _spread(n, case.unit, giver, taker, *columns, ptr, wanted, roots, ends, backward, once, every_source, whole)
     rows = list(zip(*(getattr(schedule, what).tolist() for what in reference.ROW), strict=True))
     assert tuple(int(x) for x in found) == reference.spread(
-        n, case.unit, giver.tolist(), taker.tolist(), rows, wanted.tolist(), backward, once
+        nodes, case.unit, giver.tolist(), taker.tolist(), rows, wanted.tolist(), backward, once
     )
 
 

@@ -15,6 +15,7 @@ from linkstep.core.errors import RecipeError as RecipeError
 from linkstep.core.errors import ScheduleError as ScheduleError
 from linkstep.core.errors import TopologyError as TopologyError
 from linkstep.core.errors import UnitError as UnitError
+from linkstep.core.ranks import Ranks as Ranks
 from linkstep.core.schedule import Schedule as Schedule
 from linkstep.core.topology import Topology as Topology
 from linkstep.correctness import check as check

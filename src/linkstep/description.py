@@ -15,7 +15,7 @@ import numpy as np
 
 from linkstep.core.distances import check_connected, distance_profiles
 from linkstep.core.progress import Progress
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.costs import Cost, Fabric, distance_flow_bound
 from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split
 from linkstep.methods.bfb.balanced import is_quick
@@ -110,6 +110,7 @@ def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabri
     (3, [1, 4, 5, 2], Cost(steps=3, bandwidth=Fraction(11, 12)), Fraction(20, 11))
     """
     graph, recipe = resolve(topology)
+    check_permanent(graph, "a description")
     with watch("symmetries"):
         check_connected(graph)
         nodes, weights = _representatives(graph)

@@ -13,10 +13,10 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.text import shown
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Topology, check_permanent
 from linkstep.core.units import Number
 from linkstep.correctness import check
-from linkstep.costs import Fabric
+from linkstep.costs import Fabric, check_host_limit
 from linkstep.making import METHODS, certificate_of
 from linkstep.methods.arrival import Watch
 from linkstep.methods.transform import check_root
@@ -118,6 +118,8 @@ def schedule(
     seconds = None if seconds is None else check_seconds("seconds", seconds)
     root, steps = check_root(graph, root), _checked_steps(steps)
     seed = check_integer("seed", seed)
+    check_permanent(graph, "making a schedule")
+    check_host_limit(graph, problem.fabric, "making a schedule")
     request = Request(
         graph, problem.collective, recipe, chunks, size, root, steps, seconds, seed, rounds,
         price=problem.price(graph), fabric=problem.fabric, progress=progress, watch=watch,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from random import Random
 
 import pytest
@@ -13,6 +13,7 @@ import linkstep
 from linkstep import Fabric, Topology, bfb_allgather, bfb_certificate, bfb_cost, cost_of, wiring_bound
 from linkstep.baselines import baselines
 from linkstep.core.errors import LinkstepError
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.correctness import check
 from linkstep.costs import Cost, check_wiring_bound, seconds_of
@@ -73,6 +74,41 @@ def test_seconds_against_plain_fractions(case, quarters, size, micros):
             hosts = [sum(amount for link, amount in here if ends[link] == u) for u in range(topology.num_nodes)]
             times += [fabric.alpha + amount * bits / host for amount in hosts]
         expected += max(times)
+    assert seconds_of(schedule, fabric, size) == expected
+
+
+@given(garbage_cases(), st.integers(1, 40), st.integers(0, 10**6), seeds)
+def test_seconds_of_shared_hosts_and_links_that_open(case, quarters, size, seed):
+    """A host is all its nodes, links inside do not count against it; a step whose links open takes longer by so much.
+
+    Each counted again in plain fractions, on links whose latencies differ; M is as many shards as there are ranks.
+    """
+    rng = Random(seed)
+    n, links = case.num_nodes, sorted(case.links)
+    alpha = [rng.choice([1000, 5000]) for _ in links]
+    opens = [rng.choice([1, 1, 2, 3]) for _ in links]
+    hosts = [rng.choice("xyz") for _ in range(n)]
+    columns = sorted(zip(links, opens, alpha, strict=True))
+    topology = topology_of(n, [link for link, _, _ in columns], alpha=[a for _, _, a in columns],
+                           opens=[t for _, t, _ in columns], hosts=hosts)  # fmt: skip
+    ranks = Ranks.of(topology, rng.sample(range(n), rng.randint(1, n)))
+    sent = [(row[0] % ranks.num_ranks, *row[1:]) for row in case.rows if len(set(case.links[row[3]])) == 2]
+    schedule = replace(case, ranks=tuple(ranks.nodes.tolist()), rows=sent).schedule()
+    schedule = replace(schedule, topology=topology)
+    host, switching = Fraction(quarters * LINK, 4), Fraction(1, 1000)
+    fabric = Fabric(Fraction(1), Fraction(LINK), 1, host_bandwidth=host, switching=switching)
+    bits = Fraction(8 * size, schedule.collective.num_shards(ranks.num_ranks) * schedule.unit)
+    rows = list(zip(*(getattr(schedule, what).tolist() for what in ("step", "link", "lo", "hi")), strict=True))
+    expected = Fraction(0)
+    for step in range(1, schedule.num_steps + 1):
+        here = [(link, hi - lo) for at, link, lo, hi in rows if at == step]
+        delay = {link: Fraction(columns[link][2], 10**9) for link, _ in here}
+        times = [delay[link] + sum(a for e, a in here if e == link) * bits / LINK for link in delay] or [fabric.alpha]
+        across = [(e, a) for e, a in here if hosts[links[e][0]] != hosts[links[e][1]]]
+        for end, name in product((0, 1), "xyz"):
+            own = [(e, a) for e, a in across if hosts[links[e][end]] == name]
+            times += [min(delay[e] for e, _ in own) + sum(a for _, a in own) * bits / host] if own else []
+        expected += max(times) + (switching if step > 1 and any(columns[e][1] == step for e in delay) else 0)
     assert seconds_of(schedule, fabric, size) == expected
 
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkstep.core.errors import FileError
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
@@ -80,8 +81,39 @@ def schedules(draw):
     )  # fmt: skip
 
 
+WHOLE = Topology.from_links(
+    3, [0, 1, 2, 2], [1, 2, 0, 0], "all of it", bandwidth=[1, 2, 3, 3], alpha=[0, 0, 4, 4],
+    opens=[1, 2, 1, 3], closes=[5, 9, 2, 32767], labels=["a", "b", "c"], hosts=["x", "x", "y"], racks=["r", "s", "s"],
+)  # fmt: skip
+"""Every column there is."""
+FORWARDING = Schedule.from_columns(
+    WHOLE, 2, source=[0, 0, 1], lo=[0, 0, 0], hi=[2, 2, 2], link=[0, 1, 2], step=[1, 2, 2],
+    ranks=Ranks.of(WHOLE, [0, 2]),
+)  # fmt: skip
+
+
 odd_names = st.sampled_from(["tail", "head", "#1", '"', "a,b", "ä 1", "0", "1", "2", "-1", "1.0", "<x>&'", "nodes=3"])
 plain_names = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
+
+
+@st.composite
+def newer(draw):
+    """Draw a schedule of some ranks, in any order, on a topology with lifetimes, hosts and racks, or some of these."""
+    schedule = draw(schedules())
+    old, n = schedule.topology, schedule.topology.num_nodes
+    steps = st.lists(st.integers(1, 2**15 - 1), min_size=2 * old.num_links, max_size=2 * old.num_links).map(sorted)
+    spans = draw(steps)
+    some = st.none() | st.lists(odd_names | plain_names, min_size=n, max_size=n)
+    lifetimes = {"opens": spans[: old.num_links], "closes": spans[old.num_links :]} if draw(st.booleans()) else {}
+    topology = Topology.from_links(
+        n, old.tail, old.head, old.name, hosts=draw(some), racks=draw(some), **(old.columns | lifetimes)
+    )
+    ranks = draw(st.permutations(range(n)))[: draw(st.integers(1, n))]
+    source = schedule.source % len(ranks)
+    return Schedule.from_columns(
+        topology, schedule.unit, source, schedule.lo, schedule.hi, schedule.link, schedule.step, schedule.collective,
+        Ranks.of(topology, ranks),
+    )  # fmt: skip
 
 
 @st.composite
@@ -162,6 +194,37 @@ def test_networkx_reads_names_of_hosts(tmp_path_factory, topology):
     assert tuple(nx.read_graphml(path, force_multigraph=True).nodes) == topology.labels
 
 
+@pytest.mark.parametrize("suffix", KEEPING)
+@given(schedule=newer())
+def test_ranks_lifetimes_and_places_round_trip(tmp_path_factory, suffix, schedule):
+    path = tmp_path_factory.getbasetemp() / f"newer{suffix}"
+    thing = schedule if suffix in (".npz", ".json") else schedule.topology
+    save(thing, path)
+    loaded = load(path)
+    assert loaded == thing
+    topology = loaded.topology if isinstance(loaded, Schedule) else loaded
+    assert (topology.hosts, topology.racks) == (schedule.topology.hosts, schedule.topology.racks)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+def test_the_version_is_the_least_that_says_it(tmp_path, suffix):
+    """Version 1 where it has all there is to say, so that older ones read it."""
+
+    def version(thing) -> int:
+        save(thing, tmp_path / f"t{suffix}")
+        if suffix == ".json":
+            return json.loads((tmp_path / f"t{suffix}").read_text())["format_version"]
+        with np.load(tmp_path / f"t{suffix}") as members:
+            return json.loads(members["linkstep"].tobytes())["format_version"]
+
+    plain = replace(WHOLE, opens=None, closes=None, hosts=None, racks=None)
+    assert [version(thing) for thing in (RING, RICH, GATHER, plain)] == [1] * 4
+    assert version(replace(GATHER, ranks=Ranks.of(RING, [1, 0, 2]))) == 2
+    assert version(replace(GATHER, topology=RING.with_places(racks=["r"] * 3))) == 2
+    for what in ("opens", "closes", "hosts", "racks"):
+        assert version(replace(plain, **{what: getattr(WHOLE, what)})) == 2
+
+
 def test_files_without_names_are_as_they_were(tmp_path):
     """Byte for byte, so that a linkstep that knows no names reads them, and their golden twins do not change."""
     for suffix in KEEPING:
@@ -189,6 +252,52 @@ def test_bad_names_of_hosts(tmp_path, labels, match):
     refuses(tmp_path / "s.json", match)
     write_members(tmp_path / "s.npz", {"labels": np.frombuffer(json.dumps(labels).encode(), np.uint8)})
     refuses(tmp_path / "s.npz", match)
+
+
+@pytest.mark.parametrize("what", ["hosts", "racks"])
+@pytest.mark.parametrize(
+    ("names", "match"),
+    [
+        (["a", "b"], " must have one name for each of the 3 nodes, not 2"),
+        (["a", "a", ""], "the (host|rack) of node 2 must be one line of printable text, not ''"),
+        (["a", "a", " a"], "the (host|rack) of node 2 must be one line of printable text"),
+        (["a", "a", "\x1b[0m"], "the (host|rack) of node 2 must be one line of printable text"),
+        (["a", "a", None], " must be a list of names, not "),
+        ("abc", " must be a list of names, not 'abc'"),
+        ({"a": 1}, " must be a list of names, not a dict"),
+    ],
+)
+def test_bad_places(tmp_path, what, names, match):
+    save(GATHER, tmp_path / "s.json")
+    (tmp_path / "s.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_text()) | {what: names}))
+    refuses(tmp_path / "s.json", match)
+    write_members(tmp_path / "s.npz", {what: np.frombuffer(json.dumps(names).encode(), np.uint8)})
+    refuses(tmp_path / "s.npz", match)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "match"),
+    [
+        ([], "ranks must have at least one node"),
+        ([0, 3], r"rank 1: must sit at a node in \[0, 3\), not 3"),
+        ([-1], r"rank 0: must sit at a node in \[0, 3\), not -1"),
+        ([1, 1], "ranks 0 and 1 both sit at node 1"),
+        ([0, 1], r"row \d: source must be a rank in \[0, 2\), not 2"),
+    ],
+)
+def test_bad_ranks(tmp_path, ranks, match):
+    save(GATHER, tmp_path / "s.json")
+    (tmp_path / "s.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_text()) | {"ranks": ranks}))
+    refuses(tmp_path / "s.json", match)
+    write_members(tmp_path / "s.npz", {"ranks": np.array(ranks, np.int64)})
+    refuses(tmp_path / "s.npz", match)
+
+
+@pytest.mark.parametrize("ranks", ["012", [0, 1.0], [True], [None], [[0]], {"0": 1}, 3, [10**30], [2**31]])
+def test_ranks_in_json_that_are_no_nodes(tmp_path, ranks):
+    save(GATHER, tmp_path / "s.json")
+    (tmp_path / "s.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_text()) | {"ranks": ranks}))
+    refuses(tmp_path / "s.json", "ranks must be a list of nodes, not ")
 
 
 def test_names_in_npz_that_are_no_text(tmp_path):
@@ -301,10 +410,10 @@ def test_foreign_bytes(tmp_path, suffix, data):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".json", ".graphml"])
-@pytest.mark.parametrize("thing", [RICH, GATHER], ids=["topology", "schedule"])
+@pytest.mark.parametrize("thing", [RICH, GATHER, FORWARDING], ids=["topology", "schedule", "forwarding"])
 def test_truncated_anywhere(tmp_path, suffix, thing):
     if suffix == ".graphml":
-        thing = RICH
+        thing = thing.topology if thing is FORWARDING else RICH
     path = tmp_path / f"t{suffix}"
     save(thing, path)
     data = path.read_bytes()
@@ -318,7 +427,9 @@ def test_truncated_anywhere(tmp_path, suffix, thing):
 @given(data=st.data())
 def test_damage_is_a_file_error_or_harmless(tmp_path_factory, suffix, data):
     path = tmp_path_factory.getbasetemp() / f"damaged{suffix}"
-    save(RICH if suffix in (".csv", ".graphml") else GATHER, path)
+    schedule = data.draw(st.sampled_from([GATHER, FORWARDING]))
+    topology = WHOLE if schedule is FORWARDING else RICH
+    save(topology if suffix in (".csv", ".graphml") else schedule, path)
     raw = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
@@ -395,6 +506,16 @@ class Explosive:
         ({"tail": RING.tail + 1}, r"link 2: tail must be a node in \[0, 3\), not 3"),
         ({"bandwidth": np.zeros(3, np.int64)}, "bandwidth must be at least 1"),
         ({"alpha": np.zeros(2, np.int64)}, r"alpha must have one value a link \(3\), not 2"),
+        ({"opens": np.array([1, 0, 1])}, "link 1: opens must be at least 1, not 0"),
+        ({"opens": np.array([1, 2**15, 1])}, "link 1: opens must be at most 32767, not 32768"),
+        ({"closes": np.array([1, 2])}, r"closes must have one value a link \(3\), not 2"),
+        ({"opens": np.array([1, 1, 4]), "closes": np.array([1, 1, 3])}, "link 2: closes must be at least opens, not 3"),
+        ({"ranks": npy("|O", (3,))}, "column 'ranks' holds pickled objects, which are never loaded"),
+        ({"ranks": np.array([[0, 1, 2]])}, "column 'ranks' must be one-dimensional"),
+        ({"ranks": np.array([0, 1, 2**40])}, "ranks must lie in"),
+        ({"ranks": npy("<i4", (10**9,))}, "claims 1000000000 values but has 0 bytes"),
+        ({"hosts": np.zeros(3, np.int64)}, "hosts must be the names of 3 hosts as JSON, not 3 values of int64"),
+        ({"racks": np.frombuffer(b'["a"', np.uint8)}, "truncated or not JSON"),
     ],
 )
 def test_npz_rejections(tmp_path, members, match):
@@ -404,7 +525,7 @@ def test_npz_rejections(tmp_path, members, match):
 
 HEADS = [
     ({"format": "other"}, "is not a linkstep file"),
-    ({"format_version": 2}, r"written by a newer linkstep \(format 2\); upgrade"),
+    ({"format_version": 3}, r"written by a newer linkstep \(format 3\); upgrade"),
     ({"format_version": 0}, "format_version must be a positive integer, not 0"),
     ({"format_version": True}, "format_version must be a positive integer, not True"),
     ({"format_version": "1"}, "format_version must be a positive integer, not '1'"),
@@ -476,7 +597,7 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
         ({"links": {"tail": 1}}, "links must be a list, not a dict"),
         ({"links": None}, "links must be a list, not None"),
         ({"link_columns": ["tail"]}, "link_columns must have 'head'"),
-        ({"link_columns": ["tail", "tail"]}, "must list some of tail, head, bandwidth, alpha, not"),
+        ({"link_columns": ["tail", "tail"]}, "must list some of tail, head, bandwidth, alpha, opens, closes, not"),
         ({"link_columns": [["tail"], 3]}, "link_columns must list some of"),
         ({"link_columns": "tail"}, "link_columns must list some of"),
         ({"rows": [[0, 0, 1, 0]]}, r"row 0: must be integers \[source, lo, hi, link, step\], not \[0, 0"),
@@ -558,8 +679,8 @@ def test_csv_columns_in_either_order(tmp_path):
         ("0,1,5\n", r"not '0,1,5' \(more columns need a header line\)"),
         ("0,\n", r"t\.csv:1: a link is written tail,head"),
         ("tail,head,alpha\n0,1\n", r"t\.csv:2: a link is written tail,head,alpha, not '0,1'"),
-        ("tail,head,cost\n0,1,2\n", r"t\.csv:1: column 'cost' must be bandwidth or alpha"),
-        ("tail,head,alpha,alpha\n0,1,2,3\n", "must be bandwidth or alpha, and only once"),
+        ("tail,head,cost\n0,1,2\n", r"t\.csv:1: column 'cost' must be bandwidth, alpha, opens or closes"),
+        ("tail,head,alpha,alpha\n0,1,2,3\n", "must be bandwidth, alpha, opens or closes, and only once"),
         ("tail,head,alpha\n0,1,\n", r"t\.csv:2: a link is written"),
         ("tail,head,alpha\n0,1,5kg\n", r"t\.csv:2: alpha must be a whole number of ns, or with a unit .*'5kg'"),
         ("tail,head,alpha\n0,1,5ps\n", "alpha must be a whole number of ns, or with a unit like 50us, not '5ps'"),
@@ -586,6 +707,11 @@ def test_csv_columns_in_either_order(tmp_path):
         ("# labels=a,b,a\na,b\n", "two hosts are called 'a'"),
         ("# nodes=3\n# labels=a,b\na,b\n", "says nodes=3 but labels are 2: correct or drop that line"),
         ('# labels="a,b\n0,1\n', r"t\.csv:1: unexpected end of data"),
+        ("# hosts=a,b,c\n0,1\n", "hosts must have one name for each of the 2 nodes, not 3"),
+        ("# racks=a,\n0,1\n", "the rack of node 1 must be one line of printable text, not ''"),
+        ('# racks="a,b\n0,1\n', r"t\.csv:1: unexpected end of data"),
+        ("tail,head,opens\n0,1,0\n", "link 0: opens must be at least 1, not 0"),
+        ("tail,head,closes\n0,1,2us\n", r"t\.csv:2: closes must be a whole number of steps, not '2us'"),
     ],
 )  # fmt: skip
 def test_csv_rejections(tmp_path, text, match):
@@ -687,6 +813,10 @@ STOLEN = '<!DOCTYPE x [<!ENTITY s SYSTEM "file:///etc/passwd">]><graphml>&s;</gr
         (
             graphml(f'{NODES}<edge source="a" target="b"><data key="d0">-1</data></edge>', KEY),
             "link 0: alpha must be at least 0, not -1",
+        ),
+        (
+            graphml('<node id="a"><data key="h">x</data></node><node id="b"/>', '<key id="h" attr.name="host"/>'),
+            "host is given for 1 of 2 nodes: give all or none",
         ),
     ],
 )  # fmt: skip

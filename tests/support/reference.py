@@ -165,15 +165,15 @@ def overlap(held: set[int], lo: int, hi: int) -> tuple[int, int]:
     return next(iter(intervals(set(range(lo, hi)) & held)), (lo, lo))
 
 
-def spread(num_nodes, unit, giver, taker, rows, wanted, backward, once):
+def spread(ranks, unit, giver, taker, rows, wanted, backward, once):
     """Return the witness (kind, row, source, node, a, b) that the kernel of the checker is to find.
 
-    ``wanted`` are the row numbers to follow.
+    ``wanted`` are the row numbers to follow; ``ranks[v]`` is the node of shard v, and only these need anything.
     """
     failures, lacking = [], []
-    for v in range(num_nodes):
+    for v, home in enumerate(ranks):
         held = defaultdict(set)
-        held[v] = set(range(unit))
+        held[home] = set(range(unit))
         mine = sorted((r for r in wanted if rows[r][0] == v), reverse=backward)
         failure = None
         for now in dict.fromkeys(rows[r][4] for r in mine):
@@ -195,7 +195,7 @@ def spread(num_nodes, unit, giver, taker, rows, wanted, backward, once):
         if failure:
             failures.append(failure)
             continue
-        for u in range(num_nodes):
+        for u in ranks:
             a, b = missing_piece(held[u], 0, unit)
             if a < b:
                 lacking.append((4, -1, v, u, a, b))
@@ -206,10 +206,23 @@ def spread(num_nodes, unit, giver, taker, rows, wanted, backward, once):
 # Collectives, decided by running them forwards piece by piece
 
 
-def is_allgather(num_nodes: int, links: Links, unit: int, rows: list[Row], shards: list[int] | None = None) -> bool:
-    """Whether every row sends what its sender holds before its step and all end with all (def:allgather)."""
-    shards = list(range(num_nodes)) if shards is None else shards
-    held: list[set] = [{(u, x) for x in range(unit)} for u in range(num_nodes)]
+def is_allgather(
+    num_nodes: int,
+    links: Links,
+    unit: int,
+    rows: list[Row],
+    shards: list[int] | None = None,
+    ranks: list[int] | None = None,
+) -> bool:
+    """Whether every row sends what its sender holds before its step and all ranks end with all (def:allgather).
+
+    ``ranks[v]`` is the node of shard v; other nodes hold nothing at first.
+    """
+    ranks = list(range(num_nodes)) if ranks is None else ranks
+    shards = list(range(len(ranks))) if shards is None else shards
+    held: list[set] = [
+        {(v, x) for v, home in enumerate(ranks) if home == u for x in range(unit)} for u in range(num_nodes)
+    ]
     for now in sorted({row[4] for row in rows}):
         arriving = []
         for source, lo, hi, link, step in rows:
@@ -222,37 +235,46 @@ def is_allgather(num_nodes: int, links: Links, unit: int, rows: list[Row], shard
             arriving.append((w, chunk))
         for w, chunk in arriving:
             held[w] |= chunk
-    return all((v, x) in held[u] for u in range(num_nodes) for v in shards for x in range(unit))
+    return all((v, x) in held[u] for u in ranks for v in shards for x in range(unit))
 
 
-def is_all_to_all(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
-    """Whether every row sends what its sender holds and node w ends with the w-th N-th of every shard.
+def is_all_to_all(num_nodes: int, links: Links, unit: int, rows: list[Row], ranks: list[int] | None = None) -> bool:
+    """Whether every row sends what its sender holds and rank w ends with the w-th R-th of every shard.
 
     A copy of unit x of shard v is followed backwards from where it must be, over every row that could have brought it.
     """
-    if unit % num_nodes or any(links[row[3]][0] == links[row[3]][1] for row in rows):
+    ranks = list(range(num_nodes)) if ranks is None else ranks
+    if unit % len(ranks) or any(links[row[3]][0] == links[row[3]][1] for row in rows):
         return False
 
     def had(node: int, v: int, x: int, before: int) -> bool:
         came = [row for row in rows if row[0] == v and row[4] < before and row[1] <= x < row[2]]
-        return node == v or any(links[row[3]][1] == node and had(links[row[3]][0], v, x, row[4]) for row in came)
+        return node == ranks[v] or any(links[row[3]][1] == node and had(links[row[3]][0], v, x, row[4]) for row in came)
 
     sound = all(had(links[e][0], v, x, step) for v, lo, hi, e, step in rows for x in range(lo, hi))
     last = max((row[4] for row in rows), default=0) + 1
-    return sound and all(had(x * num_nodes // unit, v, x, last) for v in range(num_nodes) for x in range(unit))
+    pieces = range(len(ranks))
+    return sound and all(had(ranks[x * len(ranks) // unit], v, x, last) for v in pieces for x in range(unit))
 
 
 def is_reduce_scatter(
-    num_nodes: int, links: Links, unit: int, rows: list[Row], shards: list[int] | None = None
+    num_nodes: int,
+    links: Links,
+    unit: int,
+    rows: list[Row],
+    shards: list[int] | None = None,
+    ranks: list[int] | None = None,
 ) -> bool:
-    """Whether each shard's node ends with every node's part exactly once, and every row had a share in that.
+    """Whether each shard's node ends with every rank's part exactly once, and every row had a share in that.
 
     A row adds its sender's sum, as of before the step, to the receiver's. It stamps what it sends, so the
-    final sum tells which rows helped.
+    final sum tells which rows helped. A node that is no rank has no part: its sum is empty until one comes, and none
+    but a sum of something may be sent.
     """
-    shards = list(range(num_nodes)) if shards is None else shards
+    ranks = list(range(num_nodes)) if ranks is None else ranks
+    shards = list(range(len(ranks))) if shards is None else shards
     sums: dict[tuple[int, int, int], Counter] = {
-        (u, v, x): Counter([u]) for u in range(num_nodes) for v in shards for x in range(unit)
+        (u, v, x): Counter([u] if u in ranks else []) for u in range(num_nodes) for v in shards for x in range(unit)
     }
     for now in sorted({row[4] for row in rows}):
         before = {key: sums[key].copy() for key in sums}
@@ -263,40 +285,47 @@ def is_reduce_scatter(
             if u == w:
                 return False
             for x in range(lo, hi):
+                if not before[u, source, x]:
+                    return False
                 sums[w, source, x] += before[u, source, x] + Counter([("row", r)])
-    once = all(sums[v, v, x][u] == 1 for v in shards for x in range(unit) for u in range(num_nodes))
+    once = all(sums[ranks[v], v, x][u] == 1 for v in shards for x in range(unit) for u in ranks)
     helped = all(
-        sums[source, source, x]["row", r] for r, (source, lo, hi, _, _) in enumerate(rows) for x in range(lo, hi)
+        sums[ranks[source], source, x]["row", r] for r, (source, lo, hi, _, _) in enumerate(rows) for x in range(lo, hi)
     )
     return once and helped
 
 
-def phases(links: Links, rows: list[Row]) -> list[int]:
-    """Return for each row whether its source has sent none (0), all (1) or some (2) of its units by then."""
+def phases(links: Links, rows: list[Row], ranks: list[int]) -> list[int]:
+    """Return for each row whether its source's node has sent none (0), all (1) or some (2) of its units by then."""
 
     def first(v: int, x: int) -> float:
-        return min((t for w, lo, hi, e, t in rows if w == v == links[e][0] and lo <= x < hi), default=float("inf"))
+        return min(
+            (t for w, lo, hi, e, t in rows if w == v and ranks[v] == links[e][0] and lo <= x < hi), default=float("inf")
+        )
 
     sent = [{first(v, x) <= t for x in range(lo, hi)} for v, lo, hi, _, t in rows]
     return [2 if len(both) > 1 else int(True in both) for both in sent]
 
 
-def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row]) -> bool:
+def is_allreduce(num_nodes: int, links: Links, unit: int, rows: list[Row], ranks: list[int] | None = None) -> bool:
     """Whether each unit's rows split at some step into a reduction to some node and a gathering from it (every step and
-    every node is tried), and no row reduces one unit and gathers another."""
+    every node is tried, but only a shard's own where some nodes are no ranks), and no row reduces one unit and gathers
+    another."""
+    ranks = list(range(num_nodes)) if ranks is None else ranks
     last = max((row[4] for row in rows), default=0)
 
     def is_split_at(v: int, x: int, root: int, t: int) -> bool:
         here = [(root, 0, 1, e, s) for w, lo, hi, e, s in rows if w == v and lo <= x < hi]
         reduction, gathering = [row for row in here if row[4] < t], [row for row in here if row[4] >= t]
-        return is_allgather(num_nodes, links, 1, gathering, [root]) and is_reduce_scatter(
-            num_nodes, links, 1, reduction, [root]
+        return is_allgather(num_nodes, links, 1, gathering, [root], ranks) and is_reduce_scatter(
+            num_nodes, links, 1, reduction, [root], ranks
         )
 
     splits = {}
-    for v in range(num_nodes):
+    for v in range(len(ranks)):
         for x in range(unit):
-            tried = ((root, t) for root in range(num_nodes) for t in range(1, last + 2))
+            roots = range(len(ranks)) if len(ranks) == num_nodes else [v]
+            tried = ((root, t) for root in roots for t in range(1, last + 2))
             splits[v, x] = next((t for root, t in tried if is_split_at(v, x, root, t)), None)
     return None not in splits.values() and all(
         len({step < splits[v, x] for x in range(lo, hi)}) == 1 for v, lo, hi, _, step in rows

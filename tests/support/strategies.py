@@ -10,6 +10,7 @@ from random import Random
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from support import reference
@@ -46,11 +47,18 @@ class Case:
     unit: int
     rows: list[tuple[int, int, int, int, int]]
     collective: str = "allgather"
+    ranks: tuple[int, ...] | None = None
+    """The node of each rank; None: everyone, in node order."""
+
+    @property
+    def num_ranks(self) -> int:
+        return self.num_nodes if self.ranks is None else len(self.ranks)
 
     @property
     def is_right(self) -> bool:
         """The verdict of the slow reference."""
-        return reference.IS_COLLECTIVE[self.collective](self.num_nodes, self.links, self.unit, self.rows)
+        ranks = None if self.ranks is None else list(self.ranks)
+        return reference.IS_COLLECTIVE[self.collective](self.num_nodes, self.links, self.unit, self.rows, ranks=ranks)
 
     def schedule(self) -> Schedule:
         """Return the package's schedule; its topology sorts links, so rows get the sorted numbers."""
@@ -59,7 +67,8 @@ class Case:
         columns = [list(column) for column in zip(*self.rows, strict=True)] or [[], [], [], [], []]
         columns[3] = [number[e] for e in columns[3]]
         topology = topology_of(self.num_nodes, self.links)
-        return Schedule.from_columns(topology, self.unit, *columns, collective=self.collective)
+        ranks = None if self.ranks is None else Ranks.of(topology, self.ranks)
+        return Schedule.from_columns(topology, self.unit, *columns, collective=self.collective, ranks=ranks)
 
 
 def ring(size: int) -> Topology:
@@ -162,20 +171,21 @@ def random_allgather(rng: Random, num_nodes: int, links: list, unit: int, *, onc
     return rows
 
 
-def random_all_to_all(rng: Random, num_nodes: int, links: list, unit: int) -> list:
+def random_all_to_all(rng: Random, num_nodes: int, links: list, unit: int, ranks: tuple[int, ...] = ()) -> list:
     """Return rows that take each unit of each shard from its node along a random path, with random waits."""
     sent: dict[int, list] = {}
-    for source in range(num_nodes):
+    nodes = ranks or range(num_nodes)
+    for source, home in enumerate(nodes):
         for x in range(unit):
-            walk: dict[int, list] = {source: []}
-            reached = [source]
+            walk: dict[int, list] = {home: []}
+            reached = [home]
             for u in reached:  # grows: breadth-first, by links in a random order
                 for e in rng.sample(range(len(links)), len(links)):
                     if links[e][0] == u and links[e][1] not in walk:
                         walk[links[e][1]] = [*walk[u], e]
                         reached.append(links[e][1])
             step = 0
-            for e in walk[x * num_nodes // unit]:
+            for e in walk[nodes[x * len(nodes) // unit]]:
                 step += rng.choice([1, 1, 2])
                 sent.setdefault(step, []).append((source, e, x))
     return [row for step, pieces in sorted(sent.items()) for row in merged(rng, pieces, step)]
@@ -231,6 +241,46 @@ def garbage_cases(draw, collectives=COLLECTIVES, max_nodes=4, max_rows=12):
     return Case(n, links, unit, rows, collective)
 
 
+# Schedules in which some nodes take no part, cut out of everyone's
+
+
+def _of_ranks(rows: list, ranks: tuple[int, ...]) -> list:
+    """Return the rows of the shards of these nodes, unit by unit, as those of ranks."""
+    number = {node: r for r, node in enumerate(ranks)}
+    return [(number[v], x, x + 1, e, t) for v, lo, hi, e, t in rows if v in number for x in range(lo, hi)]
+
+
+def _fed(rows: list, links: list, ranks: tuple[int, ...]) -> list:
+    """Return the rows, of one unit each, of a reduction that send a sum of something: forwarders have no part."""
+    while True:
+        arrivals = {(v, x, links[e][1]): t for v, x, _, e, t in sorted(rows, key=lambda row: -row[4])}  # the first
+        kept = [
+            row for row in rows
+            if links[row[3]][0] in ranks or arrivals.get((row[0], row[1], links[row[3]][0]), row[4]) < row[4]
+        ]  # fmt: skip
+        if len(kept) == len(rows):
+            return rows
+        rows = kept
+
+
+@st.composite
+def forwarding_cases(draw, collectives=COLLECTIVES, max_nodes=5):
+    """Draw a right schedule in which at least one node only forwards, and ranks are in any order."""
+    n, links = draw(connected_link_lists(min_nodes=2, max_nodes=max_nodes))
+    rng, unit = Random(draw(seeds)), draw(st.integers(1, 2))
+    ranks = tuple(draw(st.permutations(range(n)))[: draw(st.integers(1, n - 1))])
+    collective = draw(st.sampled_from(collectives))
+    if collective == "all-to-all":
+        unit *= len(ranks)
+        return Case(n, links, unit, random_all_to_all(rng, n, links, unit, ranks), collective, ranks)
+    turned = [(w, u) for u, w in links]
+    gather = _of_ranks(random_allgather(rng, n, links, unit, once=False), ranks)
+    reduce = reference.reverse(random_allgather(rng, n, turned, unit, once=True))
+    reduce = _fed(_of_ranks(reduce, ranks), links, ranks)
+    rows = {"allgather": gather, "reduce-scatter": reduce, "allreduce": reference.then(reduce, gather)}
+    return Case(n, links, unit, rows[collective], collective, ranks)
+
+
 # One change to a schedule, by kind. Each returns a case whose rows are in range again, harmful or not.
 
 
@@ -277,7 +327,7 @@ def change_link(rng: Random, case: Case) -> Case:
 
 def change_source(rng: Random, case: Case) -> Case:
     r = rng.randrange(len(case.rows))
-    return _with_row(case, r, source=rng.choice([v for v in range(case.num_nodes) if v != case.rows[r][0]]))
+    return _with_row(case, r, source=rng.choice([v for v in range(case.num_ranks) if v != case.rows[r][0]] or [0]))
 
 
 def change_step(rng: Random, case: Case) -> Case:

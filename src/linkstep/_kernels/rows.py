@@ -6,10 +6,10 @@ from linkstep._kernels import njit
 
 
 @njit(cache=True)
-def _first_misplaced(num_nodes, num_links, unit, source, lo, hi, link, step):
+def _first_misplaced(num_ranks, num_links, unit, source, lo, hi, link, step):
     """Return (row, rule) of the first row out of range or order, rules numbered as Schedule names them."""
     for r in range(source.size):
-        if source[r] < 0 or source[r] >= num_nodes:
+        if source[r] < 0 or source[r] >= num_ranks:
             return r, 0
         if link[r] < 0 or link[r] >= num_links:
             return r, 1

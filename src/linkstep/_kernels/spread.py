@@ -14,19 +14,19 @@ from linkstep._kernels import njit
 
 
 @njit(cache=True)
-def _rows_by_source(num_nodes, source, keep):
+def _rows_by_source(num_ranks, source, keep):
     """Return (ptr, rows): the rows of each source that are to be kept, in schedule order.
 
     A stable counting sort: two passes, no comparison.
     """
-    ptr = np.zeros(num_nodes + 1, np.int64)
+    ptr = np.zeros(num_ranks + 1, np.int64)
     for r in range(source.size):
         if keep[r]:
             ptr[source[r] + 1] += 1
-    for v in range(num_nodes):
+    for v in range(num_ranks):
         ptr[v + 1] += ptr[v]
     at = ptr[:-1].copy()
-    rows = np.empty(ptr[num_nodes], np.int64)
+    rows = np.empty(ptr[num_ranks], np.int64)
     for r in range(source.size):
         if keep[r]:
             v = source[r]
@@ -36,18 +36,18 @@ def _rows_by_source(num_nodes, source, keep):
 
 
 @njit(cache=True)
-def _phases(tail, source, lo, hi, link, step, ptr, rows):
+def _phases(tail, source, lo, hi, link, step, ptr, rows, nodes):
     """Return for each row 0 if its chunks have not been sent by their node yet, 1 if all have, 2 if only some have.
 
     A node sends a chunk for the first time at the step of the first row that takes it away. ``ptr, rows`` are all rows
-    by source; their steps ascend.
+    by source; their steps ascend. Shard v is that of ``nodes[v]``.
     """
     phase = np.zeros(source.size, np.int8)
     most = 0
     for v in range(ptr.size - 1):
         own = 0
         for i in range(ptr[v], ptr[v + 1]):
-            own += tail[link[rows[i]]] == v
+            own += tail[link[rows[i]]] == nodes[v]
         most = max(most, own)
     size = 2 * most + 1  # a new row fills at most one gap more than the rows before it
     cell_lo, cell_hi = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -56,7 +56,7 @@ def _phases(tail, source, lo, hi, link, step, ptr, rows):
         count = 0
         for i in range(ptr[v], ptr[v + 1]):
             r = rows[i]
-            if tail[link[r]] != v:
+            if tail[link[r]] != nodes[v]:
                 continue
             a, k = lo[r], 0
             while k < count and cell_hi[k] <= a:
@@ -100,9 +100,9 @@ def _phases(tail, source, lo, hi, link, step, ptr, rows):
 
 
 @njit(cache=True)
-def _reduced(num_nodes, source, lo, hi, phase):
+def _reduced(num_ranks, source, lo, hi, phase):
     """Return how many chunks of each shard the rows of phase 0 carry, counted as often as they are sent."""
-    total = np.zeros(num_nodes, np.int64)
+    total = np.zeros(num_ranks, np.int64)
     for r in range(source.size):
         if phase[r] == 0:
             total[source[r]] += hi[r] - lo[r]
@@ -157,15 +157,15 @@ def _insert(pool_lo, pool_hi, at, size, lo, hi):
 
 
 @njit(cache=True)
-def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots, backward, once, only=-1, pieces=1):
-    """Return the first witness (kind, row, source, node, a, b); kind 0 if every node ends with every shard.
+def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots, ends, backward, once, only, pieces):
+    """Return the first witness (kind, row, source, node, a, b); kind 0 if each of ``ends`` ends with every shard.
 
     ``giver[e]`` must hold what link e carries, ``taker[e]`` then holds it too. At first [lo, hi) of a shard is held by
     its root alone: rows of ``roots``, sorted, are (shard, root, lo, hi), and those of one root do not touch. Backward
-    runs the steps from last to first; ``once`` refuses what arrives a second time; ``only`` follows one source alone.
-    The witness is the earliest row that fails for any source (the latest if backward); a shard that never arrives is
-    reported only if no row fails. If a shard is ``pieces``, as many as there are nodes, each node must end with its own
-    piece alone.
+    runs the steps from last to first; ``once`` refuses what arrives a second time; ``only``, unless -1, follows one
+    source alone. The witness is the earliest row that fails for any source (the latest if backward); a shard that never
+    arrives is reported only if no row fails. If a shard is more than one of ``pieces``, as many as ``ends`` are, each
+    of these must end with its own piece alone.
     """
     best = (0, np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     start = np.zeros(num_nodes + 1, np.int64)
@@ -173,7 +173,7 @@ def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots,
     pool_lo = np.empty(0, np.int64)
     pool_hi = np.empty(0, np.int64)
     first_root, last_root = 0, 0
-    for v in range(num_nodes):
+    for v in range(ptr.size - 1):
         first_root = last_root
         while last_root < roots.shape[0] and roots[last_root, 0] == v:
             last_root += 1
@@ -234,10 +234,11 @@ def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots,
                     break
             i = j
         if best[0] == 0 and not failed:
-            for u in range(num_nodes):
+            for k in range(ends.size):
+                u = ends[k]
                 wanted_lo, wanted_hi = np.int64(0), np.int64(unit)
                 if pieces > 1:
-                    wanted_lo, wanted_hi = unit // pieces * u, unit // pieces * (u + 1)
+                    wanted_lo, wanted_hi = unit // pieces * k, unit // pieces * (k + 1)
                 a, b = _missing_piece(pool_lo, pool_hi, start[u], size[u], wanted_lo, wanted_hi)
                 if a < b:
                     best = (4, np.int64(-1), np.int64(v), np.int64(u), a, b)

@@ -68,8 +68,9 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print(report: CheckReport) -> None:
     optimal = ", bandwidth-optimal" if report.bandwidth_optimal else ""
+    nodes = f"N={report.nodes}" + ("" if report.ranks == report.nodes else f" ({report.ranks} take part)")
     print(
-        f"{report.file}: valid {report.collective} on {report.topology or 'an unnamed topology'}, N={report.nodes}, "
+        f"{report.file}: valid {report.collective} on {report.topology or 'an unnamed topology'}, {nodes}, "
         f"{report.rows} rows: {Cost(report.steps, report.bandwidth)}{optimal}, "
         f"{format_time(report.seconds)} for {report.size} ({report.fabric})"
     )

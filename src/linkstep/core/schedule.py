@@ -1,7 +1,8 @@
 """Schedules: what each link carries at which step, as columns.
 
 A row is the paper's tuple ((v, C), (u, w), t): source v's chunk C = [lo, hi) / unit goes over the link
-from u to w at step t. A schedule says nothing of whether it is right; ``linkstep.correctness`` decides that.
+from u to w at step t. Sources are ranks (``linkstep.core.ranks``): where everyone takes part, source v is node v. A
+schedule says nothing of whether it is right; ``linkstep.correctness`` decides that.
 """
 
 from __future__ import annotations
@@ -12,22 +13,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkstep._kernels.rows import _first_misplaced
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError, TopologyError
 from linkstep.core.notebook import cost_text, html_table
+from linkstep.core.ranks import Ranks
 from linkstep.core.topology import Ids, Ints, Topology, frozen
 
 Steps = NDArray[np.int16]
 
 COLLECTIVES = tuple(Collective)
-"""Those that rows of (source, chunk, link, step) can say; of an all-to-all, the w-th N-th of a shard is for node w."""
+"""Those that rows of (source, chunk, link, step) can say; of an all-to-all, the w-th R-th of a shard is for rank w."""
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """Rows of (source, [lo, hi) / unit, link, step), sorted by (step, link, source, lo); steps count from 1.
 
-    ``collective`` is what the rows are meant to do; ``linkstep.correctness`` proves or refutes it.
+    ``collective`` is what the rows are meant to do; ``linkstep.correctness`` proves or refutes it. ``ranks`` is who
+    takes part, everyone where None is given; a source is a rank, and nodes that are none may forward.
 
     >>> ring = Topology.from_links(2, [0, 1], [1, 0])
     >>> s = Schedule.from_columns(ring, 1, source=[1, 0], lo=[0, 0], hi=[1, 1], link=[1, 0], step=[1, 1])
@@ -43,9 +47,15 @@ class Schedule:
     link: Ids
     step: Steps
     collective: Collective = Collective.ALLGATHER
+    ranks: Ranks = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "collective", Collective(self.collective))  # its name will do
+        given: Ranks | None = vars(self)["ranks"]
+        if given is None:
+            object.__setattr__(self, "ranks", Ranks.everyone(self.topology))
+        elif given.num_nodes != self.topology.num_nodes:
+            raise ScheduleError(f"ranks are of {given.num_nodes} nodes, the topology has {self.topology.num_nodes}")
         sizes = {what: int(getattr(self, what).size) for what in ROW_COLUMNS}
         if len(set(sizes.values())) != 1:  # a kernel would read past the end of the shorter ones
             raise ScheduleError(f"columns must be equally long, not {sizes}")
@@ -54,15 +64,16 @@ class Schedule:
         if self.unit * self.num_rows >= 2**63:
             raise ScheduleError(f"unit {self.unit} is too fine for {self.num_rows} rows: loads must stay below 2^63")
         row, rule = _first_misplaced(
-            self.topology.num_nodes, self.topology.num_links, self.unit,
+            self.num_ranks, self.topology.num_links, self.unit,
             self.source, self.lo, self.hi, self.link, self.step,
         )  # fmt: skip
         if row >= 0:
             raise ScheduleError(f"row {row}: {self._broken_rule(row, rule)}", row)
 
     def _broken_rule(self, row: int, rule: int) -> str:
+        who = "node" if self.ranks.is_everyone else "rank"
         return (
-            f"source must be a node in [0, {self.topology.num_nodes}), not {self.source[row]}",
+            f"source must be a {who} in [0, {self.num_ranks}), not {self.source[row]}",
             f"link must lie in [0, {self.topology.num_links}), not {self.link[row]}",
             f"step must be at least 1, not {self.step[row]}",
             f"chunk must be inside the shard and not empty: [{self.lo[row]}, {self.hi[row]}) of unit {self.unit}",
@@ -80,6 +91,7 @@ class Schedule:
         link: ArrayLike,
         step: ArrayLike,
         collective: Collective | str = Collective.ALLGATHER,
+        ranks: Ranks | None = None,
     ) -> Schedule:
         """Check, sort and freeze rows in any order; the only way in from outside."""
         if collective not in COLLECTIVES:
@@ -103,7 +115,8 @@ class Schedule:
         for what in columns:
             columns[what] = columns[what][order]
             columns[what].flags.writeable = False
-        return cls(topology, int(unit), **columns, collective=Collective(collective))
+        who = Ranks.everyone(topology) if ranks is None else check_kind("ranks", ranks, Ranks)
+        return cls(topology, int(unit), **columns, collective=Collective(collective), ranks=who)
 
     @property
     def num_rows(self) -> int:
@@ -111,16 +124,22 @@ class Schedule:
         return int(self.source.size)
 
     @property
+    def num_ranks(self) -> int:
+        """R, how many take part: as many as there are shards."""
+        return self.ranks.num_ranks
+
+    @property
     def num_steps(self) -> int:
         """The last step that carries anything (rows are sorted by step first)."""
         return int(self.step[-1]) if self.num_rows else 0
 
     def __eq__(self, other: object) -> bool:
-        """Compare everything: topology, unit, rows and collective."""
+        """Compare everything: topology, ranks, unit, rows and collective."""
         if not isinstance(other, Schedule):
             return NotImplemented
         return (
             (self.unit, self.collective, self.topology) == (other.unit, other.collective, other.topology)
+            and self.ranks == other.ranks
             and all(np.array_equal(getattr(self, c), getattr(other, c)) for c in ROW_COLUMNS)
         )  # fmt: skip
 
@@ -129,6 +148,7 @@ class Schedule:
 
     def __repr__(self) -> str:
         where = self.topology.name or f"N={self.topology.num_nodes}"
+        where += "" if self.ranks.is_everyone else f", {self.num_ranks} of {self.topology.num_nodes} nodes"
         return (
             f"<Schedule {self.collective} on {where}: {self.num_rows} rows, {self.num_steps} steps, unit {self.unit}>"
         )
@@ -137,6 +157,7 @@ class Schedule:
         topology = self.topology
         fields = [
             ("topology", f"{topology.name or 'unnamed'}, N={topology.num_nodes}, d={topology.degree}"),
+            *([] if self.ranks.is_everyone else [("ranks", f"{self.num_ranks} of {topology.num_nodes} nodes")]),
             ("cost", cost_text(self)),
             ("chunks a shard", self.unit),
             ("rows", self.num_rows),

@@ -6,7 +6,7 @@ Not here: families of graphs (``linkstep.families``), expansions (``linkstep.exp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -24,6 +24,17 @@ Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
 MAX_NODES = 2**31 - 1
+LAST_STEP = 2**15 - 1
+"""The last step there can be (a schedule's steps are int16): a link that never closes is there until then."""
+LINK_COLUMNS = ("bandwidth", "alpha", "opens", "closes")
+"""What links may have besides their ends; links between the same two nodes sort by the last of these first."""
+_RANGES = {
+    "bandwidth": (1, 2**63 - 1),
+    "alpha": (0, 2**63 - 1),
+    "opens": (1, LAST_STEP),
+    "closes": (1, LAST_STEP),
+}
+_SAYS_NOTHING = {"opens": 1, "closes": LAST_STEP}
 _MANY_NAMES = 10_000  # comparing a misspelt name with more would take longer than it helps
 
 
@@ -65,6 +76,48 @@ def checked_labels(labels: Sequence[str], num_nodes: int) -> tuple[str, ...]:
     return names
 
 
+def checked_places(places: Sequence[str] | None, num_nodes: int, what: str) -> tuple[str, ...] | None:
+    """Return the host, or the rack, of each node as a tuple; nodes may share one. None stays None."""
+    if places is None:
+        return None
+    try:
+        names = tuple(places)
+    except TypeError:
+        raise TopologyError(f"{what} must be a list of names, not {shown(places)}") from None
+    if isinstance(places, str) or not all(isinstance(name, str) for name in names):
+        raise TopologyError(f"{what} must be a list of names, not {shown(places)}")
+    if len(names) != num_nodes:
+        raise TopologyError(f"{what} must have one name for each of the {num_nodes} nodes, not {len(names)}")
+    for node, name in enumerate(names):
+        if not name or not name.isprintable() or name != name.strip():
+            one = what.removesuffix("s")
+            raise TopologyError(f"the {one} of node {node} must be one line of printable text, not {shown(name)}")
+    return names
+
+
+def _checked_columns(given: Mapping[str, ArrayLike | None], num_links: int) -> dict[str, Ints]:
+    """Return the columns of links that say anything: one value a link, each in its range."""
+    columns: dict[str, Ints] = {}
+    for what, values in given.items():
+        if values is None:
+            continue
+        column = frozen(values, np.int64, what)
+        if column.size != num_links:
+            raise TopologyError(f"{what} must have one value a link ({num_links}), not {column.size}")
+        least, most = _RANGES[what]
+        if column.size and column.min() < least:
+            raise TopologyError(f"link {column.argmin()}: {what} must be at least {least}, not {column.min()}")
+        if column.size and column.max() > most:
+            raise TopologyError(f"link {column.argmax()}: {what} must be at most {most}, not {column.max()}")
+        if what not in _SAYS_NOTHING or (column != _SAYS_NOTHING[what]).any():
+            columns[what] = column
+    if "opens" in columns and "closes" in columns and (columns["opens"] > columns["closes"]).any():
+        e = int((columns["opens"] > columns["closes"]).argmax())
+        opens, closes = columns["opens"][e], columns["closes"][e]
+        raise TopologyError(f"link {e}: closes must be at least opens, not {closes} where it opens at step {opens}")
+    return columns
+
+
 def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
     ptr = np.zeros(num_nodes + 1, np.int64)
     np.cumsum(np.bincount(sorted_ids, minlength=num_nodes), out=ptr[1:])
@@ -83,7 +136,8 @@ class Topology:
 
     Links are sorted by (tail, head) and then by their columns, so equal topologies have equal columns. Parallel links
     are separate links; a self-loop occupies a port and carries nothing. ``bandwidth`` (bit/s) and ``alpha`` (ns) are
-    per-link columns, or None where all links are alike.
+    per-link columns, or None where all links are alike. So are ``opens`` and ``closes``, the first and the last step at
+    which a link exists: None where all are there from the first step on, or to the end.
 
     >>> t = Topology.from_links(3, [2, 0, 1], [0, 1, 2])
     >>> t.tail.tolist(), t.head.tolist(), t.degree
@@ -99,7 +153,13 @@ class Topology:
     vertex_transitive: bool = False
     """Whether all nodes are known to be alike (recipes know); work on one node then stands for all."""
     labels: tuple[str, ...] | None = None
-    """What people call the hosts, all different; None where they have numbers only."""
+    """What people call the nodes, all different; None where they have numbers only."""
+    opens: Ints | None = None
+    closes: Ints | None = None
+    hosts: tuple[str, ...] | None = None
+    """The machine that each node is a part of, where nodes are GPUs; None where every node is a host of its own."""
+    racks: tuple[str, ...] | None = None
+    """Where each node stands; None where nobody said."""
 
     @classmethod
     def from_links(
@@ -112,6 +172,10 @@ class Topology:
         bandwidth: ArrayLike | None = None,
         alpha: ArrayLike | None = None,
         labels: Sequence[str] | None = None,
+        opens: ArrayLike | None = None,
+        closes: ArrayLike | None = None,
+        hosts: Sequence[str] | None = None,
+        racks: Sequence[str] | None = None,
     ) -> Topology:
         """Check, sort and freeze a list of links; the only way in from outside."""
         if isinstance(num_nodes, bool) or not isinstance(num_nodes, (int, np.integer)):
@@ -125,16 +189,9 @@ class Topology:
             bad = np.flatnonzero((ids < 0) | (ids >= num_nodes))
             if bad.size:
                 raise TopologyError(f"link {bad[0]}: {what} must be a node in [0, {num_nodes}), not {ids[bad[0]]}")
-        given: dict[str, Ints] = {}
-        for what, values, least in (("bandwidth", bandwidth, 1), ("alpha", alpha, 0)):
-            if values is None:
-                continue
-            column = frozen(values, np.int64, what)
-            if column.size != tails.size:
-                raise TopologyError(f"{what} must have one value a link ({tails.size}), not {column.size}")
-            if column.size and column.min() < least:
-                raise TopologyError(f"link {column.argmin()}: {what} must be at least {least}, not {column.min()}")
-            given[what] = column
+        given = _checked_columns(
+            {"bandwidth": bandwidth, "alpha": alpha, "opens": opens, "closes": closes}, tails.size
+        )  # fmt: skip
         if given:
             order = np.lexsort((*given.values(), heads, tails))
             given = {what: frozen(column[order], np.int64, what) for what, column in given.items()}
@@ -144,8 +201,33 @@ class Topology:
             tails, heads = (frozen(ids, np.int32, "links") for ids in np.divmod(keys, num_nodes))
         names = None if labels is None else checked_labels(labels, int(num_nodes))
         return cls(
-            int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"), labels=names
+            int(num_nodes), tails, heads, name, given.get("bandwidth"), given.get("alpha"), labels=names,
+            opens=given.get("opens"), closes=given.get("closes"),
+            hosts=checked_places(hosts, int(num_nodes), "hosts"), racks=checked_places(racks, int(num_nodes), "racks"),
         )  # fmt: skip
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns by which links differ, those of ``LINK_COLUMNS`` that there are, in that order."""
+        found = {what: getattr(self, what) for what in LINK_COLUMNS}
+        return {what: column for what, column in found.items() if column is not None}
+
+    @property
+    def has_lifetimes(self) -> bool:
+        """Whether some link opens after the first step or closes before the last."""
+        return self.opens is not None or self.closes is not None
+
+    @cached_property
+    def host_of(self) -> Ids:
+        """The host of each node as a number: that of its first node, so the node's own where it shares none."""
+        first: dict[str, int] = {}
+        names = map(str, range(self.num_nodes)) if self.hosts is None else self.hosts
+        return frozen([first.setdefault(name, node) for node, name in enumerate(names)], np.int32, "hosts")
+
+    @property
+    def shares_hosts(self) -> bool:
+        """Whether several nodes are parts of one host."""
+        return self.hosts is not None and len(set(self.hosts)) < self.num_nodes
 
     def called(self, node: int) -> str:
         """Return what to call a node in a message: its label, or ``node 7`` where it has only a number."""
@@ -230,7 +312,7 @@ class Topology:
     @cached_property
     def is_bidirectional(self) -> bool:
         """Whether each link has a partner the other way (as many u to w as w to u), alike in its columns."""
-        if self.bandwidth is None and self.alpha is None:
+        if not self.columns:
             there, back = (_keys(*ends, self.num_nodes) for ends in ((self.tail, self.head), (self.head, self.tail)))
             return bool(np.array_equal(there, np.sort(back)))
         return self._turned() == self
@@ -252,12 +334,12 @@ class Topology:
     def _transposed(self) -> Topology:
         name = f"T({self.name})" if self.name else ""
         turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
-        turned = replace(turned, name=name, labels=self.labels)
+        turned = replace(turned, name=name, labels=self.labels, hosts=self.hosts, racks=self.racks)
         COPY_OF.keep(turned, (self, None))
         return turned
 
     def _turned(self) -> Topology:
-        return Topology.from_links(self.num_nodes, self.head, self.tail, bandwidth=self.bandwidth, alpha=self.alpha)
+        return Topology.from_links(self.num_nodes, self.head, self.tail, **self.columns)
 
     def without_links(self, links: ArrayLike) -> Topology:
         """Return the topology with these links (numbers) gone: a cable cut, a port down. The rest are renumbered."""
@@ -266,7 +348,7 @@ class Topology:
             raise TopologyError(f"links must lie in [0, {self.num_links}), not {gone.min()}..{gone.max()}")
         keep = np.ones(self.num_links, bool)
         keep[gone] = False
-        return self._with_links(keep, np.arange(self.num_nodes), self.labels)
+        return self._with_links(keep, np.ones(self.num_nodes, bool), self.labels)
 
     def without_nodes(self, nodes: ArrayLike) -> Topology:
         """Return the topology with these nodes and their links gone: hosts down.
@@ -283,22 +365,39 @@ class Topology:
         stays[gone] = False
         if not stays.any():
             raise TopologyError("no host is left")
-        number = np.cumsum(stays) - 1
         labels = tuple(self.host(u) for u in np.flatnonzero(stays).tolist())
-        return self._with_links(stays[self.tail] & stays[self.head], number, labels)
+        return self._with_links(stays[self.tail] & stays[self.head], stays, labels)
 
-    def _with_links(self, keep: NDArray[np.bool_], number: Ints, labels: tuple[str, ...] | None) -> Topology:
-        """Return some links between nodes that now have other numbers."""
-        bandwidth, alpha = (None if column is None else column[keep] for column in (self.bandwidth, self.alpha))
+    def _with_links(
+        self, keep: NDArray[np.bool_], stays: NDArray[np.bool_], labels: tuple[str, ...] | None
+    ) -> Topology:
+        """Return some links between the nodes that stay, which are numbered again."""
+        number = np.cumsum(stays) - 1
+        nodes = np.flatnonzero(stays).tolist()
+        hosts, racks = (None if names is None else [names[u] for u in nodes] for names in (self.hosts, self.racks))
+        columns = {what: column[keep] for what, column in self.columns.items()}
         return Topology.from_links(
-            int(number[-1]) + 1, number[self.tail[keep]], number[self.head[keep]],
-            bandwidth=bandwidth, alpha=alpha, labels=labels,
+            len(nodes), number[self.tail[keep]], number[self.head[keep]],
+            labels=labels, hosts=hosts, racks=racks, **columns,
         )  # fmt: skip
 
     def with_bandwidth(self, bandwidth: ArrayLike) -> Topology:
         """Return the topology with these rates (bit/s), one a link; links between the same nodes sort by them."""
-        return Topology.from_links(
-            self.num_nodes, self.tail, self.head, self.name, bandwidth=bandwidth, alpha=self.alpha, labels=self.labels
+        columns = {**self.columns, "bandwidth": bandwidth}
+        made = Topology.from_links(self.num_nodes, self.tail, self.head, self.name, labels=self.labels, **columns)
+        return replace(made, hosts=self.hosts, racks=self.racks)
+
+    def with_places(self, hosts: Sequence[str] | None = None, racks: Sequence[str] | None = None) -> Topology:
+        """Return the topology with these hosts, or racks, of its nodes; what is None stays as it is.
+
+        >>> pair = Topology.from_links(2, [0, 1], [1, 0]).with_places(hosts=["a", "a"], racks=["r1", "r1"])
+        >>> pair.shares_hosts, pair.racks
+        (True, ('r1', 'r1'))
+        """
+        return replace(
+            self,
+            hosts=self.hosts if hosts is None else checked_places(hosts, self.num_nodes, "hosts"),
+            racks=self.racks if racks is None else checked_places(racks, self.num_nodes, "racks"),
         )
 
     def with_labels(self, labels: Sequence[str]) -> Topology:
@@ -313,11 +412,16 @@ class Topology:
         if names.size != self.num_nodes or not np.array_equal(np.sort(names), np.arange(self.num_nodes)):
             raise TopologyError(f"new must be a permutation of the {self.num_nodes} nodes")
         renamed = Topology.from_links(
-            self.num_nodes, names[self.tail], names[self.head], self.name,
-            bandwidth=self.bandwidth, alpha=self.alpha,
+            self.num_nodes, names[self.tail], names[self.head], self.name, **self.columns
         )  # fmt: skip
-        labels = None if self.labels is None else tuple(self.labels[u] for u in np.argsort(names).tolist())
-        renamed = replace(renamed, vertex_transitive=self.vertex_transitive, labels=labels)
+        old = np.argsort(names).tolist()
+        labels, hosts, racks = (
+            None if column is None else tuple(column[u] for u in old)
+            for column in (self.labels, self.hosts, self.racks)
+        )
+        renamed = replace(
+            renamed, vertex_transitive=self.vertex_transitive, labels=labels, hosts=hosts, racks=racks
+        )  # fmt: skip
         COPY_OF.keep(renamed, (self, names))
         return renamed
 
@@ -327,10 +431,11 @@ class Topology:
 
         graph = nx.MultiDiGraph(name=self.name)
         names: Sequence[Any] = range(self.num_nodes) if self.labels is None else self.labels
-        graph.add_nodes_from(names)
+        for u, name in enumerate(names):
+            known = (("host", self.hosts), ("rack", self.racks))
+            graph.add_node(name, **{what: column[u] for what, column in known if column is not None})
         for e, (u, w) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
-            columns = (("bandwidth", self.bandwidth), ("alpha", self.alpha))
-            graph.add_edge(names[u], names[w], **{what: int(c[e]) for what, c in columns if c is not None})
+            graph.add_edge(names[u], names[w], **{what: int(c[e]) for what, c in self.columns.items()})
         return graph
 
     @classmethod
@@ -348,27 +453,34 @@ class Topology:
         if not graph.is_directed():
             edges += [(w, u, data) for u, w, data in edges if u != w]
         columns: dict[str, Any] = {}
-        for what in ("bandwidth", "alpha"):
+        for what in LINK_COLUMNS:
             known = [data[what] for _, _, data in edges if what in data]
             if known and len(known) != len(edges):
                 raise TopologyError(f"{what} is given for {len(known)} of {len(edges)} links: give all or none")
             if known:
                 columns[what] = known
+        for what in ("host", "rack"):
+            known = [str(data[what]) for _, data in graph.nodes(data=True) if what in data]
+            if known and len(known) != len(index):
+                raise TopologyError(f"{what} is given for {len(known)} of {len(index)} nodes: give all or none")
+            if known:
+                columns[f"{what}s"] = known
         tail, head = [e[0] for e in edges], [e[1] for e in edges]
         labels = None if list(index) == list(range(len(index))) else [str(node) for node in index]
         name = name or str(graph.graph.get("name", ""))
         return cls.from_links(len(index), tail, head, name, labels=labels, **columns)
 
     def __eq__(self, other: object) -> bool:
-        """Compare node count, links and columns; names, of the topology and of hosts, do not count."""
+        """Compare node count, links and their columns; names, of the topology, nodes, hosts and racks, do not count."""
         if not isinstance(other, Topology):
             return NotImplemented
-        pairs = ((self.bandwidth, other.bandwidth), (self.alpha, other.alpha))
+        columns, others = self.columns, other.columns
         return (
             self.num_nodes == other.num_nodes
             and np.array_equal(self.tail, other.tail)
             and np.array_equal(self.head, other.head)
-            and all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)  # type: ignore[arg-type]
+            and columns.keys() == others.keys()
+            and all(np.array_equal(column, others[what]) for what, column in columns.items())
         )
 
     def __hash__(self) -> int:
@@ -392,3 +504,9 @@ _TRANSPOSE: Memo[Topology] = Memo()
 COPY_OF: Memo[tuple[Topology, Ids | None]] = Memo()
 """The topology that one was made from by giving it another name, turning it round or renumbering its nodes, and the new
 number of each node (None: the old one). Whatever takes links to links there does so here."""
+
+
+def check_permanent(topology: Topology, who: str) -> None:
+    """Refuse a topology with links that are not there all the time, for those who do not count steps by them."""
+    if topology.has_lifetimes:
+        raise TopologyError(f"{who} knows no links that open later or close")

@@ -11,7 +11,7 @@ from linkstep.costs.bounds import (
     moore_steps,
 )
 from linkstep.costs.cost import Cost
-from linkstep.costs.fabric import Fabric
+from linkstep.costs.fabric import Fabric, check_host_limit
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
 from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.loads import Loads, loads_of
@@ -37,6 +37,7 @@ __all__ = [
     "bandwidth_bound",
     "bound_if_quick",
     "check_fabric_path",
+    "check_host_limit",
     "check_step_bound",
     "check_wiring_bound",
     "cost_of",

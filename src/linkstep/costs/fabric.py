@@ -35,7 +35,7 @@ class Fabric:
     besides, whatever the topology (epsilon of fig:latencyfit). ``host_bandwidth`` (bit/s) is what all ports of a host
     carry together, in and out each; None: as much as they are. ``message`` (s) is what a link takes for each message
     besides. ``hop`` (s) is what each hop after the first adds to a message that cuts through; None: hosts on the way
-    store and forward it.
+    store and forward it. ``switching`` (s) is what a step takes longer at which links open that it uses.
 
     >>> fabric = Fabric.of("10us", "100Gbps", 4)
     >>> allgather = Cost(5, Fraction(341, 256))  # of Pi_{4,1024}; its reduce-scatter costs the same
@@ -51,6 +51,7 @@ class Fabric:
     host_bandwidth: Fraction | None = None
     message: Fraction = Fraction(0)
     hop: Fraction | None = None
+    switching: Fraction = Fraction(0)
 
     @classmethod
     def of(
@@ -64,6 +65,7 @@ class Fabric:
         host_bandwidth: Number | None = None,
         message: Number = 0,
         hop: Number | None = None,
+        switching: Number = 0,
     ) -> Fabric:
         """Take quantities as people write them."""
         return cls(
@@ -75,6 +77,7 @@ class Fabric:
             None if host_bandwidth is None else _rate(host_bandwidth),
             parse_time(message),
             None if hop is None else parse_time(hop),
+            parse_time(switching),
         )
 
     @property
@@ -138,11 +141,14 @@ class Fabric:
     def width(self, topology: Topology) -> Fraction | None:
         """Return how many of the fastest links a host can keep busy at once, each way; None if all its ports.
 
+        None, too, where several nodes share a host: no one number says what links inside and outside come to, and
+        ``seconds_of`` alone counts the limit.
+
         >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
         >>> [Fabric.of("10us", "100Gbps", 4, host_bandwidth=h).width(ring) for h in ("30Gbps", "50Gbps", None)]
         [Fraction(6, 5), None, None]
         """
-        if self.host_bandwidth is None or not topology.num_links:
+        if self.host_bandwidth is None or not topology.num_links or topology.shares_hosts:
             return None
         wires = self.on(topology)
         width = self.host_bandwidth / wires.link_bandwidth
@@ -174,6 +180,12 @@ class Fabric:
         their links are all taken to run slower by as much: exact where all of them are busy, else at most this.
         """
         return 8 * parse_size(size) * self.degree / (num_nodes * flow * self.bandwidth)
+
+
+def check_host_limit(topology: Topology, fabric: Fabric | None, who: str) -> None:
+    """Refuse a limit of hosts that several nodes share, for those who count it by nodes."""
+    if fabric is not None and fabric.host_bandwidth is not None and topology.shares_hosts:
+        raise LinkstepError(f"{who} knows no limit of hosts that several nodes share")
 
 
 def _rate(value: Number) -> Fraction:

@@ -41,6 +41,7 @@ _MEMBERS = {
     "host_bandwidth": _Member("host_bandwidth", parse_bandwidth, write_bandwidth),
     "message": _Member("message", parse_time, write_time),
     "hop": _Member("hop", parse_time, write_time),
+    "switching": _Member("switching", parse_time, write_time),
 }
 _ALWAYS = ("alpha", "bandwidth", "overhead", "reduction")
 """Written even where they say nothing."""

@@ -41,6 +41,9 @@ class Carried:
 class Loads:
     """What links and hosts carry at each step, in parts of which ``whole`` are the data in all (M).
 
+    A host is all nodes that share it (``Topology.hosts``), and is called by the first of them; what goes over a link
+    between two of its nodes neither leaves nor enters it.
+
     >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0])
     >>> loads = loads_of(Schedule.from_columns(ring, 1, [0, 0], [0, 0], [1, 1], [0, 1], [1, 2]))
     >>> loads.links.place.tolist(), loads.sent.place.tolist(), loads.received.place.tolist(), loads.whole
@@ -57,19 +60,28 @@ class Loads:
     @cached_property
     def sent(self) -> Carried:
         """What hosts send, over all their links together."""
-        return self._by_host(self.topology.tail)
+        return self._by_host(*self.host_rows(self.topology.tail))
 
     @cached_property
     def received(self) -> Carried:
         """What hosts receive, over all their links together."""
-        return self._by_host(self.topology.head)
+        return self._by_host(*self.host_rows(self.topology.head))
 
-    def _by_host(self, end: Ids) -> Carried:
+    def host_rows(self, end: Ids) -> tuple[Ints, Ints]:
+        """Return the rows of ``links`` that leave or enter a host, and step N + host of each by its tail or head."""
+        topology, links = self.topology, self.links
+        if topology.shares_hosts:
+            rows = np.flatnonzero(
+                topology.host_of[topology.tail[links.place]] != topology.host_of[topology.head[links.place]]
+            )
+            return rows, links.step[rows] * topology.num_nodes + topology.host_of[end[links.place[rows]]]
+        return np.arange(len(links)), links.step * topology.num_nodes + end[links.place]
+
+    def _by_host(self, rows: Ints, key: Ints) -> Carried:
         n = self.topology.num_nodes
-        key = self.links.step * n + end[self.links.place]
         keys, group = np.unique(key, return_inverse=True)
         amount = np.zeros(keys.size, np.int64)
-        np.add.at(amount, group.reshape(-1), self.links.amount)
+        np.add.at(amount, group.reshape(-1), self.links.amount[rows])
         return Carried(keys // n, keys % n, amount)
 
 
@@ -77,5 +89,5 @@ def loads_of(schedule: Schedule) -> Loads:
     """Count what each link carries at each step; hosts follow from their links when they are asked for."""
     check_kind("schedule", schedule, Schedule)
     step, link, amount, messages = _link_loads(schedule.lo, schedule.hi, schedule.link, schedule.step)
-    whole = schedule.collective.num_shards(schedule.topology.num_nodes) * schedule.unit
+    whole = schedule.collective.num_shards(schedule.num_ranks) * schedule.unit
     return Loads(schedule.topology, schedule.num_steps, whole, Carried(step, link, amount), messages)

@@ -1,8 +1,9 @@
 """What loads are worth: the one place where a schedule, a fabric and a size become seconds, or a cost.
 
-A step lasts until everything in it has arrived: as long as the slowest of the rows of ``MODELS`` says. Each row is a
-limit that real machines have, and names the members of a fabric file that switch it on. To add one, write its function
-and its row here, and its number in ``Fabric`` and in ``costs.fabric_files``.
+A step lasts until everything in it has arrived: as long as the slowest of the rows of ``MODELS`` says, and what the
+rows that add say besides. Each row is a limit that real machines have, and names the members of a fabric file that
+switch it on. To add one, write its function and its row here, and its number in ``Fabric`` and in
+``costs.fabric_files``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class StepLoads:
     """(alpha, rate, messages, bits) of links."""
     hosts: tuple[tuple[Fraction, Fraction], ...] = ()
     """(alpha, bits) of hosts that send or receive: alpha is the least of the links that they use."""
+    switches: bool = False
+    """Whether a link that is used opens at this step, after the first."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class CostModel:
     title: str
     members: tuple[str, ...]
     step: Callable[[StepLoads, Fabric], Fraction]
+    adds: bool = False
+    """Whether its seconds come on top of what the others take, rather than at the same time."""
 
 
 def _links(loads: StepLoads, fabric: Fabric) -> Fraction:
@@ -54,11 +59,17 @@ def _hosts(loads: StepLoads, fabric: Fabric) -> Fraction:
     return Fraction(0) if rate is None else max((a + bits / rate for a, bits in loads.hosts), default=Fraction(0))
 
 
+def _switching(loads: StepLoads, fabric: Fabric) -> Fraction:
+    """A step whose links open only then begins when they are there."""
+    return fabric.switching if loads.switches else Fraction(0)
+
+
 MODELS = (
     CostModel("links", "a link's alpha, messages and bits", ("alpha", "bandwidth", "message"), _links),
     CostModel("hosts", "all ports of a host together, in and out", ("host_bandwidth",), _hosts),
+    CostModel("switching", "opening links between two steps", ("switching",), _switching, adds=True),
 )
-"""What limits a step. What a call takes besides (overhead, reductions) is ``Fabric.time``'s."""
+"""What a step takes. What a call takes besides (overhead, reductions) is ``Fabric.time``'s."""
 
 
 def seconds_of(schedule: Schedule, fabric: Fabric, size: Number) -> Fraction:
@@ -77,10 +88,15 @@ def seconds_of(schedule: Schedule, fabric: Fabric, size: Number) -> Fraction:
     loads, kinds = loads_of(schedule), fabric.links_of(schedule.topology)
     bits = 8 * parse_size(size) / loads.whole
     steps = _step_loads(loads, kinds, bits, hosts=fabric.host_bandwidth is not None, apart=bool(fabric.message))
-    total = sum((max(model.step(step, fabric) for model in MODELS) for step in steps), fabric.overhead)
+    total = sum((_step_seconds(step, fabric) for step in steps), fabric.overhead)
     if fabric.reduction_bandwidth is None:
         return total
     return total + fabric.reduction_time(cost_of(schedule, fabric), schedule.collective, size)
+
+
+def _step_seconds(step: StepLoads, fabric: Fabric) -> Fraction:
+    limits = max(model.step(step, fabric) for model in MODELS if not model.adds)
+    return sum((model.step(step, fabric) for model in MODELS if model.adds), limits)
 
 
 def _step_loads(loads: Loads, kinds: LinkKinds, bits: Fraction, *, hosts: bool, apart: bool) -> list[StepLoads]:
@@ -95,7 +111,18 @@ def _step_loads(loads: Loads, kinds: LinkKinds, bits: Fraction, *, hosts: bool, 
             kind_of = _least_kinds(loads, carried, kinds.of, end)
             for step, kind, _, amount in _most(carried, kind_of, np.zeros_like(kind_of)):
                 found[step - 1].append((kinds.alpha[kind], amount * bits))
-    return [StepLoads(tuple(a), tuple(b)) for a, b in zip(links, found, strict=True)]
+    switches = _switching_steps(loads)
+    return [
+        StepLoads(tuple(a), tuple(b), step in switches) for step, (a, b) in enumerate(zip(links, found, strict=True), 1)
+    ]
+
+
+def _switching_steps(loads: Loads) -> set[int]:
+    """Return the steps after the first at which a link that is used opens."""
+    if loads.topology.opens is None:
+        return set()
+    step = loads.links.step
+    return set(step[(loads.topology.opens[loads.links.place] == step) & (step > 1)].tolist())
 
 
 def _most(carried: Carried, kind: Ints, count: Ints) -> list[tuple[int, int, int, int]]:
@@ -111,20 +138,22 @@ def _most(carried: Carried, kind: Ints, count: Ints) -> list[tuple[int, int, int
 def _least_kinds(loads: Loads, carried: Carried, kind: Ints, end: Ids) -> Ints:
     """Return, for each row of what hosts carry, the first kind of the links it stands for: that of the least alpha."""
     n = loads.topology.num_nodes
-    row = np.searchsorted(carried.step * n + carried.place, loads.links.step * n + end[loads.links.place])
+    rows, key = loads.host_rows(end)
+    row = np.searchsorted(carried.step * n + carried.place, key)
     least = np.full(len(carried), np.iinfo(np.int64).max)
-    np.minimum.at(least, row, kind[loads.links.place])
+    np.minimum.at(least, row, kind[loads.links.place[rows]])
     return least
 
 
 def cost_of(schedule: Schedule, fabric: Fabric | None = None) -> Cost:
     """Return T_L and T_B of a schedule exactly.
 
-    M is N shards (one, of a broadcast or a reduce) and every link has bandwidth B/d, so T_B is d/N times the sum over
-    steps of the busiest link's load in shards. With a ``bandwidth`` column, B/d is the fastest link's (of those that
-    carry anything: self-loops do not count) and a load counts in proportion to how much slower its link is. With a
-    fabric whose hosts have a limit of their own, B is that limit where it is less than all ports together, and a host's
-    load counts as a link's does.
+    M is R shards, one of each rank (of a broadcast or a reduce, one), and every link has bandwidth B/d, so T_B is d/R
+    times the sum over steps of the busiest link's load in shards. With a ``bandwidth`` column, B/d is the fastest
+    link's (of those that carry anything: self-loops do not count) and a load counts in proportion to how much slower
+    its link is. With a fabric whose hosts have a limit of their own, B is that limit where it is less than all ports
+    together, and a host's load counts as a link's does; but where several nodes share a host only ``seconds_of``
+    counts its limit.
     """
     check_kind("schedule", schedule, Schedule)
     return cost_within(

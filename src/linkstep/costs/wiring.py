@@ -22,10 +22,10 @@ from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.memo import Memo
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.weights import link_weights
 from linkstep.costs.cost import Cost
-from linkstep.costs.fabric import Fabric
+from linkstep.costs.fabric import Fabric, check_host_limit
 from linkstep.symmetry.known import known_representatives
 
 Mask = NDArray[np.bool_]
@@ -215,7 +215,9 @@ def wiring_bound(
     wanted = Collective(check_kind("collective", collective, str))
     if wanted not in _BOUNDED:
         raise LinkstepError(f"a wiring bounds {', '.join(_BOUNDED)}, not {wanted}")
-    width = None if fabric is None else check_kind("fabric", fabric, Fabric).width(topology)
+    check_permanent(topology, "the wiring's bound")
+    check_host_limit(topology, check_kind("fabric", fabric, Fabric, type(None)), "the wiring's bound")
+    width = None if fabric is None else fabric.width(topology)
     return _bound(topology, wanted, width)
 
 

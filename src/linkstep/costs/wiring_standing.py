@@ -81,7 +81,9 @@ def _above(value: Fraction, least: Fraction) -> str:
 
 def bound_if_quick(topology: Topology, collective: Collective, fabric: Fabric | None = None) -> WiringBound | None:
     """Return the wiring bound of a collective; None if it has none, or finding it would take long."""
-    if not has_wiring_bound(collective) or topology.num_nodes == 1:
+    if not has_wiring_bound(collective) or topology.num_nodes == 1 or topology.has_lifetimes:
+        return None
+    if fabric is not None and fabric.host_bandwidth is not None and topology.shares_hosts:
         return None
     across = 1 if topology.vertex_transitive else int(distances_from(topology, 0).max())
     work = (1 if topology.vertex_transitive else topology.num_nodes) * topology.num_links * across

@@ -22,7 +22,7 @@ from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import Wires, wiring_bound
 
@@ -82,6 +82,7 @@ def step_bound(topology: Topology, steps: int, collective: Collective | str = Co
     steps = check_integer("steps", steps)
     if wanted not in (Collective.ALLGATHER, Collective.REDUCE_SCATTER):
         raise LinkstepError(f"steps bound an allgather or a reduce-scatter, not {wanted}")
+    check_permanent(topology, "the bound of steps")
     check_connected(topology)
     least = wiring_bound(topology, wanted)
     if steps < least.cost.steps:

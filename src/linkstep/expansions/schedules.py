@@ -28,6 +28,8 @@ from linkstep.expansions.topologies import (
 def _check_allgather(schedule: Schedule, what: str) -> None:
     if schedule.collective != "allgather":
         raise ScheduleError(f"{what} expands an allgather, not a {schedule.collective}")
+    if not schedule.ranks.is_everyone:
+        raise ScheduleError(f"{what} expands a schedule in which everyone takes part, in node order, not {schedule!r}")
 
 
 def _repeat_ranges(start: Ints, count: Ints) -> tuple[Ints, Ints]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkstep.core.distances import distances_to
 from linkstep.core.errors import TopologyError
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.symmetry import declare
 from linkstep.symmetry.carried import on_copies, on_links, on_product, same_nodes
 from linkstep.symmetry.known import known_representatives
@@ -20,7 +20,8 @@ MAX_PROOF_NODES = 4096
 
 
 def _check_plain(topology: Topology, what: str) -> None:
-    if topology.bandwidth is not None or topology.alpha is not None:
+    check_permanent(topology, what)
+    if topology.columns:
         raise TopologyError(f"{what} takes a topology whose links are all alike, not one with link columns")
 
 

@@ -238,6 +238,7 @@ def check_plain(topology: Topology, form: str, *, directed: bool = False) -> Non
         (topology.num_self_loops > 0, "self-loops"),
         (topology.num_parallel > 0, "parallel links"),
         (topology.bandwidth is not None or topology.alpha is not None, "links with bandwidths or latencies"),
+        (topology.has_lifetimes, "links that open later or close"),
         (not directed and not topology.is_bidirectional, "links that go one way"),
         (not topology.num_links, "no links"),
     )

@@ -22,12 +22,16 @@ from numpy.typing import NDArray
 from linkstep._version import __version__
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
 from linkstep.core.text import shown
-from linkstep.core.topology import Ints, Topology, frozen
+from linkstep.core.topology import LINK_COLUMNS, Ints, Topology, frozen
 
-FORMAT_VERSION = 1
-LINK_COLUMNS = ("tail", "head", "bandwidth", "alpha")
+FORMAT_VERSION = 2
+"""The newest that is read. What has neither ranks nor lifetimes, hosts or racks is written as version 1."""
+_LINK_COLUMNS = ("tail", "head", *LINK_COLUMNS)
+_TEXTS = ("labels", "hosts", "racks")
+"""Names, one for each node: members of their own in an .npz file, as JSON."""
 MAX_HEAD_BYTES = 2**20
 MAX_NAME_BYTES = 2**12  # of a host, on average
 MAX_BYTES = 2**33  # of all columns together, at 8 bytes a value: 200 million rows
@@ -71,10 +75,11 @@ def _topology_of(thing: Topology | Schedule) -> Topology:
 def _head_of(thing: Topology | Schedule) -> dict[str, Any]:
     topology = _topology_of(thing)
     check_name(topology.name)
+    newer = topology.has_lifetimes or topology.hosts is not None or topology.racks is not None or _ranks_column(thing)
     head: dict[str, Any] = {
         "format": "linkstep",
         "kind": "schedule" if isinstance(thing, Schedule) else "topology",
-        "format_version": FORMAT_VERSION,
+        "format_version": FORMAT_VERSION if newer else 1,
         "linkstep_version": __version__,
         "recipe": str(topology.name),
         "num_nodes": topology.num_nodes,
@@ -84,10 +89,19 @@ def _head_of(thing: Topology | Schedule) -> dict[str, Any]:
     return head
 
 
+def _texts(thing: Topology | Schedule) -> dict[str, tuple[str, ...]]:
+    topology = _topology_of(thing)
+    return {what: getattr(topology, what) for what in _TEXTS if getattr(topology, what) is not None}
+
+
+def _ranks_column(thing: Topology | Schedule) -> Columns:
+    """Return the nodes of the ranks, if not everyone takes part in node order."""
+    return {} if isinstance(thing, Topology) or thing.ranks.is_everyone else {"ranks": thing.ranks.nodes}
+
+
 def _link_columns(thing: Topology | Schedule) -> Columns:
     topology = _topology_of(thing)
-    columns = {what: getattr(topology, what) for what in LINK_COLUMNS}
-    return {what: column for what, column in columns.items() if column is not None}
+    return {"tail": topology.tail, "head": topology.head, **topology.columns}
 
 
 def _row_columns(thing: Topology | Schedule) -> Columns:
@@ -110,8 +124,9 @@ def _check_head(head: object) -> dict[str, Any]:
     check_name(head["recipe"])
     if type(head.get("num_nodes")) is not int:
         raise FileError(f"num_nodes must be an integer, not {shown(head.get('num_nodes'))}")
-    if head.get("labels") is not None:
-        _check_labels(head["labels"])
+    for what in _TEXTS:
+        if head.get(what) is not None:
+            _check_names(head[what], what)
     if head["kind"] == "schedule":
         unit, collective = head.get("unit"), head.get("collective")
         if type(unit) is not int or not 1 <= unit < 2**62:
@@ -121,24 +136,25 @@ def _check_head(head: object) -> dict[str, Any]:
     return head
 
 
-def _check_labels(labels: object) -> None:
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise FileError(f"labels must be a list of names, not {shown(labels)}")
+def _check_names(names: object, what: str) -> None:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise FileError(f"{what} must be a list of names, not {shown(names)}")
 
 
-def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns) -> Topology | Schedule:
+def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns, ranks: NDArray[Any] | None) -> Topology | Schedule:
     """Make the object; Topology, Schedule and File errors tell what is wrong with the columns."""
     check_idle_nodes(head["num_nodes"], links["tail"].size)
-    topology = Topology.from_links(
-        head["num_nodes"], links["tail"], links["head"], head["recipe"],
-        bandwidth=links.get("bandwidth"), alpha=links.get("alpha"), labels=head.get("labels"),
-    )  # fmt: skip
+    given: dict[str, Any] = {what: links.get(what) for what in LINK_COLUMNS}
+    given |= {what: head.get(what) for what in _TEXTS}
+    topology = Topology.from_links(head["num_nodes"], links["tail"], links["head"], head["recipe"], **given)
     if head["kind"] == "topology":
         return topology
-    if not all(np.array_equal(getattr(topology, what), column) for what, column in links.items()):
-        raise FileError("a schedule's links must be sorted by (tail, head, alpha, bandwidth): rows number them")
+    if not all(np.array_equal(column, links[what]) for what, column in _link_columns(topology).items()):
+        order = ", ".join(("tail", "head", *reversed([what for what in LINK_COLUMNS if what in links])))
+        raise FileError(f"a schedule's links must be sorted by ({order}): rows number them")
     columns = {what: frozen(rows[what], _ROW_TYPES[what], what) for what in ROW_COLUMNS}
-    return Schedule(topology, head["unit"], **columns, collective=Collective(head["collective"]))
+    who = Ranks.everyone(topology) if ranks is None else Ranks(topology.num_nodes, frozen(ranks, np.int32, "ranks"))
+    return Schedule(topology, head["unit"], **columns, collective=Collective(head["collective"]), ranks=who)
 
 
 # --- npz ---
@@ -157,11 +173,10 @@ def write_npz(thing: Topology | Schedule, file: BinaryIO) -> None:
     Of 5 million rows that makes 10 MB in 0.5 s; ``savez`` makes 130 MB in 0.5 s, ``savez_compressed`` 12 MB
     in 4 s.
     """
-    texts = {"linkstep": _head_of(thing), "labels": _topology_of(thing).labels}
-    columns = {
-        what: np.frombuffer(json.dumps(text).encode(), np.uint8) for what, text in texts.items() if text is not None
-    }
-    columns |= {what: _narrow(column) for what, column in (_link_columns(thing) | _row_columns(thing)).items()}
+    texts: dict[str, Any] = {"linkstep": _head_of(thing), **_texts(thing)}
+    columns: Columns = {what: np.frombuffer(json.dumps(text).encode(), np.uint8) for what, text in texts.items()}
+    numbers = _ranks_column(thing) | _link_columns(thing) | _row_columns(thing)
+    columns |= {what: _narrow(column) for what, column in numbers.items()}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for what, array in columns.items():
             with archive.open(f"{what}.npy", "w", force_zip64=True) as member:
@@ -213,14 +228,14 @@ def _read_array(archive: zipfile.ZipFile, what: str, dtype: np.dtype[Any], lengt
         return np.frombuffer(member.read(), dtype, length)
 
 
-def _read_labels(archive: zipfile.ZipFile, num_nodes: int) -> object:
-    """Return the list of names in the member ``labels``: JSON, as the head is, but N names may be long."""
-    dtype, length = _array_header(archive, "labels")
+def _read_names(archive: zipfile.ZipFile, what: str, num_nodes: int) -> object:
+    """Return the list of names in a member of ``_TEXTS``: JSON, as the head is, but N names may be long."""
+    dtype, length = _array_header(archive, what)
     if dtype != np.uint8 or length > MAX_HEAD_BYTES + MAX_NAME_BYTES * num_nodes:
-        raise FileError(f"labels must be the names of {num_nodes} hosts as JSON, not {length} values of {dtype}")
-    labels = loads(_read_array(archive, "labels", dtype, length).tobytes())
-    _check_labels(labels)
-    return labels
+        raise FileError(f"{what} must be the names of {num_nodes} hosts as JSON, not {length} values of {dtype}")
+    names = loads(_read_array(archive, what, dtype, length).tobytes())
+    _check_names(names, what)
+    return names
 
 
 def _read_members(archive: zipfile.ZipFile) -> tuple[dict[str, Any], Columns]:
@@ -232,10 +247,10 @@ def _read_members(archive: zipfile.ZipFile) -> tuple[dict[str, Any], Columns]:
     if dtype != np.uint8 or length > MAX_HEAD_BYTES:
         raise FileError("is not a linkstep file")
     head = _check_head(loads(_read_array(archive, "linkstep", dtype, length).tobytes()))
-    if "labels" in present:
-        head["labels"] = _read_labels(archive, head["num_nodes"])
-    wanted = [what for what in LINK_COLUMNS if what in present or what in ("tail", "head")]
-    wanted += ROW_COLUMNS if head["kind"] == "schedule" else ()
+    head |= {what: _read_names(archive, what, head["num_nodes"]) for what in _TEXTS if what in present}
+    wanted = [what for what in _LINK_COLUMNS if what in present or what in ("tail", "head")]
+    if head["kind"] == "schedule":
+        wanted += [*ROW_COLUMNS, *(["ranks"] if "ranks" in present else [])]
     headers = {what: _array_header(archive, what) for what in wanted}
     _check_size("in all, it", sum(length for _, length in headers.values()))
     return head, {what: _read_array(archive, what, *headers[what]) for what in wanted}
@@ -250,8 +265,9 @@ def read_npz(file: BinaryIO) -> Topology | Schedule:
         raise
     except _GARBLED as error:
         raise FileError(f"is truncated, damaged or not an .npz file; write it anew ({_one_line(error)})") from None
-    links = {what: column for what, column in columns.items() if what in LINK_COLUMNS}
-    return _rebuild(head, links, {what: columns[what] for what in columns if what in ROW_COLUMNS})
+    links = {what: column for what, column in columns.items() if what in _LINK_COLUMNS}
+    rows = {what: column for what, column in columns.items() if what in ROW_COLUMNS}
+    return _rebuild(head, links, rows, columns.get("ranks"))
 
 
 # --- json ---
@@ -260,9 +276,8 @@ def read_npz(file: BinaryIO) -> Topology | Schedule:
 def write_json(thing: Topology | Schedule, file: BinaryIO) -> None:
     """Write the head, then one link and one row a line."""
     parts = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in _head_of(thing).items()]
-    labels = _topology_of(thing).labels
-    if labels is not None:
-        parts.append(f'  "labels": {json.dumps(labels)}')
+    parts += [f"  {json.dumps(what)}: {json.dumps(names)}" for what, names in _texts(thing).items()]
+    parts += [f"  {json.dumps(what)}: {column.tolist()}" for what, column in _ranks_column(thing).items()]
     file.write(("{\n" + ",\n".join(parts)).encode())
     for what, columns in (("link", _link_columns(thing)), ("row", _row_columns(thing))):
         if columns:
@@ -314,6 +329,16 @@ def _table(head: Mapping[str, Any], what: str, needed: Iterable[str], known: tup
 def read_json(file: BinaryIO) -> Topology | Schedule:
     """Read what ``write_json`` wrote, or a topology written by hand in the same form."""
     head = _check_head(loads(file.read()))
-    links = _table(head, "link", ("tail", "head"), LINK_COLUMNS)
+    links = _table(head, "link", ("tail", "head"), _LINK_COLUMNS)
     rows = _table(head, "row", ROW_COLUMNS, ROW_COLUMNS) if head["kind"] == "schedule" else {}
-    return _rebuild(head, links, rows)
+    return _rebuild(head, links, rows, _rank_list(head) if head["kind"] == "schedule" else None)
+
+
+def _rank_list(head: Mapping[str, Any]) -> NDArray[Any] | None:
+    """Return the nodes under ``ranks``, if the head has them."""
+    nodes = head.get("ranks")
+    if nodes is None:
+        return None
+    if not isinstance(nodes, list) or any(type(node) is not int or abs(node) >= 2**31 for node in nodes):
+        raise FileError(f"ranks must be a list of nodes, not {shown(nodes)}")
+    return np.array(nodes, np.int64)

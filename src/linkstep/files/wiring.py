@@ -16,26 +16,27 @@ from typing import Any, BinaryIO
 
 from linkstep._version import __version__
 from linkstep.core.errors import FileError
-from linkstep.core.topology import MAX_NODES, Topology
+from linkstep.core.topology import LINK_COLUMNS, MAX_NODES, Topology
 from linkstep.core.units import parse_bandwidth, parse_time
 from linkstep.files.own import check_idle_nodes, check_name
 
-_COLUMNS = ("bandwidth", "alpha")
-_UNIT = {"bandwidth": "bit/s", "alpha": "ns"}
-_WITH_UNIT = {"bandwidth": "with a unit like 100Gbps", "alpha": "with a unit like 50us"}
+_UNIT = {"bandwidth": "bit/s", "alpha": "ns", "opens": "steps", "closes": "steps"}
+_WITH_UNIT = {"bandwidth": ", or with a unit like 100Gbps", "alpha": ", or with a unit like 50us"}
 _INTEGER = re.compile(r"-?[0-9]+")
-_COMMENT = re.compile(r"#\s*(nodes|name|labels)\s*=\s*(.*?)\s*")
+_COMMENT = re.compile(r"#\s*(nodes|name|labels|hosts|racks)\s*=\s*(.*?)\s*")
+_PLACES = ("hosts", "racks")
 _HEADERS = (("tail", "head"), ("source", "target"), ("src", "dst"), ("from", "to"))
+_NODE_DATA = ("host", "rack")
 _NAMED = "ids_are_labels"  # written where names look like the numbers 0..N-1, which would be read as numbers
 _XMLNS = "http://graphml.graphdrawing.org/xmlns"
 
 
 def _whole(text: str, what: str, where: str) -> int:
-    """Return a link's bandwidth or alpha: bit/s or ns, or with a unit; ``1e11`` and ``5.0`` are whole numbers too."""
+    """Return a value of a link: a step, or bit/s or ns, or with a unit; ``1e11`` and ``5.0`` are whole numbers too."""
     try:
         if _INTEGER.fullmatch(text) and len(text) < 20:
             return int(text)
-        if text[-1:].isalpha() and text.lower() not in ("nan", "inf", "infinity"):
+        if what in _WITH_UNIT and text[-1:].isalpha() and text.lower() not in ("nan", "inf", "infinity"):
             quantity = 10**9 * parse_time(text) if what == "alpha" else parse_bandwidth(text)
             if quantity.denominator == 1 and quantity < 2**63:
                 return int(quantity)
@@ -46,7 +47,7 @@ def _whole(text: str, what: str, where: str) -> int:
     except ValueError:  # a UnitError too
         pass
     raise FileError(
-        f"{where}: {what} must be a whole number of {_UNIT[what]}, or {_WITH_UNIT[what]}, not {text[:40]!r}"
+        f"{where}: {what} must be a whole number of {_UNIT[what]}{_WITH_UNIT.get(what, '')}, not {text[:40]!r}"
     )
 
 
@@ -72,8 +73,8 @@ def _quoted(label: str) -> str:
 def write_csv(topology: Topology, file: BinaryIO) -> None:
     """Write one link a line under a header, after the number of nodes, the name and the names of the hosts."""
     check_name(topology.name)
-    columns = {what: getattr(topology, what) for what in ("tail", "head", *_COLUMNS)}
-    columns = {what: column.tolist() for what, column in columns.items() if column is not None}
+    numbers = {"tail": topology.tail, "head": topology.head, **topology.columns}
+    columns: dict[str, list[Any]] = {what: column.tolist() for what, column in numbers.items()}
     file.write(f"# nodes={topology.num_nodes}\n".encode())
     if topology.name:
         file.write(f"# name={topology.name}\n".encode())
@@ -81,6 +82,9 @@ def write_csv(topology: Topology, file: BinaryIO) -> None:
         fields = [_quoted(label) for label in topology.labels]
         file.write(f"# labels={','.join(fields)}\n".encode())
         columns |= {what: [fields[u] for u in columns[what]] for what in ("tail", "head")}
+    for what in _PLACES:
+        if getattr(topology, what) is not None:
+            file.write(f"# {what}={','.join(map(_quoted, getattr(topology, what)))}\n".encode())
     file.write(f"{','.join(columns)}\n".encode())
     for line in zip(*columns.values(), strict=True):
         file.write(f"{','.join(map(str, line))}\n".encode())
@@ -120,8 +124,9 @@ def _csv_header(number: int, fields: Sequence[str]) -> tuple[str, ...] | None:
     if lower[:2] not in _HEADERS:
         return None
     for what in lower[2:]:
-        if what not in _COLUMNS or lower.count(what) > 1:
-            raise FileError(f"line {number}: column {what[:40]!r} must be bandwidth or alpha, and only once")
+        if what not in LINK_COLUMNS or lower.count(what) > 1:
+            known = f"{', '.join(LINK_COLUMNS[:-1])} or {LINK_COLUMNS[-1]}"
+            raise FileError(f"line {number}: column {what[:40]!r} must be {known}, and only once")
     return lower[2:]
 
 
@@ -147,7 +152,8 @@ def read_csv(file: BinaryIO) -> Topology:
     name = said.get("name", (0, ""))[1]
     check_name(name)
     labels = _csv_fields(*said["labels"]) if "labels" in said else None
-    return _numbered(links, _declared_nodes(said), name, labels)
+    topology = _numbered(links, _declared_nodes(said), name, labels)
+    return topology.with_places(**{what: _csv_fields(*said[what]) for what in _PLACES if what in said})
 
 
 def _declared_nodes(said: dict[str, tuple[int, str]]) -> int | None:
@@ -203,22 +209,24 @@ def write_graphml(topology: Topology, file: BinaryIO) -> None:
     check_name(topology.name)
     ids = [html.escape(topology.host(u)) for u in range(topology.num_nodes)]
     named = topology.labels is not None and _are_numbers(topology.labels)
-    columns = {what: getattr(topology, what) for what in _COLUMNS}
-    columns = {what: column.tolist() for what, column in columns.items() if column is not None}
+    columns = {what: column.tolist() for what, column in topology.columns.items()}
+    places = {what: getattr(topology, f"{what}s") for what in _NODE_DATA if getattr(topology, f"{what}s") is not None}
     lines = ["<?xml version='1.0' encoding='utf-8'?>", f"<!-- linkstep {__version__} -->"]
     lines.append(f'<graphml xmlns="{_XMLNS}">')
     lines.append('  <key id="name" for="graph" attr.name="name" attr.type="string"/>')
     if named:
         lines.append(f'  <key id="{_NAMED}" for="graph" attr.name="{_NAMED}" attr.type="boolean"/>')
     lines += [f'  <key id="{what}" for="edge" attr.name="{what}" attr.type="long"/>' for what in columns]
+    lines += [f'  <key id="{what}" for="node" attr.name="{what}" attr.type="string"/>' for what in places]
     lines.append('  <graph edgedefault="directed">')
     if topology.name:
         lines.append(f'    <data key="name">{html.escape(topology.name, quote=False)}</data>')
     if named:
         lines.append(f'    <data key="{_NAMED}">true</data>')
     file.write("\n".join([*lines, ""]).encode())
-    for node in ids:
-        file.write(f'    <node id="{node}"/>\n'.encode())
+    for u, node in enumerate(ids):
+        data = "".join(f'<data key="{what}">{html.escape(names[u])}</data>' for what, names in places.items())
+        file.write((f'    <node id="{node}">{data}</node>\n' if data else f'    <node id="{node}"/>\n').encode())
     for e, (tail, head) in enumerate(zip(topology.tail.tolist(), topology.head.tolist(), strict=True)):
         data = "".join(f'<data key="{what}">{column[e]}</data>' for what, column in columns.items())
         edge = f'    <edge id="{e}" source="{ids[tail]}" target="{ids[head]}"'
@@ -286,6 +294,18 @@ def _are_numbers(ids: Sequence[str]) -> bool:
     return set(ids) == {str(i) for i in range(len(ids))}
 
 
+def _places(nodes: dict[str, dict[str, str]], ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the hosts and the racks of the nodes in the order of their ids, where the data of the nodes say them."""
+    found: dict[str, list[str]] = {}
+    for what in _NODE_DATA:
+        known = sum(what in data for data in nodes.values())
+        if known not in (0, len(nodes)):
+            raise FileError(f"{what} is given for {known} of {len(nodes)} nodes: give all or none")
+        if known:
+            found[f"{what}s"] = [nodes[node][what] for node in ids]
+    return found
+
+
 def _node_ids(graph: Any, named: bool) -> tuple[list[str], list[str] | None]:
     """Return the id of each node by its number, and the labels; ids that are 0..N-1 are the numbers and no labels."""
     ids = [node.get("id", "") for node in _children(graph, "node")]
@@ -305,7 +325,7 @@ def read_graphml(file: BinaryIO) -> Topology:
     by_default = "false" if graph.get("edgedefault") == "undirected" else "true"
     tail: list[int] = []
     head: list[int] = []
-    columns: dict[str, list[int]] = {what: [] for what in _COLUMNS}
+    columns: dict[str, list[int]] = {what: [] for what in LINK_COLUMNS}
     for i, edge in enumerate(_children(graph, "edge")):
         ends = (edge.get("source", ""), edge.get("target", ""))
         for end in ends:
@@ -316,11 +336,12 @@ def read_graphml(file: BinaryIO) -> Topology:
         tail += [u, w] if both else [u]
         head += [w, u] if both else [w]
         data = keys.default | keys.data(edge)
-        for what in _COLUMNS:
+        for what in LINK_COLUMNS:
             if what in data:
                 columns[what] += [_whole(data[what], what, f"edge {i}")] * (1 + both)
     for what, column in columns.items():
         if column and len(column) != len(tail):
             raise FileError(f"{what} is given for {len(column)} of {len(tail)} links: give all or none")
     given: dict[str, Any] = {what: column for what, column in columns.items() if column}
+    given |= _places({node.get("id", ""): keys.data(node) for node in _children(graph, "node")}, ids)
     return Topology.from_links(len(ids), tail, head, about.get("name", ""), labels=labels, **given)

@@ -13,7 +13,7 @@ import numpy as np
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Ids, Topology
+from linkstep.core.topology import Ids, Topology, check_permanent
 from linkstep.lowering.targets import TARGETS, Target, target_named
 from linkstep.lowering.values import BlockProgram, Placement
 
@@ -73,6 +73,15 @@ def _foregone(
     )
 
 
+def check_carried(schedule: Schedule, who: str) -> None:
+    """Refuse schedules that say what neither programs nor engines can: who else is there, and when a link is."""
+    if schedule.ranks.has_forwarders:
+        raise LinkstepError(f"{who} knows no hosts that forward without taking part")
+    if not schedule.ranks.is_everyone:
+        raise LinkstepError(f"{who} knows no ranks in another order than their nodes")
+    check_permanent(schedule.topology, who)
+
+
 def _check_spelled(target: Target, collective: Collective, proto: str) -> None:
     if collective not in target.collectives:
         able = [t.name for t in TARGETS.values() if collective in t.collectives]
@@ -126,6 +135,7 @@ def check_fits(
 --instances and --chunks, or lower it to mscclpp or rccl or cpu, which can take more
     """
     target, kind = target_named(to), Collective(collective)
+    check_permanent(topology, f"lowering to {target.name}")
     _check_spelled(target, kind, proto)
     peers = 0 if kind.has_root else _most_peers(topology.tail, topology.head)
     _check(target, topology.num_nodes, peers, kind, Sizing(channels, instances, chunks))
@@ -134,6 +144,7 @@ def check_fits(
 def check_schedule_fits(target: Target, schedule: Schedule, proto: str, sizing: Sizing) -> None:
     """Do the same for a schedule, whose links are peers where it uses them."""
     kind, topology = schedule.collective, schedule.topology
+    check_carried(schedule, f"lowering to {target.name}")
     _check_spelled(target, kind, proto)
     used = np.unique(schedule.link)
     _check(target, topology.num_nodes, _most_peers(topology.tail[used], topology.head[used]), kind, sizing)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.core.text import shown
-from linkstep.core.topology import Ids, Ints, Topology
+from linkstep.core.topology import Ids, Ints, Topology, check_permanent
 
 
 def link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
@@ -25,15 +24,14 @@ def link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
 
     Parallel links sort by their columns and then as given, just as ``Topology.from_links`` does.
     """
-    keys: list[NDArray[Any]] = [c for c in (topology.bandwidth, topology.alpha) if c is not None]
     number = np.empty(tail.size, np.int64)
-    number[np.lexsort([*keys, head, tail])] = np.arange(tail.size)
+    number[np.lexsort([*topology.columns.values(), head, tail])] = np.arange(tail.size)
     return number
 
 
 def _by_destination(schedule: Schedule) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the rows of an all-to-all, cut where pieces end: (row, destination, lo and hi within the piece)."""
-    piece = schedule.unit // schedule.topology.num_nodes
+    piece = schedule.unit // schedule.num_ranks
     first, last = schedule.lo // piece, (schedule.hi - 1) // piece
     count = last - first + 1
     row = np.repeat(np.arange(schedule.num_rows), count)
@@ -45,25 +43,33 @@ def reverse(schedule: Schedule) -> Schedule:
     """Return the schedule run backwards on the transpose: allgather and reduce-scatter change places.
 
     Same T_L, same T_B (thm:scheduleswitch). An all-to-all stays one if every chunk takes one path: who sent a piece
-    receives it.
+    receives it. Ranks stay where they are.
     """
     topology = schedule.topology
+    check_permanent(topology, "reversing a schedule")
     link = link_numbers(topology, topology.head, topology.tail)[schedule.link]
     step = schedule.num_steps + 1 - schedule.step.astype(np.int64)
     source, lo, hi = schedule.source, schedule.lo, schedule.hi
     if schedule.collective.exchanges:
         row, to, start, stop = _by_destination(schedule)
-        back = schedule.source[row].astype(np.int64) * (schedule.unit // topology.num_nodes)
+        back = schedule.source[row].astype(np.int64) * (schedule.unit // schedule.num_ranks)
         source, lo, hi, link, step = to.astype(np.int32), back + start, back + stop, link[row], step[row]
     return Schedule.from_columns(
-        topology.transpose(), schedule.unit, source, lo, hi, link, step, schedule.collective.reverse
+        topology.transpose(), schedule.unit, source, lo, hi, link, step, schedule.collective.reverse, schedule.ranks
     )
 
 
 def relabel(schedule: Schedule, new: Ids) -> Schedule:
-    """Return f(A) (def:scheduleisomorphism): node u renamed ``new[u]`` in the topology and in every row."""
+    """Return f(A) (def:scheduleisomorphism): node u renamed ``new[u]`` in the topology and in every row.
+
+    Where not everyone takes part, in node order, ranks keep their numbers and move with their nodes.
+    """
     topology = schedule.topology
     link = link_numbers(topology, new[topology.tail], new[topology.head])[schedule.link]
+    if not schedule.ranks.is_everyone:
+        columns = (schedule.source, schedule.lo, schedule.hi, link, schedule.step, schedule.collective)
+        moved = Ranks(topology.num_nodes, new[schedule.ranks.nodes])
+        return Schedule.from_columns(topology.relabel(new), schedule.unit, *columns, moved)
     source, lo, hi, step = new[schedule.source], schedule.lo, schedule.hi, schedule.step
     if schedule.collective.exchanges:  # pieces are named by their destinations
         row, to, start, stop = _by_destination(schedule)
@@ -80,6 +86,9 @@ def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
         )
     if reduce_scatter.topology != allgather.topology:
         raise ScheduleError("allreduce needs both schedules on the same topology")
+    if reduce_scatter.ranks != allgather.ranks:
+        raise ScheduleError("allreduce needs the same ranks in both schedules")
+    check_permanent(allgather.topology, "one schedule after another")
     unit = int(np.lcm(reduce_scatter.unit, allgather.unit))
     parts = (reduce_scatter, allgather)
     scale = [unit // part.unit for part in parts]
@@ -93,6 +102,7 @@ def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
         np.concatenate([part.link for part in parts]),
         np.concatenate([part.step.astype(np.int64) + s for part, s in zip(parts, shift, strict=True)]),
         Collective.ALLREDUCE,
+        allgather.ranks,
     )
 
 
@@ -135,9 +145,12 @@ def from_root(schedule: Schedule, root: int) -> Schedule:
     """Return one root's rows: of an allgather a broadcast from it, of a reduce-scatter a reduction to it."""
     if schedule.collective not in _ROOTED:
         raise ScheduleError(f"a root is picked from an allgather or a reduce-scatter, not a {schedule.collective}")
-    check_root(schedule.topology, root)
+    if schedule.ranks.is_everyone:
+        check_root(schedule.topology, root)
+    elif not 0 <= root < schedule.num_ranks:
+        raise ScheduleError(f"root must be a rank in [0, {schedule.num_ranks}), not {shown(root)}")
     rows = schedule.source == root
     return Schedule.from_columns(
         schedule.topology, schedule.unit, schedule.source[rows], schedule.lo[rows], schedule.hi[rows],
-        schedule.link[rows], schedule.step[rows], _ROOTED[schedule.collective],
+        schedule.link[rows], schedule.step[rows], _ROOTED[schedule.collective], schedule.ranks,
     )  # fmt: skip

@@ -97,10 +97,11 @@ class _Sheet:
 
 def _sheet(schedule: Schedule, root: int) -> _Sheet:
     topology = schedule.topology
-    if not 0 <= root < topology.num_nodes:
-        raise ScheduleError(f"root must be a node in [0, {topology.num_nodes}), not {root}")
+    if not 0 <= root < schedule.num_ranks:
+        who = "node" if schedule.ranks.is_everyone else "rank"
+        raise ScheduleError(f"root must be a {who} in [0, {schedule.num_ranks}), not {root}")
     links = carried(schedule, root)
-    place, column = in_columns(topology, root, links)
+    place, column = in_columns(topology, int(schedule.ranks.nodes[root]), links)
     largest, numbered = int(np.bincount(column).max()), topology.num_nodes <= NUMBERED
     size = node_points(topology.num_nodes) if numbered else 3.0
     row = 2.2 * size / POINTS if numbered else 0.12
@@ -210,7 +211,7 @@ def draw_broadcast(schedule: Schedule, path: AnyPath, root: int) -> None:
 
     Few links have their steps written on them, and how much they carry then where it is not the whole shard; of many,
     the colour tells the step and a thin line that it is a part. Links that do not carry the shard are drawn pale, or
-    not at all where there are many.
+    not at all where there are many. Nodes that take no part and only forward are hollow; the root is a rank.
     """
     check_drawable(path)
     fill, size = broadcast_picture(schedule, root)
@@ -231,11 +232,15 @@ def broadcast_picture(schedule: Schedule, root: int) -> tuple[Fill, tuple[float,
         axes.set(xlim=middle[0] + np.array([-width, width]) / 2, ylim=middle[1] + np.array([-inner, inner]) / 2)
         _draw_heads(axes, sheet)
         (_draw_strokes if topology.num_nodes <= NUMBERED else _draw_lines)(axes, sheet)
-        axes.scatter(*sheet.place.T, s=sheet.node_size**2, c=BLUE, zorder=3, linewidths=0)
+        forwards = schedule.ranks.rank_of < 0
+        axes.scatter(*sheet.place[~forwards].T, s=sheet.node_size**2, c=BLUE, zorder=3, linewidths=0)
+        if forwards.any():  # hollow: they take no part
+            look: Any = {"c": "white", "edgecolors": BLUE, "linewidths": 1.2, "zorder": 3}
+            axes.scatter(*sheet.place[forwards].T, s=(sheet.node_size - 1.2) ** 2, **look)
         if sheet.names:
-            inks = ["white"] * topology.num_nodes if sheet.named_inside else None
+            inks = [BLUE if hollow else "white" for hollow in forwards.tolist()] if sheet.named_inside else None
             draw_names(axes, sheet.place, sheet.names, sheet.node_size, inks, ring=False)
-        name = shortened(node_names(topology)[root], LONGEST)
+        name = shortened(node_names(topology)[int(schedule.ranks.nodes[root])], LONGEST)
         draw_title(figure, topology, sheet.size, f": how the shard of {name} spreads")
         _draw_legend(figure, sheet)
 

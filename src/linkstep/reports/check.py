@@ -44,6 +44,8 @@ class CheckReport(View):
     topology: Annotated[str | None, Form.UNWRITTEN]
     """What the schedule's topology is called."""
     nodes: Annotated[int, Form.UNWRITTEN]
+    ranks: Annotated[int, Form.UNWRITTEN]
+    """Of the nodes, those that take part."""
     bandwidth_optimal: Annotated[bool, Form.UNWRITTEN]
     """Whether T_B is (N-1)/N in each half, of collectives whose bound that is."""
 
@@ -51,7 +53,7 @@ class CheckReport(View):
     def of(cls, file: str, schedule: Schedule, collective: Collective, pricing: Pricing) -> CheckReport:
         """Price a schedule that passed its check."""
         topology, fabric = schedule.topology, pricing.fabric(schedule.topology.degree)
-        cost = cost_of(schedule, fabric)
+        cost, everyone = cost_of(schedule, fabric), schedule.ranks.is_everyone  # bounds are of all nodes
         least = len(collective.phases) * bandwidth_bound(topology.num_nodes)
         has_bound = not (collective.has_root or collective.exchanges)  # one that depends on N alone
         return cls(
@@ -64,10 +66,11 @@ class CheckReport(View):
             size=pricing.size,
             seconds=seconds_of(schedule, fabric, pricing.size),
             fabric=pricing.words(topology),
-            wiring_bound=WiringStanding.of(topology, collective, cost, fabric),
+            wiring_bound=WiringStanding.of(topology, collective, cost, fabric) if everyone else None,
             topology=topology.name or None,
             nodes=topology.num_nodes,
-            bandwidth_optimal=has_bound and cost.bandwidth == least,
+            ranks=schedule.num_ranks,
+            bandwidth_optimal=everyone and has_bound and cost.bandwidth == least,
         )
 
 

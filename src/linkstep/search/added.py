@@ -71,7 +71,7 @@ def entry_hops(entry: Entry) -> Hops:
 def _check_regular(topology: Topology) -> None:
     if not topology.is_regular or not topology.num_links:
         raise TopologyError("the catalog holds regular graphs, whose nodes all have as many links out as in")
-    if topology.bandwidth is not None or topology.alpha is not None:
+    if topology.columns:
         raise TopologyError("the catalog holds graphs whose links are all alike, without bandwidths or latencies")
 
 

@@ -16,9 +16,9 @@ from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.units import Number, format_time, parse_size, parse_time
-from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, seconds_of
+from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, check_host_limit, seconds_of
 from linkstep.lowering import lower
 from linkstep.programs import Program
 from linkstep.programs.events import NONE
@@ -255,6 +255,8 @@ def simulate_program(
     >>> f"{done.time * 1e6:.0f} us, the busiest link {done.utilisation:.0%}"
     '90 us, the busiest link 78%'
     """
+    check_permanent(topology, "simulation")
+    check_host_limit(topology, fabric, "simulation")
     if topology.num_nodes != program.num_ranks:
         raise LinkstepError(f"the file has {program.num_ranks} ranks, the topology {topology.num_nodes} nodes")
     if topology.num_nodes > 1 and fabric.degree < topology.degree:

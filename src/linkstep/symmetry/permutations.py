@@ -33,7 +33,7 @@ def link_images(topology: Topology, new: Ids | Ints) -> Ints | None:
         return None
     n = np.int64(topology.num_nodes)
     keys = new[topology.tail] * n + new[topology.head]
-    columns = [c for c in (topology.bandwidth, topology.alpha) if c is not None]
+    columns = list(topology.columns.values())
     order = np.lexsort((*columns, keys)) if columns else np.argsort(keys, kind="stable")
     if not np.array_equal(keys[order], topology.tail * n + topology.head):
         return None

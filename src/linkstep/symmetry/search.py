@@ -2,8 +2,8 @@
 
 Where a builder knows symmetry that is used, and no library is asked, so that results do not depend on what is
 installed. Parallel links, self-loops and per-link columns count: an automorphism maps links to as many links, alike in
-bandwidth and alpha. Libraries take simple coloured digraphs, so a pair of nodes joined in an unusual way gets a
-coloured node in between.
+bandwidth, alpha and lifetime; hosts and racks are names and do not count. Libraries take simple coloured digraphs, so a
+pair of nodes joined in an unusual way gets a coloured node in between.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from functools import cache
 import numpy as np
 
 from linkstep.core.memo import Memo
-from linkstep.core.topology import Ids, Topology
+from linkstep.core.topology import LINK_COLUMNS, Ids, Topology
 from linkstep.symmetry.known import known_symmetry
 from linkstep.symmetry.libraries import Coloured, find_library
 from linkstep.symmetry.permutations import is_automorphism, orbits_of
 from linkstep.symmetry.refinement import GaveUp, Pair
 from linkstep.symmetry.value import Symmetry
 
-Signature = tuple[tuple[int, int], ...]
+Signature = tuple[tuple[int, ...], ...]
 Pairs = dict[tuple[int, int], Signature]
 
 SEED = 0
@@ -79,12 +79,10 @@ def searched_symmetry(topology: Topology) -> Symmetry:
 def pairs_of(topology: Topology) -> Pairs:
     """Return, for each ordered pair of nodes with links, what those links are like."""
     blank = np.zeros(topology.num_links, np.int64)
-    rate = blank if topology.bandwidth is None else topology.bandwidth
-    delay = blank if topology.alpha is None else topology.alpha
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    columns = (topology.tail.tolist(), topology.head.tolist(), rate.tolist(), delay.tolist())
-    for u, w, b, a in zip(*columns, strict=True):
-        found.setdefault((u, w), []).append((b, a))
+    found: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    columns = [topology.columns.get(what, blank).tolist() for what in LINK_COLUMNS]
+    for u, w, *link in zip(topology.tail.tolist(), topology.head.tolist(), *columns, strict=True):
+        found.setdefault((u, w), []).append(tuple(link))
     return {pair: tuple(sorted(links)) for pair, links in found.items()}
 
 

@@ -8,7 +8,7 @@ from numbers import Real
 from linkstep.core.arguments import check_kind, check_seconds
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shown
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Topology, check_permanent
 from linkstep.throughput import lp
 from linkstep.throughput.columns import Solution, solve_by_columns
 from linkstep.throughput.cuts import cut_bound
@@ -49,6 +49,7 @@ def all_to_all(
     (Fraction(1, 6), Fraction(1, 6))
     """
     check_kind("topology", topology, Topology)
+    check_permanent(topology, "all-to-all")
     if isinstance(gap, bool) or not isinstance(gap, Real):
         raise LinkstepError(f"gap must be a number in [0, 1), such as 0.05, not {shown(gap)}")
     seconds = check_seconds("seconds", seconds)

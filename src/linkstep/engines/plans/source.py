@@ -23,7 +23,7 @@ from linkstep.correctness import check
 from linkstep.engines.plans.compile import compile_plan
 from linkstep.engines.plans.plan import Plan
 from linkstep.files import SUFFIXES, load
-from linkstep.lowering import lower
+from linkstep.lowering import check_carried, lower
 from linkstep.make import schedule
 from linkstep.programs import Program, read_program, runtime_text
 from linkstep.recipe import Recipe, parse
@@ -149,6 +149,7 @@ def checked(schedule: Schedule, name: str) -> Schedule:
             check(schedule)
         except ScheduleError as error:
             raise ScheduleError(f"{name}: not run, it is wrong: {error}", error.row) from None
+        check_carried(schedule, "running")
         _checked.add(schedule)
     return schedule
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Topology, check_permanent
 from linkstep.engines.testbed import namespaces, network, relaying, state
 from linkstep.engines.testbed.network import Delay, Tools
 from linkstep.engines.testbed.testbed import Testbed
@@ -88,6 +88,7 @@ def scale(topology: Topology, rate: int) -> Topology:
 
     Links' latencies are dropped: all cables of a testbed have the same delay.
     """
+    check_permanent(topology, "a testbed")
     if topology.bandwidth is None and topology.alpha is None:
         return topology
     rates = None

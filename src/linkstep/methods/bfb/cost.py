@@ -18,8 +18,8 @@ from linkstep.core.arguments import check_kind
 from linkstep.core.distances import distance_profiles
 from linkstep.core.memo import Memo
 from linkstep.core.progress import Progress
-from linkstep.core.topology import Topology
-from linkstep.costs import Cost, Fabric
+from linkstep.core.topology import Topology, check_permanent
+from linkstep.costs import Cost, Fabric, check_host_limit
 from linkstep.methods.bfb.hosts import Bottleneck, HostFlows, all_send_alike
 from linkstep.methods.bfb.problems import (
     Arrivals,
@@ -194,12 +194,14 @@ def bfb_certificate(
     StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1), senders=(), receivers=())
     """
     check_kind("topology", topology, Topology)
-    width = None if fabric is None else check_kind("fabric", fabric, Fabric).width(topology)
+    check_host_limit(topology, check_kind("fabric", fabric, Fabric, type(None)), "BFB")
+    width = None if fabric is None else fabric.width(topology)
     return certificate_of(topology, width, progress)
 
 
 def certificate_of(topology: Topology, width: Fraction | None, progress: Progress | None = None) -> Certificate:
     """Return BFB's certificate for hosts of this width, solved once for a topology."""
+    check_permanent(topology, "BFB")
     return _FOUND.find(topology, lambda: solve(topology, Links.of(topology), progress=progress, width=width), width)
 
 

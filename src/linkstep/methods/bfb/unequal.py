@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from linkstep._kernels.bfb_flow import _least_table_row
 from linkstep._kernels.bfb_subsets import _times_by_subsets
 from linkstep.core.errors import TopologyError
-from linkstep.core.topology import Ints, Topology
+from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.units import Number, parse_size
 from linkstep.methods.bfb.problems import Arrivals, Block, Links, for_each_block, max_steps, pieces_of, representatives
 
@@ -66,6 +66,7 @@ def bfb_step_times(topology: Topology, size: Number, arrivals: Arrivals | None =
     floating point, then the few within one part in 10^9 of the worst are compared exactly: rounding errors are a
     thousand times smaller.
     """
+    check_permanent(topology, "BFB")
     links = Links.of(topology)
     most = int(np.diff(links.ptr).max())
     if most > MAX_SUBSET_LINKS:

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Topology, check_permanent
 from linkstep.core.units import check_count
 
 MAX_NODES = 256
@@ -39,6 +39,7 @@ class Case:
             raise LinkstepError(f"synthesis takes at most {MAX_NODES} nodes, not {topology.num_nodes}")
         if topology.bandwidth is not None and np.unique(topology.bandwidth).size > 1:
             raise LinkstepError("synthesis needs links of equal bandwidth; `linkstep schedule` takes unequal ones")
+        check_permanent(topology, "synthesis")
         check_connected(topology)
         return cls(topology, steps, chunks)
 
