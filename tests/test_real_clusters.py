@@ -9,8 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from linkstep.core.symmetry import automorphism_generators, is_available
-from linkstep.engines.source import checked
 
 import linkstep
 from linkstep import Fabric, LinkstepError, Ranks, Schedule, ScheduleError, Topology, TopologyError
@@ -18,9 +16,11 @@ from linkstep.cli import main
 from linkstep.core.faults import Down, apply
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of, loads_of, seconds_of
+from linkstep.engines.plans.source import checked
 from linkstep.expansions import line_graph_schedule
 from linkstep.methods.transform import allreduce, from_root, relabel, reverse
 from linkstep.pictures import draw_broadcast
+from linkstep.symmetry.search import automorphism_generators, is_available
 
 US = Fraction(1, 10**6)
 
