@@ -38,15 +38,12 @@ def _link_loads(lo, hi, link, step):
     """Return (step, link, load, rows) of every link that is used at a step (rows are sorted by step, link)."""
     count = 0
     for r in range(link.size):
-        if r == 0 or link[r] != link[r - 1] or step[r] != step[r - 1]:
-            count += 1
-    found = np.zeros((4, count), np.int64)
-    at = -1
+        count += r == 0 or link[r] != link[r - 1] or step[r] != step[r - 1]
+    found = np.empty((4, count), np.int64)
+    at, first, load = 0, 0, np.int64(0)
     for r in range(link.size):
-        if r == 0 or link[r] != link[r - 1] or step[r] != step[r - 1]:
-            at += 1
-            found[0, at] = step[r]
-            found[1, at] = link[r]
-        found[2, at] += hi[r] - lo[r]
-        found[3, at] += 1
+        load += hi[r] - lo[r]
+        if r + 1 == link.size or link[r + 1] != link[r] or step[r + 1] != step[r]:
+            found[0, at], found[1, at], found[2, at], found[3, at] = step[r], link[r], load, r + 1 - first
+            at, first, load = at + 1, r + 1, np.int64(0)
     return found

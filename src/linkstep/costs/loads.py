@@ -33,7 +33,9 @@ class Carried:
     def busiest(self, num_steps: int) -> Ints:
         """Return the most that any place carries at each step, the first step first."""
         most = np.zeros(num_steps, np.int64)
-        np.maximum.at(most, self.step - 1, self.amount)
+        if len(self):
+            first = np.flatnonzero(np.diff(self.step, prepend=0))  # sorted by step
+            most[self.step[first] - 1] = np.maximum.reduceat(self.amount, first)
         return most
 
 

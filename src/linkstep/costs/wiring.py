@@ -340,7 +340,7 @@ def _bandwidth(bound: WiringBound) -> Fraction:
         return Fraction(0)
     rates = [1] * topology.num_links if topology.bandwidth is None else topology.bandwidth.tolist()
     inside, limited = set(bound.nodes), set(bound.hosts)
-    fastest, capacity = 0, Fraction(0)
+    fastest, links = 0, 0
     for u, w, rate in zip(topology.tail.tolist(), topology.head.tolist(), rates, strict=True):
         if u == w:
             continue
@@ -348,9 +348,8 @@ def _bandwidth(bound: WiringBound) -> Fraction:
         begin, end = (w, u) if bound.collective is Collective.REDUCE_SCATTER else (u, w)
         crosses = not inside or (begin in inside and end not in inside and end not in limited)
         if crosses and begin not in limited:
-            capacity += rate
-    if bound.width is not None:
-        capacity += len(limited) * bound.width * fastest
+            links += rate
+    capacity = links + len(limited) * (bound.width or Fraction(0)) * fastest
     shards = len(inside)
     if bound.collective is Collective.ALLREDUCE:
         shards = n if inside else 2 * n * (n - 1)
