@@ -156,3 +156,9 @@ def test_more_refusals():
 
 def test_the_table_names_what_it_holds():
     assert [name for name, method in METHODS.items() if method.name != name] == []
+
+
+@pytest.mark.parametrize("collective", list(Collective))
+def test_one_node_has_nothing_to_send(collective):
+    made = schedule(Topology.from_links(1, [], []), collective)
+    assert (made.schedule.num_rows, made.cost) == (0, Cost.zero())

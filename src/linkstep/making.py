@@ -108,7 +108,9 @@ def _by_exchange(request: Request) -> Made:
     found = all_to_all_schedule(
         request.topology, steps=request.steps, chunks=request.chunks, progress=request.progress
     )  # fmt: skip
-    least = found.bound * request.ports / request.topology.degree
+    least = found.bound
+    if request.width is not None:
+        least *= request.width / request.topology.degree  # of B as the cost is
     return Made(found.schedule, "exchange", least_bandwidth=least)
 
 
