@@ -224,6 +224,17 @@ def test_families_alike_or_not(recipe, quarters):
     assert cost_of(made, fabric) == bfb_cost(topology, fabric)
 
 
+@pytest.mark.parametrize("recipe", ["Torus(3,3)", "Torus(23,23)", "K_{4,4}", "Torus(3,3,2)"])
+@pytest.mark.parametrize("host", [1_234_567_891, 999_999_937, 3_333_333_333])
+def test_odd_limits_need_few_chunks(recipe, host):
+    """What was measured has many digits: where links have room to spare, the schedule does not."""
+    topology = linkstep.parse(recipe).topology()
+    fabric = fabric_for(topology, host)
+    made = bfb_allgather(topology, fabric=fabric)
+    assert made.unit <= 60
+    assert cost_of(made, fabric) == bfb_cost(topology, fabric)
+
+
 def test_many_alike_nodes_by_translation():
     topology = linkstep.parse("Torus(23,23)").topology()
     fabric = fabric_for(topology, 3 * GBPS)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from linkstep.core.collective import Collective
+from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, distance_flow_bound
@@ -181,7 +182,10 @@ class Choice:
             return self
         if self.num_nodes > BUILD_NODES:
             return replace(self, is_exact=False)
-        made = schedule(self.recipe, Collective.ALLREDUCE, fabric=fabric, **self.how)
+        try:
+            made = schedule(self.recipe, Collective.ALLREDUCE, fabric=fabric, **self.how)
+        except ScheduleError:  # of rates that no number of chunks serves exactly
+            return replace(self, is_exact=False)
         halves = made.halves or tuple(
             cost_of(schedule(self.recipe, half, fabric=fabric, **self.how).schedule, fabric)
             for half in (Collective.REDUCE_SCATTER, Collective.ALLGATHER)

@@ -21,7 +21,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.units import Number, check_count, parse_size
 from linkstep.costs import Fabric
-from linkstep.methods.bfb.cost import Certificate, bfb_certificate
+from linkstep.methods.bfb.cost import Certificate, bfb_certificate, solve
 from linkstep.methods.bfb.hosts import HostFlows, share_of
 from linkstep.methods.bfb.problems import (
     Arrivals,
@@ -43,6 +43,8 @@ Columns = dict[str, NDArray[Any]]
 _WORTH_TRANSLATING = 512
 """Nodes from which on looking for a group takes less time than the rows that it saves."""
 MAX_UNIT = 2**31
+_SHARES = (1, 2, 3, 4, 5, 6, 8, 12, 24, 60, 120, 840)
+"""Parts of a piece that are tried, where hosts have a limit, before those of the exact split."""
 MAX_CHUNKS = 10**6
 
 
@@ -121,6 +123,8 @@ def build(
         group = None
         caps = _through_hosts(topology, links, certificate, _parts(certificate, chunks))
     else:
+        if certificate.width is not None:  # all send alike, whatever links carry: the best split of links is as good
+            certificate = solve(topology, links, arrivals=certificate.arrivals)
         caps = _capacities(topology, links, certificate, chunks, total)
     return _build(topology, links, caps, certificate.arrivals, group, progress)
 
@@ -141,21 +145,39 @@ def _through_hosts(topology: Topology, links: Links, certificate: Certificate, p
     shares, carried = [], []
     for number, step in enumerate(certificate.steps):
         load = step.load * pieces / fastest
-        share = share_of(load, links, flows.limit) if parts is None else parts
         if parts is not None:
-            load = flows.grid_load(number, load, parts)
-        found = flows.link_loads(number, share, load)
-        assert found is not None, f"step {step.step} does not fit although its load is feasible"
+            load, tried = flows.grid_load(number, load, parts), [parts]
+        else:
+            exact = share_of(load, links, flows.limit)
+            tried = [*(share for share in _SHARES if share < exact), exact]
+        share, found = _coarsest(flows, number, load, tried, pieces)
         shares.append(share)
         carried.append(found)
     caps = Capacities(np.array(shares, np.int64), np.array(carried), np.arange(links.id.size))
     return _checked(caps, pieces)
 
 
+def _coarsest(flows: HostFlows, number: int, load: Fraction, tried: list[int], pieces: int) -> tuple[int, Ints]:
+    """Return the first number of parts of a piece with which all of a step fits, and what links then carry.
+
+    The last one always does; where hosts are what a step waits for, links have room to spare and few parts will do.
+    """
+    for share in tried:
+        _check_unit(share * pieces)
+        found = flows.link_loads(number, share, load)
+        if found is not None:
+            return share, found
+    raise AssertionError(f"step {number + 1} does not fit although its load is feasible")
+
+
 def _checked(caps: Capacities, pieces: int) -> Capacities:
-    if caps.unit * pieces > MAX_UNIT:
-        raise ScheduleError(f"the exact split needs {caps.unit * pieces} chunks a shard: ask for a number with chunks")
+    _check_unit(caps.unit * pieces)
     return caps
+
+
+def _check_unit(unit: int) -> None:
+    if unit > MAX_UNIT:
+        raise ScheduleError(f"the exact split needs {unit} chunks a shard: ask for a number with chunks")
 
 
 def _capacities(
