@@ -1,9 +1,13 @@
 """Clusters as they are: nodes that only forward, hosts of several GPUs, links that open later.
 
-Schedules are made by hand, or from shortest-path trees, since no method makes them yet; each is checked, costed by
-hand, saved and loaded, drawn, and refused in one line by what cannot carry it.
+Schedules are made by hand, or from shortest-path trees; each is checked, costed by hand, saved and loaded, drawn,
+lowered and verified, simulated, run, and refused in one line by what cannot carry it.
 """
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,15 +16,19 @@ import pytest
 
 import linkstep
 from linkstep import Fabric, LinkstepError, Ranks, Schedule, ScheduleError, Topology, TopologyError
+from linkstep.assembly import assemble
 from linkstep.cli import main
 from linkstep.core.faults import Down, apply
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of, loads_of, seconds_of
-from linkstep.engines.plans.source import checked
+from linkstep.engines.plans.compile import compile_plans
+from linkstep.engines.plans.source import sources_of
+from linkstep.engines.transports.start import mpi_launcher
 from linkstep.expansions import line_graph_schedule
 from linkstep.methods.transform import allreduce, from_root, relabel, reverse
 from linkstep.pictures import draw_broadcast
 from linkstep.symmetry.search import automorphism_generators, is_available
+from support.plan_runs import run_plans
 
 US = Fraction(1, 10**6)
 
@@ -59,7 +67,29 @@ def everywhere(schedule: Schedule, tmp_path) -> None:
         assert main(["check", str(path)]) == 0
     linkstep.draw(schedule, tmp_path / "schedule.svg")
     linkstep.draw(schedule.topology, tmp_path / "topology.svg")
+    runs(schedule)
     assert (tmp_path / "schedule.svg").stat().st_size > 1000
+
+
+def runs(schedule: Schedule) -> None:
+    """Lower for CPU clusters, verify what is printed, and run the plans of all nodes, as unluckily as can be."""
+    for inplace in (False, True)[: 1 if schedule.collective.exchanges else 2]:
+        lowered = linkstep.lower(schedule.permanent(), "cpu", inplace=inplace)
+        report = linkstep.verify(lowered.text)
+        assert report.status == "verified"
+        assert (report.ranks, report.ranks + report.forwarders) == (schedule.num_ranks, schedule.topology.num_nodes)
+        program = assemble(lowered)
+        assert program.fingerprint == linkstep.read_program(lowered.text, "cpu").fingerprint
+        for seed in range(3):
+            run_plans(compile_plans(program, inplace), seed, max(program.root, 0))
+
+
+def simulated(schedule: Schedule, fabric: Fabric, size: str) -> None:
+    """Simulate what is lowered for CPU clusters: it takes what is predicted, or less where ranks need not wait."""
+    done = linkstep.simulate(schedule, fabric, size, to="cpu")
+    assert done.predicted == pytest.approx(float(seconds_of(schedule, fabric, size)), rel=1e-12)
+    assert done.time <= done.predicted * (1 + 1e-9)
+    assert done.time > 0.5 * done.predicted
 
 
 def one_line(match: str):
@@ -108,13 +138,11 @@ def test_twelve_of_sixteen(torus, twelve, tmp_path):
     assert picture.count('fill: #ffffff; stroke: #0072b2; stroke-width: 1.2"') == 4  # hollow
     with pytest.raises(ScheduleError, match=r"root must be a rank in \[0, 12\), not 12"):
         draw_broadcast(gather, tmp_path / "shard.svg", 12)
-    for made in (gather, both):
-        with one_line("lowering to msccl knows no hosts that forward without taking part"):
+    for made in (gather, both, from_root(gather, 3), from_root(scatter, 3), scatter):
+        with one_line("lowering to msccl knows no hosts that forward without taking part: lower it to cpu"):
             linkstep.lower(made, "msccl")
-        with one_line("knows no hosts that forward"):
-            linkstep.simulate(made, fabric, "1MB")
-        with one_line("running knows no hosts that forward"):
-            checked(made, "the schedule")
+        runs(made)
+        simulated(made, fabric, "12MB")
     with one_line("L\\(G\\) expands a schedule in which everyone takes part"):
         line_graph_schedule(gather)
 
@@ -178,10 +206,35 @@ def test_all_to_all_of_ranks():
     rows = [(0, 1, 2, 3, 1), (0, 1, 2, 1, 2), (1, 0, 1, 0, 1), (1, 0, 1, 2, 2)]
     exchange = Schedule.from_columns(path, 2, *zip(*rows, strict=True), "all-to-all", ends)
     check(exchange)
+    runs(exchange)
+    simulated(exchange, Fabric.of("10us", "100Gbps", 2), "1MB")
     assert cost_of(exchange) == Cost(2, Fraction(2 * 2, 2))
     check(replace(reverse(exchange), topology=path))
     with pytest.raises(ScheduleError, match="must be a multiple of the 2 ranks, not 1"):
         check(Schedule.from_columns(path, 1, [], [], [], [], [], "all-to-all", ends))
+
+
+def test_ranks_in_another_order(torus):
+    """Without forwarders every runtime has them: its ranks are the schedule's, wherever they sit."""
+    backwards = Ranks.of(torus, range(15, -1, -1))
+    both = allreduce(replace(reverse(trees(torus, backwards)), topology=torus), trees(torus, backwards))
+    check(both)
+    runs(both)
+    simulated(both, Fabric.of("10us", "100Gbps", 4), "16MB")
+    for target in ("msccl", "msccl-azure", "mscclpp", "rccl"):
+        lowered = linkstep.lower(both, target)
+        assert linkstep.verify(lowered.text, target).status == "verified"
+        assert lowered.nodes == tuple(range(15, -1, -1))
+
+
+def test_which_programs_go_together(torus, twelve):
+    gather = trees(torus, twelve)
+    (source,) = sources_of(gather)  # its topology serves no other collective: that would be one of all nodes
+    assert (source.num_ranks, source.num_nodes, source.order[:2], source.order[12:]) == (12, 16, (1, 2), (0, 5, 10, 15))
+    with one_line("it is for 16 nodes, 12 of them ranks, and there are 12"):
+        sources_of(gather, 12)
+    with one_line("not the same nodes take part in all that was given"):
+        sources_of([gather, trees(torus, Ranks.everyone(torus))])
 
 
 @pytest.mark.parametrize(
@@ -279,11 +332,12 @@ def test_two_hosts_of_four(gpus, tmp_path):
     assert limited.width(alone) == limited.width(replace(gpus, hosts=None)) == Fraction(2, 3)
 
     everywhere(gather, tmp_path)
+    simulated(gather, free, "8MB")
+    simulated(gather, limited, "8MB")
     for makes in (
         lambda: linkstep.schedule(gpus, fabric=limited),
         lambda: linkstep.wiring_bound(gpus, fabric=limited),
         lambda: linkstep.bfb_cost(gpus, limited),
-        lambda: linkstep.simulate(gather, limited, "1MB"),
     ):
         with one_line("knows no limit of hosts that several nodes share"):
             makes()
@@ -370,6 +424,16 @@ def test_a_link_that_opens(switched, tmp_path):
     assert linkstep.load_fabric(path) == fabric
 
     everywhere(gather, tmp_path)
+    done = linkstep.simulate(gather, fabric, "4MB", to="cpu")
+    assert done.time == pytest.approx(float(2 * (10 * US + shard) + 25 * US), rel=1e-9)  # it waits for the chord
+    chord = np.flatnonzero(switched.opens == 2)
+    assert done.sent_start[np.isin(done.sent_link, chord)] == pytest.approx(float(35 * US + shard), rel=1e-9)
+    with one_line(r"the link from node 0 to node 1 closes after 90us and is in use until 170us"):
+        closing = replace(switched, closes=np.where(switched.head == 1, 1, 2).astype(np.int16))
+        linkstep.simulate(replace(gather, topology=closing), fabric, "4MB", to="cpu")
+    with one_line("simulating a program knows no links that open later or close"):
+        program = assemble(linkstep.lower(gather.permanent(), "cpu"))
+        linkstep.simulate(program, fabric, "4MB", topology=switched)
     with pytest.raises(
         ScheduleError, match=r"row 1: step 1, link 1 \(0 -> 2\) carries .* but the link opens at step 2"
     ):
@@ -391,7 +455,6 @@ def test_what_counts_no_steps_refuses(switched):
         lambda: linkstep.trade_off(switched),
         lambda: linkstep.describe(switched),
         lambda: linkstep.lower(gather, "msccl"),
-        lambda: linkstep.simulate(gather, Fabric.of("10us", "300Gbps", 3), "1MB"),
         lambda: line_graph_schedule(gather),
         lambda: reverse(gather),
     ):
@@ -450,9 +513,10 @@ def test_lifetimes_refuse(columns, match):
 def test_commands_refuse_in_one_line(switched, torus, twelve, tmp_path, capsys):
     linkstep.save(switched, tmp_path / "switched.csv")
     linkstep.save(trees(torus, twelve), tmp_path / "twelve.npz")
+    linkstep.save(chord_gather(switched), tmp_path / "chord.npz")
     for argv in (
         ["schedule", "switched.csv"], ["show", "switched.csv"], ["lower", "twelve.npz", "--to", "msccl", "-o", "-"],
-        ["simulate", "twelve.npz", "--to", "msccl"],
+        ["lower", "chord.npz", "--to", "cpu", "-o", "-"], ["simulate", "twelve.npz", "--to", "msccl"],
     ):  # fmt: skip
         argv[1] = str(tmp_path / argv[1])
         assert main(argv) == 2
@@ -464,3 +528,85 @@ def test_commands_refuse_in_one_line(switched, torus, twelve, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "N=16 (12 take part)" in told
     assert "optimal" not in told
+
+
+def test_commands_carry_ranks(torus, twelve, switched, tmp_path, capsys):
+    file, chord, xml = (str(tmp_path / name) for name in ("twelve.npz", "chord.npz", "twelve.xml"))
+    linkstep.save(trees(torus, twelve), file)
+    linkstep.save(chord_gather(switched), chord)
+    assert main(["lower", file, "--to", "cpu", "-o", xml]) == 0
+    told = capsys.readouterr().out
+    assert "hosts        rank 0, 1, ... on node 1, node 2" in told
+    assert "forward      node 0, node 5, node 10, node 15" in told
+    assert main(["verify", xml]) == 0
+    assert "verified allgather of 12 ranks (4 more nodes forward)" in capsys.readouterr().out
+    for argv in (["simulate", file, "--to", "cpu"], ["simulate", xml], ["simulate", chord, "--to", "cpu"]):
+        assert main([*argv, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["ranks"] == (4 if chord in argv else 12)
+        assert found["simulated_seconds"] > 0
+        assert not found.get("wiring_bound")
+
+
+# The same over MPI and torch: every node is a process
+
+
+def clusters(torus, twelve, gpus, switched) -> dict[str, Schedule]:
+    """Return the cases of this file, by name."""
+    shuffled = Ranks.of(torus, np.roll(twelve.nodes[::-1], 5))
+    gather = trees(torus, shuffled)
+    frontera = linkstep.parse("Torus(3,3,2)").topology()
+    limited = linkstep.schedule(frontera, "allreduce", fabric=Fabric.of("10us", "100Gbps", 5, host_bandwidth="60Gbps"))
+    return {
+        "twelve": allreduce(replace(reverse(gather), topology=torus), gather),
+        "gathering": gather,
+        "gpus": two_level(gpus),
+        "switched": chord_gather(switched),
+        "frontera": limited.schedule,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["mpi", "torch"])
+@pytest.mark.parametrize("case", ["twelve", "gathering", "gpus", "switched", "frontera"])
+def test_run_clusters(torus, twelve, gpus, switched, case, engine, tmp_path, capfd):
+    pytest.importorskip({"mpi": "mpi4py", "torch": "torch"}[engine], reason=f"needs {engine}")
+    schedule, path = clusters(torus, twelve, gpus, switched)[case], str(tmp_path / "schedule.npz")
+    linkstep.save(schedule, path)
+    options = ["--sizes", "1KiB,100003", "--repetitions", "2", "--timeout", "30s", "--json"]
+    assert main(["run", path, "--engine", engine, *options]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["ranks"], found["forwarders"]) == (
+        schedule.num_ranks, schedule.topology.num_nodes - schedule.num_ranks
+    )  # fmt: skip
+    assert [row["wrong"] for row in found["rows"]] == [0, 0]
+
+
+_PROGRAM = """
+import sys
+import numpy as np
+import linkstep
+gather = linkstep.load(sys.argv[1])
+communicator = linkstep.Communicator(gather, timeout=30)
+node = communicator.transport.inner.rank
+assert communicator.forwards == (gather.ranks.rank_of[node] < 0)
+assert communicator.size == 12 and (communicator.forwards or gather.ranks.nodes[communicator.rank] == node)
+for length in (3, 50_000):
+    out = communicator.allgather(np.arange(length, dtype=np.int64) * 16 + node)
+    wanted = np.concatenate([np.arange(length) * 16 + u for u in gather.ranks.nodes.tolist()])
+    assert communicator.forwards or np.array_equal(out, wanted), (node, length)
+print("done", node)
+"""
+
+
+@pytest.mark.slow
+def test_forwarders_make_the_same_calls(torus, twelve, tmp_path):
+    """Processes that others start are nodes: ranks are found by where they sit."""
+    pytest.importorskip("mpi4py", reason="needs MPI: pip install '.[mpi]'")
+    launcher, more = mpi_launcher()
+    linkstep.save(trees(torus, Ranks.of(torus, twelve.nodes[::-1])), tmp_path / "twelve.npz")
+    (tmp_path / "program.py").write_text(_PROGRAM)
+    command = [*launcher, "-n", "16", sys.executable, str(tmp_path / "program.py"), str(tmp_path / "twelve.npz")]
+    done = subprocess.run(command, env=os.environ | more, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == sorted(f"{word}" for u in range(16) for word in ("done", u))

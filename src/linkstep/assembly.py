@@ -53,7 +53,7 @@ def _cpu_file(program: ListProgram, lowered: Lowered) -> cpu.CpuFile:
     ranks = zip(program.sizes, program.ranks, strict=True)
     return cpu.CpuFile(
         _texts(lowered), tuple(cpu.Rank(sizes, list(map(_instruction, several))) for sizes, several in ranks),
-        placement.collective, placement.num_chunks, placement.root,
+        placement.collective, placement.num_chunks, placement.root, placement.num_nodes - placement.num_ranks,
     )  # fmt: skip
 
 

@@ -35,12 +35,14 @@ class PlanRun:
         first = plans[0]
         self.input_size, self.output_size = first.collective.num_chunks(first.num_ranks, first.chunks)
         numbers = np.random.default_rng(seed)
-        self.inputs = [numbers.integers(0, 10**9, self.input_size) for _ in plans]
+        self.inputs = [numbers.integers(0, 10**9, self.input_size) for plan in plans if not plan.forwards]
         self.memory = [self.filled(plan) for plan in plans]
 
     def filled(self, plan):
         data = plan.input_cells + (0 if plan.is_inplace else plan.output_cells)
         memory = np.full(data + plan.work_cells, POISON)
+        if plan.forwards:
+            return memory
         own = plan.rank * self.input_size if plan.is_inplace and self.input_size < self.output_size else 0
         memory[own : own + self.input_size] = self.inputs[plan.rank]
         return memory

@@ -230,9 +230,13 @@ def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
     target = TARGETS[report.to]
     unit = "bytes" if target.alignment > 1 else "elements"
     found = [("ranks", str(report.ranks))]
-    if report.hosts is not None:
-        shown = ", ".join(report.hosts[:_SHOWN])
+    hosts = report.hosts or (None if report.nodes is None else [f"node {node}" for node in report.nodes])
+    if hosts is not None:
+        shown = ", ".join(hosts[: min(_SHOWN, report.ranks)])
         found.append(("hosts", f"rank 0, 1, ... on {shown}{', ...' if report.ranks > _SHOWN else ''}"))
+        if len(hosts) > report.ranks:
+            others = ", ".join(hosts[report.ranks :][:_SHOWN])
+            found.append(("forward", f"{others}{', ...' if len(hosts) > report.ranks + _SHOWN else ''}"))
     if report.root is not None:
         blind = "" if target.compares_root else ": the runtime does not compare it, so make no calls with another root"
         found.append(("root", f"{report.root}{blind}"))

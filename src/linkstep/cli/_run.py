@@ -112,11 +112,12 @@ def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
 
 
 def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
-    if labels is not None and text in labels:
+    """Return the rank of a root, by its host's name or by its number; labels are those of the ranks, others after."""
+    if labels is not None and text in labels[:num_ranks]:
         return list(labels).index(text)
     if text.isdecimal() and text.isascii() and len(text) <= 10 and int(text) < num_ranks:
         return int(text)
-    raise LinkstepError(f"--root must be one of the {num_ranks} hosts, not {text!r}")
+    raise LinkstepError(f"--root must be one of the {num_ranks} hosts that take part, not {text!r}")
 
 
 def _predicted(result: Result, args: argparse.Namespace, bed: Testbed | None) -> Result:
@@ -127,15 +128,20 @@ def _predicted(result: Result, args: argparse.Namespace, bed: Testbed | None) ->
 
 
 def _prepared(
-    args: argparse.Namespace, sizes: tuple[int, ...], bed: Testbed | None, timeout: float
+    args: argparse.Namespace, sizes: tuple[int, ...], bed: Testbed | None, timeout: float, started: bool
 ) -> tuple[Job, Prepared, str]:  # fmt: skip
-    """Return what every rank is to do, what it was made from, and its name."""
+    """Return what every rank is to do, what it was made from, and its name.
+
+    Processes that others ``started`` are nodes, in this order; those that are started here are ranks and forwarders.
+    """
     sources, name, labels = _sources(args, bed)
-    collective, num_ranks = _collective(args, sources), sources[0].num_ranks
+    collective, num_ranks, num_nodes = _collective(args, sources), sources[0].num_ranks, sources[0].num_nodes
     if args.ranks not in (None, num_ranks):
         raise LinkstepError(f"{name} is for {num_ranks} ranks, not the {args.ranks} of --ranks")
+    nodes = sources[0].order or tuple(range(num_nodes))
+    labels = None if labels is None else [labels[node] for node in nodes]
     root = _root(labels, num_ranks, args.root)
-    hosts = None if args.hosts is None else host_names(args.hosts, num_ranks, "--hosts")
+    hosts = None if args.hosts is None else host_names(args.hosts, num_nodes, "--hosts")
     sizes = actual_sizes(sizes, collective, num_ranks, args.type)
     with busy("compiling plans"):
         prepared = prepare(sources, collective, sizes, root)
@@ -144,7 +150,8 @@ def _prepared(
     job = Job(
         compiled=prepared.compiled, collective=collective, sizes=sizes, engine=args.engine, type_name=args.type,
         operation=args.op, root=root, repetitions=args.repetitions, timeout=timeout, own=args.own, labels=labels,
-        hosts=hosts, devices=None if bed is None else devices_of(bed),
+        hosts=None if hosts is None else [hosts[node] for node in nodes], order=nodes if started else None,
+        devices=None if bed is None else devices_of(bed, nodes),
     )  # fmt: skip
     return job, prepared, name
 
@@ -155,7 +162,7 @@ def _run(args: argparse.Namespace) -> int:
     bed = None if args.testbed is None else load_testbed(args.testbed)
     started = is_rank(args.engine)
     try:
-        job, prepared, name = _prepared(args, sizes, bed, timeout)
+        job, prepared, name = _prepared(args, sizes, bed, timeout, started)
     except LinkstepError as error:
         if started:
             tell_mistake(args.engine, timeout, str(error))
@@ -165,22 +172,22 @@ def _run(args: argparse.Namespace) -> int:
             rank, rows = run_job(job, bar)
         code = 1 if any(row.wrong for row in rows) else 0
     else:
-        rank, (code, rows) = 0, _launched(job, prepared.num_ranks, timeout, bed)
+        rank, (code, rows) = 0, _launched(job, prepared.nodes, timeout, bed)
     if rank == 0 and rows:
         result = Result(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
         _report(_predicted(result, args, bed), args)
     return code
 
 
-def _launched(job: Job, num_ranks: int, timeout: float, bed: Testbed | None) -> tuple[int, list[Row]]:
+def _launched(job: Job, nodes: Sequence[int], timeout: float, bed: Testbed | None) -> tuple[int, list[Row]]:
     """Run a job in ranks started here; return the exit code and what was measured, nothing if it failed."""
     place = None
     if bed is not None:
-        place = Place([bed.prefix(host) for host in range(num_ranks)], bed.environment(), bed.address(0))
-    with run_folder() as folder, busy(f"running {num_ranks} ranks"):
+        place = Place([bed.prefix(host) for host in nodes], bed.environment(), bed.address(nodes[0]))
+    with run_folder() as folder, busy(f"running {len(nodes)} ranks"):
         (folder / JOB).write_bytes(pickle.dumps(job))
         command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
-        code = launch(job.engine, num_ranks, command, folder, timeout, place)
+        code = launch(job.engine, len(nodes), command, folder, timeout, place)
         rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
     return code, rows
 
@@ -216,8 +223,11 @@ def _print(result: Result) -> None:
     rows, prepared = result.rows, result.prepared
     op = f", {result.operation}" if prepared.collective.reduces else ""
     cost = "" if prepared.cost is None else f", {prepared.cost}"
-    what = f"{prepared.collective} by {result.engine}, {prepared.num_ranks} ranks, {result.type_name}"
-    print(f"{result.name}: {what}{op}{cost}")
+    more = prepared.num_nodes - prepared.num_ranks
+    ranks = f"{prepared.num_ranks} ranks" + f" ({more} more nodes forward)" * bool(more)
+    print(f"{result.name}: {prepared.collective} by {result.engine}, {ranks}, {result.type_name}{op}{cost}")
+    if prepared.is_switched:
+        print("links that open later or close were there all the time: nothing is switched in a run")
     head = ["size", "count", "min", "median", "p99", "algbw", "busbw", "wrong"]
     table = [
         [write_size(row.size), str(row.count), format_time(row.minimum), format_time(row.median), format_time(row.p99),

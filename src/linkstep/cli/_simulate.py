@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
 
-from linkstep.assembly import assemble
 from linkstep.cli._common import (
     DEFAULT,
     Command,
@@ -29,11 +28,11 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time, parse_size, parse_time
-from linkstep.costs import Fabric, seconds_of
+from linkstep.costs import Fabric
 from linkstep.lowering import TARGETS, check_fits, lower
 from linkstep.programs import read_program, runtime_text
 from linkstep.reports.simulation import SimulationReport
-from linkstep.simulation import Simulation, simulate_program, used_links
+from linkstep.simulation import Simulation, simulate_lowered, simulate_program, used_links
 
 _DEFAULT_TARGET = "msccl"
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
@@ -105,19 +104,16 @@ def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulat
     fabric = fabric_of(args, topology.degree).on(topology)
     with progress_bar("lower", " parts") as bar:
         lowered = lower(
-            schedule, to, channels=args.channels, instances=1 if args.instances is None else args.instances,
+            schedule.permanent(), to, channels=args.channels, instances=1 if args.instances is None else args.instances,
             gather=None if args.gather is None else parse_bytes(args.gather, "--gather"),
             max_bytes=ceil(parse_size(args.size)), progress=bar,
         )  # fmt: skip
     with progress_bar("simulate", " stages") as bar:
-        bar(0, 2)
-        program = assemble(lowered)
-        bar(1, 2)
-        done = simulate_program(
-            program, schedule.topology, fabric, args.size, instruction_time=parse_time(args.instruction),
-            predicted=float(seconds_of(schedule, fabric, args.size)),
+        bar(0, 1)
+        done = simulate_lowered(
+            lowered, schedule, fabric, args.size, instruction_time=parse_time(args.instruction)
         )  # fmt: skip
-        bar(2, 2)
+        bar(1, 1)
     return done, fabric
 
 

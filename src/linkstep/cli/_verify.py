@@ -42,7 +42,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _print(report: VerificationReport) -> None:
-    what = f"{report.collective} of {report.ranks} ranks, {report.chunks} chunks, {report.instructions} instructions"
+    ranks = f"{report.ranks} ranks" + f" ({report.forwarders} more nodes forward)" * bool(report.forwarders)
+    what = f"{report.collective} of {ranks}, {report.chunks} chunks, {report.instructions} instructions"
     line = _HEADLINES[report.status].format(
         file=report.file, what=what, dialect=report.dialect, dialects=", ".join(report.dialects)
     )

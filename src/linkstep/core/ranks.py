@@ -81,6 +81,17 @@ class Ranks:
         return ranks
 
     @cached_property
+    def node_order(self) -> Ids:
+        """All nodes: those of the ranks in their order, then those that only forward, ascending.
+
+        >>> Ranks(4, np.array([3, 1])).node_order.tolist()
+        [3, 1, 0, 2]
+        """
+        order = np.concatenate([self.nodes, np.flatnonzero(self.rank_of < 0).astype(np.int32)])
+        order.flags.writeable = False
+        return order
+
+    @cached_property
     def is_everyone(self) -> bool:
         """Whether rank r is node r, for all nodes."""
         return self.num_ranks == self.num_nodes and bool((np.diff(self.nodes) > 0).all())

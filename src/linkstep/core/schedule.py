@@ -7,7 +7,7 @@ schedule says nothing of whether it is right; ``linkstep.correctness`` decides t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -117,6 +117,10 @@ class Schedule:
             columns[what].flags.writeable = False
         who = Ranks.everyone(topology) if ranks is None else check_kind("ranks", ranks, Ranks)
         return cls(topology, int(unit), **columns, collective=Collective(collective), ranks=who)
+
+    def permanent(self) -> Schedule:
+        """Return the schedule on links that are all there at every step, for those who switch none."""
+        return replace(self, topology=self.topology.permanent()) if self.topology.has_lifetimes else self
 
     @property
     def num_rows(self) -> int:

@@ -387,6 +387,14 @@ class Topology:
         made = Topology.from_links(self.num_nodes, self.tail, self.head, self.name, labels=self.labels, **columns)
         return replace(made, hosts=self.hosts, racks=self.racks)
 
+    def permanent(self) -> Topology:
+        """Return the topology with all links there at every step.
+
+        >>> Topology.from_links(2, [0, 1], [1, 0], opens=[1, 2]).permanent().has_lifetimes
+        False
+        """
+        return replace(self, opens=None, closes=None) if self.has_lifetimes else self
+
     def with_places(self, hosts: Sequence[str] | None = None, racks: Sequence[str] | None = None) -> Topology:
         """Return the topology with these hosts, or racks, of its nodes; what is None stays as it is.
 

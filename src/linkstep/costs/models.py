@@ -84,17 +84,28 @@ def seconds_of(schedule: Schedule, fabric: Fabric, size: Number) -> Fraction:
     ...  for h in (None, "50Gbps")]
     [180, 320]
     """
-    check_kind("fabric", fabric, Fabric)
-    loads, kinds = loads_of(schedule), fabric.links_of(schedule.topology)
-    bits = 8 * parse_size(size) / loads.whole
-    steps = _step_loads(loads, kinds, bits, hosts=fabric.host_bandwidth is not None, apart=bool(fabric.message))
-    total = sum((_step_seconds(step, fabric) for step in steps), fabric.overhead)
+    total = sum(step_seconds(schedule, fabric, size), fabric.overhead)
     if fabric.reduction_bandwidth is None:
         return total
     return total + fabric.reduction_time(cost_of(schedule, fabric), schedule.collective, size)
 
 
-def _step_seconds(step: StepLoads, fabric: Fabric) -> Fraction:
+def step_seconds(schedule: Schedule, fabric: Fabric, size: Number) -> list[Fraction]:
+    """Return how long each step takes, without what a call takes besides.
+
+    >>> import linkstep
+    >>> allgather = linkstep.parse("K_{4,4}").build("allgather")
+    >>> [int(s * 10**6) for s in step_seconds(allgather, linkstep.Fabric.of("10us", "100Gbps", 4), "1MB")]
+    [50, 40]
+    """
+    check_kind("fabric", fabric, Fabric)
+    loads, kinds = loads_of(schedule), fabric.links_of(schedule.topology)
+    bits = 8 * parse_size(size) / loads.whole
+    steps = _step_loads(loads, kinds, bits, hosts=fabric.host_bandwidth is not None, apart=bool(fabric.message))
+    return [_seconds_of_step(step, fabric) for step in steps]
+
+
+def _seconds_of_step(step: StepLoads, fabric: Fabric) -> Fraction:
     limits = max(model.step(step, fabric) for model in MODELS if not model.adds)
     return sum((model.step(step, fabric) for model in MODELS if model.adds), limits)
 

@@ -26,6 +26,7 @@ from linkstep.engines.plans.plan import Compiled, Plan, Plans
 from linkstep.engines.plans.session import Stuck
 from linkstep.engines.transports.arrays import Kind, check_operation, kind_of
 from linkstep.engines.transports.engine import engine_named
+from linkstep.engines.transports.numbering import numbered
 from linkstep.engines.transports.transport import SETUP, TIMEOUT, Silence, Silent, Transport, ranks_in_words
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ _MOST_KNOWN = 256
 """Calls that are recognised by their arrays."""
 
 
-def _library(what: Any, rank: int, num_ranks: int) -> Plans:
+def _library(what: Any, node: int, num_nodes: int) -> Plans:
     from linkstep.engines.plans.source import Library  # what makes schedules takes a second to import
 
-    return Library(what, rank, num_ranks)
+    return Library(what, node, num_nodes)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,11 @@ class Communicator:
 
     ``what`` is a recipe, a topology, a schedule, a program, the text or path of a runtime's file, a ``Selector``, or
     several of these. A schedule or a program serves its own collective; a topology or recipe serves those it is not
-    given a schedule for. ``engine`` is "mpi", "torch" or a transport. ``names`` are what hosts are called in messages.
+    given a schedule for. ``engine`` is "mpi", "torch" or a transport, whose process v is node v of the topology.
+    ``names`` are what the hosts of the nodes are called in messages.
+
+    Where a schedule says that some nodes only forward, their processes make the same calls with arrays like the
+    others', which are neither read nor written.
 
     Arrays may have any shape; they are taken row by row. Without ``out``, a result that is as long as the array has its
     shape, and the others one dimension.
@@ -108,24 +113,36 @@ class Communicator:
         self._known: dict[Any, _Ready | None] = {}
         """Calls by the arrays they were made with, or by what these look like; all of them are in ``_bounds`` too."""
         self._calls = 0
-        self._end = weakref.finalize(self, _settle, self._bounds, self.transport)
         self._plans: Plans = Compiled("", 0, ())
         mistake = ""
         try:
-            self._plans = what if isinstance(what, Compiled) else _library(what, self.rank, self.size)
+            if isinstance(what, Compiled):
+                self._plans = what
+            else:
+                self._plans = _library(what, self.transport.rank, self.transport.size)
         except LinkstepError as error:
             mistake = str(error)
+        order = self._plans.order
+        if order is not None:
+            self.transport = numbered(self.transport, order)
+            self._names = None if names is None else [names[node] for node in order]
+        self._end = weakref.finalize(self, _settle, self._bounds, self.transport)
         self._agree(mistake)
 
     @property
     def rank(self) -> int:
-        """The number of the calling process."""
+        """The rank of the calling process; where it only forwards, a number from ``size`` on."""
         return self.transport.rank
 
     @property
     def size(self) -> int:
         """How many ranks there are."""
-        return self.transport.size
+        return self._plans.num_ranks
+
+    @property
+    def forwards(self) -> bool:
+        """Whether the calling process passes data on and takes no part."""
+        return self.rank >= self.size
 
     def _agree(self, mistake: str) -> None:
         """Raise unless every rank was given the same, naming those that were not."""
@@ -241,6 +258,7 @@ class Communicator:
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
         is_small = length * kind.item_size(array) <= SMALL
         wanted = inplace and not (is_small and self.transport.acknowledges)  # it is copied anyhow, and then none waits
+        wanted = wanted and self.transport.size == self.size  # those that forward could not know
         plan = self._plan(collective, shape.total * kind.item_size(array), wanted, root, f"{length} {type_name}")
         what = _Call(collective, length, type_name, op, root, plan.is_inplace, plan.fingerprint)
         return _Ready(what, self._bound(what, plan, kind, array, out, inplace), out_length)

@@ -7,7 +7,7 @@ that shares nothing with this.
 """
 
 from linkstep.lowering.fitting import RuntimeProgram
-from linkstep.lowering.limits import check_carried, check_fits
+from linkstep.lowering.limits import check_fits
 from linkstep.lowering.lists import ListInstruction, ListProgram
 from linkstep.lowering.pipeline import Lowered, lower
 from linkstep.lowering.placement import Options, chunk_grid, place
@@ -40,7 +40,6 @@ __all__ = [
     "Target",
     "Threadblock",
     "Window",
-    "check_carried",
     "check_fits",
     "chunk_grid",
     "lower",

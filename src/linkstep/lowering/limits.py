@@ -73,12 +73,12 @@ def _foregone(
     )
 
 
-def check_carried(schedule: Schedule, who: str) -> None:
-    """Refuse schedules that say what neither programs nor engines can: who else is there, and when a link is."""
-    if schedule.ranks.has_forwarders:
-        raise LinkstepError(f"{who} knows no hosts that forward without taking part")
-    if not schedule.ranks.is_everyone:
-        raise LinkstepError(f"{who} knows no ranks in another order than their nodes")
+def _check_carried(target: Target, schedule: Schedule) -> None:
+    """Refuse schedules that say what the runtime's files cannot: who else is there, and when a link is."""
+    who = f"lowering to {target.name}"
+    if schedule.ranks.has_forwarders and not target.forwards:
+        able = " or ".join(t.name for t in TARGETS.values() if t.forwards)
+        raise LinkstepError(f"{who} knows no hosts that forward without taking part: lower it to {able}")
     check_permanent(schedule.topology, who)
 
 
@@ -144,10 +144,10 @@ def check_fits(
 def check_schedule_fits(target: Target, schedule: Schedule, proto: str, sizing: Sizing) -> None:
     """Do the same for a schedule, whose links are peers where it uses them."""
     kind, topology = schedule.collective, schedule.topology
-    check_carried(schedule, f"lowering to {target.name}")
+    _check_carried(target, schedule)
     _check_spelled(target, kind, proto)
     used = np.unique(schedule.link)
-    _check(target, topology.num_nodes, _most_peers(topology.tail[used], topology.head[used]), kind, sizing)
+    _check(target, schedule.num_ranks, _most_peers(topology.tail[used], topology.head[used]), kind, sizing)
 
 
 def least_excesses(placement: Placement, target: Target) -> Iterator[Excess]:
@@ -159,7 +159,7 @@ def least_excesses(placement: Placement, target: Target) -> Iterator[Excess]:
     yield from exceeded(
         [
             ("chunks in a buffer", target.max_chunks, max(placement.num_chunks, *placement.sizes[0][:2])),
-            ("XML elements a rank reads", target.max_elements, 1 + placement.num_ranks + busiest),
+            ("XML elements a rank reads", target.max_elements, 1 + placement.num_nodes + busiest),
             ("channels", target.max_channels, placement.num_channels),
         ]
     )

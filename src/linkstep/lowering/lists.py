@@ -104,7 +104,7 @@ def build_lists(placement: Placement, meter: Meter = SILENT) -> ListProgram:
     """Return the lists of a placement that was made with slots."""
     topology = placement.schedule.topology
     tail, head = topology.tail.tolist(), topology.head.tolist()
-    ranks = [_Rank() for _ in range(placement.num_ranks)]
+    ranks = [_Rank() for _ in range(placement.num_nodes)]
     for copy in placement.copies:
         ranks[copy.rank].move(Move("cpy", copy.src, copy.dst, copy.count))
     counted = meter.through(placement.messages, len(placement.messages))

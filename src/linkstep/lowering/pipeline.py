@@ -29,6 +29,7 @@ from linkstep.lowering.windows import (
     scratch_bytes,
 )
 from linkstep.lowering.writers.naming import File
+from linkstep.methods.transform import in_rank_order
 
 _MOST_CHANNELS = 32
 _FEWEST_GATHERED = 4
@@ -51,6 +52,8 @@ class Lowered:
     window: Window
     """Bytes of data for which the runtime selects the file, both ends included."""
     proto: str = "Simple"
+    nodes: tuple[int, ...] | None = None
+    """The node of each rank, then of those that only forward, in the schedule that was lowered; None: the same."""
 
     def __repr__(self) -> str:
         messages = len(self.placement.messages)
@@ -190,7 +193,12 @@ def _first_that_fits(asked: Iterable[_Asked], meter: Meter) -> _Asked | None:
 
 def _remedy(asked: _Asked, attempt: _Attempt, meter: Meter) -> str:
     """Return what would fit instead: channels to be chosen, fewer instances, another runtime."""
-    others = [t for t in TARGETS.values() if t != asked.target and asked.schedule.collective in t.collectives]
+    others = [
+        t
+        for t in TARGETS.values()
+        if t != asked.target and asked.schedule.collective in t.collectives
+        if t.forwards or not asked.schedule.ranks.has_forwarders
+    ]
     if attempt.fitted is not None and len(attempt.fitted.placement.messages) > _MOST_TRIED:
         return f"{' or '.join(t.name for t in others)} may take it"
     found = []
@@ -260,7 +268,7 @@ def lower(
     if gather and not target.gathers:
         raise LinkstepError(f"{to} puts several pieces in one operation and has nothing to gather")
     options = Options(inplace, chunks, 1, instances)
-    asked = _Asked(schedule, target, options, channels, FileOptions(proto, min_bytes, max_bytes), gather)
+    asked = _Asked(in_rank_order(schedule), target, options, channels, FileOptions(proto, min_bytes, max_bytes), gather)
     meter = Meter(progress, _PASSES)
     attempt = _fit(asked, meter)
     done = attempt.fitted
@@ -268,4 +276,5 @@ def lower(
         why = "; ".join(str(excess) for excess in attempt.exceeded)
         raise LinkstepError(f"{schedule.collective} does not fit {to}: {why}; {_remedy(asked, attempt, meter)}")
     meter.finish()
-    return Lowered(target, done.program, attempt.channels, done.window, proto)
+    nodes = None if schedule.ranks.is_everyone else tuple(schedule.ranks.node_order.tolist())
+    return Lowered(target, done.program, attempt.channels, done.window, proto, nodes)

@@ -53,7 +53,7 @@ def chunk_grid(schedule: Schedule) -> int:
     """
     ends = np.gcd.reduce(np.concatenate([schedule.lo, schedule.hi])) if schedule.num_rows else schedule.unit
     fewest = schedule.unit // gcd(int(ends), schedule.unit)
-    return lcm(fewest, schedule.topology.num_nodes) if schedule.collective.exchanges else fewest
+    return lcm(fewest, schedule.num_ranks) if schedule.collective.exchanges else fewest
 
 
 def shard_chunks(schedule: Schedule, options: Options) -> int:
@@ -71,26 +71,30 @@ def shard_chunks(schedule: Schedule, options: Options) -> int:
 
 def num_chunks(schedule: Schedule, options: Options) -> int:
     """Return how many chunks the data M is cut into."""
-    shards = schedule.collective.num_shards(schedule.topology.num_nodes)
+    shards = schedule.collective.num_shards(schedule.num_ranks)
     return shards * shard_chunks(schedule, options)
 
 
 class _Layout:
-    """Where a rank keeps chunk c of shard v: in its input, as gathered from others, and as a partial sum."""
+    """Where a rank keeps chunk c of shard v: in its input, as gathered from others, and as a partial sum.
+
+    Nodes from ``num_ranks`` on only forward. They have scratch alone, and one place there for each chunk: for its
+    partial sum, and for the whole sum or what is gathered once that comes by.
+    """
 
     def __init__(self, schedule: Schedule, inplace: bool, shard_chunks: int) -> None:
         self.collective, self.inplace, self.width = schedule.collective, inplace, shard_chunks
         self.gathers, self.reduces = self.collective.gathers, self.collective.reduces
         self.starts_with_shard = self.collective.starts_with_shard
         self.ends_with_shard = self.collective.ends_with_shard
-        n = schedule.topology.num_nodes
+        n = self.num_ranks = schedule.num_ranks
         self.root = (int(schedule.source[0]) if schedule.num_rows else 0) if self.collective.has_root else -1
         whole = self.collective.num_shards(n) * shard_chunks
         self.input, self.output = self.collective.num_chunks(n, whole)
-        self.scratch = [0] * n
+        self.scratch = [0] * schedule.topology.num_nodes
         self.sums: dict[tuple[int, int], Place] = {}
         self.passing: dict[tuple[int, int], Place] = {}
-        """Where a rank keeps a chunk of an all-to-all that is meant for another, as (rank, chunk of all shards)."""
+        """Where a node keeps a chunk that is meant for others only, as (node, chunk of all shards)."""
         self.piece = shard_chunks // n if self.collective.exchanges else 0
 
     def _in_whole(self, source: int, chunk: int) -> int:
@@ -106,11 +110,12 @@ class _Layout:
         return Place("o" if self.inplace and not self.ends_with_shard else "i", at)
 
     def gathered(self, rank: int, source: int, chunk: int) -> Place:
-        """Where a rank puts what it receives: in the output, or in scratch if it only passes it on."""
-        if not self.piece:
-            return Place("o", chunk if self.root >= 0 else source * self.width + chunk)
-        if chunk // self.piece == rank:
-            return Place("o", source * self.piece + chunk % self.piece)
+        """Where a node puts what it receives: in the output, or in scratch if it only passes it on."""
+        if rank < self.num_ranks:
+            if not self.piece:
+                return Place("o", chunk if self.root >= 0 else source * self.width + chunk)
+            if chunk // self.piece == rank:
+                return Place("o", source * self.piece + chunk % self.piece)
         key = rank, source * self.width + chunk
         if key not in self.passing:
             self.passing[key] = Place("s", self.scratch[rank])
@@ -119,7 +124,7 @@ class _Layout:
 
     def reserve_sum(self, rank: int, source: int, chunk: int) -> None:
         """Give a partial sum a place in scratch, unless the output will have all sums."""
-        if not self.gathers:  # a caller of reduce has an output at the root only
+        if not self.gathers and rank < self.num_ranks:  # a caller of reduce has an output at the root only
             self.sums[rank, source * self.width + chunk] = Place("s", self.scratch[rank])
             self.scratch[rank] += 1
 
@@ -131,7 +136,8 @@ class _Layout:
         return self.sums.get((rank, source * self.width + chunk)) or self.gathered(rank, source, chunk)
 
     def sizes(self) -> tuple[BufferSizes, ...]:
-        return tuple(BufferSizes(self.input, self.output, scratch) for scratch in self.scratch)
+        data = [(self.input, self.output) if node < self.num_ranks else (0, 0) for node in range(len(self.scratch))]
+        return tuple(BufferSizes(*sides, scratch) for sides, scratch in zip(data, self.scratch, strict=True))
 
 
 def _cells(schedule: Schedule, width: int) -> tuple[list[int], list[int], list[int]]:
@@ -157,7 +163,7 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
     reduces = reducing.tolist()
     tail, head = topology.tail[schedule.link].tolist(), topology.head[schedule.link].tolist()
     step, link = schedule.step.tolist(), schedule.link.tolist()
-    has = np.zeros((topology.num_nodes, topology.num_nodes * width), np.bool_)  # a sum, then the gathered chunk
+    has = np.zeros((topology.num_nodes, schedule.num_ranks * width), np.bool_)  # a sum, then the gathered chunk
     received_sum = {(head[r], v * width + c) for r, v, c in zip(rows, sources, chunks, strict=True) if reduces[r]}
     for r, v, c in zip(rows, sources, chunks, strict=True):
         if reduces[r] and (tail[r], v * width + c) in received_sum:
@@ -170,7 +176,7 @@ def _single_chunks(schedule: Schedule, layout: _Layout, meter: Meter) -> Iterato
         if reduces[r]:
             src = layout.summed(u, v, c) if has[u, at] else layout.given(v, c)
             dst = layout.summed(w, v, c)
-            base = dst if has[w, at] else layout.given(v, c)
+            base = dst if has[w, at] else layout.given(v, c) if w < layout.num_ranks else None
             has[w, at] = True
             yield step[r], link[r], src, dst, base
         elif not gathered[w, at]:
@@ -275,7 +281,7 @@ def _with_slots(messages: Iterator[Message], schedule: Schedule, layout: _Layout
 
 def _copies(schedule: Schedule, layout: _Layout, limit: int | None) -> Iterator[Copy]:
     """Copy from the input to the output what crosses no link: a rank's own shard, or everything if it is alone."""
-    n, width = schedule.topology.num_nodes, layout.width
+    n, width = layout.num_ranks, layout.width
     if layout.inplace or (n > 1 and layout.collective.reduces):
         return
     for rank in range(n) if not layout.collective.has_root or n == 1 else [layout.root]:
@@ -286,7 +292,10 @@ def _copies(schedule: Schedule, layout: _Layout, limit: int | None) -> Iterator[
 
 
 def place(schedule: Schedule, options: Options, meter: Meter = SILENT) -> Placement:
-    """Return the placement of a schedule, which must be valid (``linkstep.correctness``)."""
+    """Return the placement of a schedule, which must be valid (``linkstep.correctness``).
+
+    Its ranks must be its first nodes, in their order.
+    """
     if options.inplace and schedule.collective.exchanges:
         raise LinkstepError(
             f"{schedule.collective} is lowered out of place only: what arrives would overwrite what is to be sent"

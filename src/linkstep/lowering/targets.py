@@ -35,6 +35,8 @@ class Target:
     """Whether a file counts only once a program has registered it (``linkstep.lowering.registration``)."""
     uncalled: frozenset[Collective] = frozenset()
     """Collectives that no call asks for: whoever wants one runs the file by hand."""
+    forwards: bool = False
+    """Whether its files know nodes that pass data on and take no part; elsewhere a collective is one of all ranks."""
     selects: bool = True
     """Whether it picks a file by a call's size and buffers; if not, whoever loads one decides."""
     compares_root: bool = False
@@ -167,6 +169,7 @@ TARGETS: dict[str, Target] = {
             name="cpu",
             note="CPU clusters, by an interpreter of docs/cpu-xml.md",
             form="lists",
+            forwards=True,
             suffix=".xml",
             collectives={c: c.value for c in COLLECTIVES},
             loader="an interpreter of docs/cpu-xml.md",

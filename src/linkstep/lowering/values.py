@@ -112,7 +112,10 @@ class BufferSizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """A schedule as messages between places; in their order (by step, then by link) they can run one by one."""
+    """A schedule as messages between places; in their order (by step, then by link) they can run one by one.
+
+    Rank r is node r of the schedule (``methods.in_rank_order``).
+    """
 
     schedule: Schedule
     inplace: bool
@@ -121,13 +124,18 @@ class Placement:
     shard_chunks: int
     """P, the chunks of a shard."""
     sizes: tuple[BufferSizes, ...]
-    """For each rank."""
+    """For each node; those that only forward have scratch alone."""
     messages: tuple[Message, ...]
     copies: tuple[Copy, ...]
 
     @property
     def num_ranks(self) -> int:
-        """N."""
+        """R, how many take part."""
+        return self.schedule.num_ranks
+
+    @property
+    def num_nodes(self) -> int:
+        """N: nodes R, ..., N - 1 are no ranks and only forward."""
         return self.schedule.topology.num_nodes
 
     @property

@@ -78,6 +78,22 @@ def relabel(schedule: Schedule, new: Ids) -> Schedule:
     return Schedule.from_columns(topology.relabel(new), schedule.unit, source, lo, hi, link, step, schedule.collective)
 
 
+def in_rank_order(schedule: Schedule) -> Schedule:
+    """Return the schedule with nodes renamed so that rank r is node r; nodes that only forward come after the ranks.
+
+    >>> path = Topology.from_links(3, [0, 1, 1, 2], [1, 0, 2, 1])
+    >>> ends = Schedule.from_columns(path, 1, [], [], [], [], [], ranks=Ranks.of(path, [2, 0]))
+    >>> in_rank_order(ends).ranks.nodes.tolist(), in_rank_order(ends).topology.tail.tolist()
+    ([0, 1], [0, 1, 2, 2])
+    """
+    order = schedule.ranks.node_order
+    if (np.diff(order) > 0).all():
+        return schedule
+    new = np.empty_like(order)
+    new[order] = np.arange(order.size, dtype=order.dtype)
+    return relabel(schedule, new)
+
+
 def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
     """Return the reduce-scatter followed by the allgather, on one grid of chunks (sec:allreduceopt)."""
     if (reduce_scatter.collective, allgather.collective) != (Collective.REDUCE_SCATTER, Collective.ALLGATHER):

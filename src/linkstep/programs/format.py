@@ -20,6 +20,7 @@ class Summary(NamedTuple):
     num_instructions: int
     name: str = ""
     """What the runtime knows the file by; empty where it knows files by nothing."""
+    num_forwarders: int = 0
 
 
 class RuntimeFile(Protocol):

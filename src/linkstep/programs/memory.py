@@ -35,19 +35,23 @@ class Memory:
 
     @classmethod
     def of(cls, collective: Collective, num_ranks: int, chunks: int, scratch: Ints, inplace: bool) -> Memory:
-        """Lay out the buffers of a collective, with so many chunks of scratch on each rank.
+        """Lay out the buffers of a collective, with so many chunks of scratch on each rank, and on each forwarder.
 
         >>> Memory.of(Collective.ALLGATHER, 2, 2, np.array([0, 3]), True).base.tolist()
         [0, 0, 2, 3, 2, 4]
+        >>> Memory.of(Collective.ALLGATHER, 2, 2, np.array([0, 3, 1]), True).rank_ptr.tolist()
+        [0, 2, 7, 8]
         """
         size_in, size_out = collective.num_chunks(num_ranks, chunks)
-        own = np.arange(num_ranks) * min(size_in, size_out) * inplace
-        data = max(size_in, size_out) if inplace else size_in + size_out
+        number = np.arange(scratch.size)
+        is_rank = number < num_ranks
+        own = number * is_rank * min(size_in, size_out) * inplace
+        data = is_rank * (max(size_in, size_out) if inplace else size_in + size_out)
         rank_ptr = np.concatenate([[0], np.cumsum(data + scratch)]).astype(np.int64)
         start = rank_ptr[:-1]
-        base = np.empty((num_ranks, KINDS), np.int64)
+        base = np.empty((scratch.size, KINDS), np.int64)
         base[:, INPUT] = start + (own if size_in < size_out else 0)
-        base[:, OUTPUT] = start + (0 if inplace else size_in) + (own if size_out < size_in else 0)
+        base[:, OUTPUT] = start + (0 if inplace else size_in * is_rank) + (own if size_out < size_in else 0)
         base[:, SCRATCH] = start + data
         return cls(base.reshape(-1), rank_ptr, size_in, size_out)
 
@@ -68,7 +72,9 @@ class Memory:
     def describe(self, cell: int) -> str:
         """Return the words for a cell: the output if it is in it, else the input, else scratch."""
         rank = int(np.searchsorted(self.rank_ptr, cell, side="right")) - 1
-        sizes = {OUTPUT: self.output_size, INPUT: self.input_size, SCRATCH: self.num_cells}
+        if cell >= self.base[KINDS * rank + SCRATCH]:
+            return f"{LETTERS[SCRATCH]}[{cell - self.base[KINDS * rank + SCRATCH]}] of rank {rank}"
+        sizes = {OUTPUT: self.output_size, INPUT: self.input_size}
         for kind, size in sizes.items():
             offset = cell - int(self.base[KINDS * rank + kind])
             if 0 <= offset < size:

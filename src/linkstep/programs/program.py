@@ -38,10 +38,11 @@ class Program:
     dialect: str
     collective: Collective
     num_ranks: int
+    """How many take part."""
     chunks: int
     """How many chunks the data M is."""
     scratch: Ints
-    """The chunks of each rank's scratch buffer."""
+    """The chunks of the scratch buffer of each rank, and of each that only forwards."""
     modes: tuple[bool, ...]
     """How it may be called: in place (True), out of place (False) or both."""
     events: Events
@@ -54,10 +55,18 @@ class Program:
     several_runs: Callable[[], Events] | None = None
     """Where a run can be disturbed by the next: the events of several in a row, with their callers."""
     doubts: tuple[Doubt, ...] = field(default=())
+    num_forwarders: int = 0
+    """How many pass data on and take no part: numbers from ``num_ranks`` on, which have scratch alone."""
 
     def __repr__(self) -> str:
         what = f"{self.collective} for {self.dialect}"
-        return f"<Program {what}: {self.num_ranks} ranks, {self.chunks} chunks, {self.num_instructions} instructions>"
+        ranks = f"{self.num_ranks} ranks" + f" and {self.num_forwarders} that forward" * bool(self.num_forwarders)
+        return f"<Program {what}: {ranks}, {self.chunks} chunks, {self.num_instructions} instructions>"
+
+    @property
+    def num_nodes(self) -> int:
+        """Ranks, and those that only forward."""
+        return self.num_ranks + self.num_forwarders
 
     @property
     def num_instructions(self) -> int:
@@ -67,7 +76,8 @@ class Program:
     @cached_property
     def fingerprint(self) -> str:
         """A text that differs between programs that do different things."""
-        digest = hashlib.sha256(repr((self.collective.value, self.num_ranks, self.chunks, self.modes)).encode())
+        head = (self.collective.value, self.num_ranks, self.num_nodes, self.chunks, self.modes)
+        digest = hashlib.sha256(repr(head).encode())
         for column in vars(self.events.moves).values():
             digest.update(column.tobytes())
         digest.update(self.events.rank.tobytes())

@@ -35,8 +35,10 @@ class LoweringReport(View):
     """The file's whole path."""
     ranks: int
     """How many take part."""
+    nodes: tuple[int, ...] | None
+    """The node of each rank, then those that only forward; null where rank r is node r and all take part."""
     hosts: tuple[str, ...] | None
-    """The host of each rank; null where hosts have no names."""
+    """The host of each of these, or of each rank; null where hosts have no names."""
     root: int | None
     """The rank that a collective is from or to; null where it has none."""
     inplace: bool
@@ -96,6 +98,7 @@ class LoweringReport(View):
             file=file,
             path=str(path),
             ranks=placement.num_ranks,
+            nodes=lowered.nodes,
             hosts=placement.schedule.topology.labels,
             root=None if placement.root < 0 else placement.root,
             inplace=placement.inplace,

@@ -76,6 +76,7 @@ class SimulationReport(View):
         """Put a simulation beside its bounds: of a schedule that was lowered, or of a runtime's file."""
         topology, program, busiest = done.topology, done.program, done.busiest
         cost = None if schedule is None else cost_of(schedule, fabric)
+        everyone = schedule is not None and schedule.ranks.is_everyone  # bounds of a wiring are of all its nodes
         return cls(
             recipe=topology.name or None,
             file=file if schedule is None else None,
@@ -88,7 +89,7 @@ class SimulationReport(View):
             cost=None if cost is None else str(cost),
             predicted_seconds=done.predicted,
             bound_seconds=_bound_seconds(done, fabric, pricing.size),
-            wiring_bound=None if cost is None else WiringStanding.of(topology, program.collective, cost, fabric),
+            wiring_bound=WiringStanding.of(topology, program.collective, cost, fabric) if cost and everyone else None,
             simulated_seconds=done.time,
             loss=None if schedule is None else done.loss,
             busiest_link=(_end(topology, int(topology.tail[busiest])), _end(topology, int(topology.head[busiest]))),

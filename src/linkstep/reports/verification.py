@@ -28,6 +28,8 @@ class VerificationReport(View):
     """What it does."""
     ranks: int
     """How many take part."""
+    forwarders: int
+    """How many pass data on and take no part."""
     chunks: int
     """That the data is cut into."""
     findings: tuple[Finding, ...]
@@ -49,6 +51,7 @@ class VerificationReport(View):
             dialect=found.dialect,
             collective=found.collective,
             ranks=found.ranks,
+            forwarders=found.forwarders,
             chunks=found.chunks,
             findings=tuple(found.findings),
             dialects=found.dialects,

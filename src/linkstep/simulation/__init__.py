@@ -14,6 +14,7 @@ from linkstep.simulation.machine import (
     Simulation,
     bound_time,
     simulate,
+    simulate_lowered,
     simulate_program,
     simulate_schedule,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Simulation",
     "bound_time",
     "simulate",
+    "simulate_lowered",
     "simulate_program",
     "simulate_schedule",
     "used_links",

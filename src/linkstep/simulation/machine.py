@@ -18,10 +18,12 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.units import Number, format_time, parse_size, parse_time
-from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, check_host_limit, seconds_of
-from linkstep.lowering import lower
+from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, seconds_of
+from linkstep.lowering import Lowered, lower
+from linkstep.methods.transform import in_rank_order
 from linkstep.programs import Program
 from linkstep.programs.events import NONE
+from linkstep.simulation.timetable import Timetable, timetable_of
 from linkstep.simulation.wires import Wires, first_links, used_links, wires_of
 
 _TICK = Fraction(1, 10**15)
@@ -141,7 +143,7 @@ class _Machine:
 
         self.start, self.end, self.round = [0] * n, [0] * n, [0] * n
         self.free = [0] * topology.num_links
-        self.tail, self.head = wires.tail.tolist(), wires.head.tolist()
+        self.tail, self.head = (topology.host_of[node].tolist() for node in (wires.tail, wires.head))
         self.out, self.into = [0] * topology.num_nodes, [0] * topology.num_nodes
         self.link, self.sent, self.done, self.gone = ([0] * len(self.chunks) for _ in range(4))
 
@@ -157,7 +159,7 @@ class _Machine:
         self.missing = np.bincount(head, minlength=n).tolist()
         across = rank[tail] != rank[head]
         tells = across & (order < len(always))
-        n_ranks, a, b = program.num_ranks, rank[tail], rank[head]
+        n_ranks, a, b = program.num_nodes, rank[tail], rank[head]
         written = np.flatnonzero(wires.head != rank[wires.event])
         carries = _lookup(wires.event[written] * n_ranks + wires.head[written], tail * n_ranks + b, written)
         pairs, links = topology.tail.astype(np.int64) * n_ranks + topology.head, np.arange(topology.num_links)
@@ -214,7 +216,8 @@ class _Machine:
     def send(self, wire: int, now: int) -> None:
         """Put a transfer on that link of its pair where it ends first.
 
-        It is gone when its link is done with it and, where hosts have a limit, the ports of both ends together are.
+        It is gone when its link is done with it and, where hosts have a limit and it leaves one, the ports of both ends
+        together are.
         """
         chunks, best, end = self.chunks[wire], -1, 0
         for link in self.servers[wire]:
@@ -224,7 +227,8 @@ class _Machine:
         self.link[wire], self.sent[wire] = best, end - chunks * self.chunk[best] - self.message
         self.free[best] = self.done[wire] = end
         if self.host_chunk is not None:
-            for host, ports in ((self.tail[wire], self.out), (self.head[wire], self.into)):
+            sender, receiver = self.tail[wire], self.head[wire]
+            for host, ports in ((sender, self.out), (receiver, self.into)) if sender != receiver else ():
                 ports[host] = max(now, ports[host]) + chunks * self.host_chunk
                 end = max(end, ports[host])
         self.gone[wire] = end
@@ -241,12 +245,13 @@ def simulate_program(
     instruction_time: Number = 0,
     tight: bool = False,
     predicted: float | None = None,
+    timetable: Timetable | None = None,
 ) -> Simulation:
     """Run a program on a topology whose links are the fabric's, with ``size`` bytes of data in all.
 
     Links with columns of their own keep these. Events begin when the fabric's overhead of a call has passed. Every
     instruction takes ``instruction_time`` seconds more. ``tight`` connections hold no more than the runtime's do, and
-    news that a slot is free takes alpha.
+    news that a slot is free takes alpha. Links with lifetimes need a ``timetable``: a program knows no steps.
 
     >>> import linkstep
     >>> schedule = linkstep.parse("K_{4,4}").build("allgather")
@@ -255,20 +260,25 @@ def simulate_program(
     >>> f"{done.time * 1e6:.0f} us, the busiest link {done.utilisation:.0%}"
     '90 us, the busiest link 78%'
     """
-    check_permanent(topology, "simulation")
-    check_host_limit(topology, fabric, "simulation")
-    if topology.num_nodes != program.num_ranks:
-        raise LinkstepError(f"the file has {program.num_ranks} ranks, the topology {topology.num_nodes} nodes")
+    if timetable is None:
+        check_permanent(topology, "simulating a program")
+    if topology.num_nodes != program.num_nodes:
+        more = f" and {program.num_forwarders} that forward" * bool(program.num_forwarders)
+        raise LinkstepError(f"the file has {program.num_ranks} ranks{more}, the topology {topology.num_nodes} nodes")
     if topology.num_nodes > 1 and fabric.degree < topology.degree:
         raise LinkstepError(f"the fabric has {fabric.degree} ports a node, the topology needs {topology.degree}")
     wires = wires_of(program)
     machine = _Machine(program, wires, topology, fabric, size, parse_time(instruction_time), tight)
+    if timetable is not None:
+        machine.free = [machine.ticks(opens) for opens in timetable.opens]
     machine.run()
     assert not any(machine.missing)  # whoever built the program found an order
     second, call = float(machine.ticks.tick), float(fabric.overhead)
     columns = (machine.start, machine.end, machine.sent, machine.done)
     start, end, sent, done = (np.array(column, np.float64) * second + call for column in columns)
     link = np.array(machine.link, np.int64)
+    if timetable is not None:
+        timetable.check_closed(topology, link, np.array(machine.done, np.int64), machine.ticks.tick)
     order = np.lexsort((sent, link))
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
     return Simulation(
@@ -301,7 +311,9 @@ def simulate_schedule(
     instruction_time: Number = 0,
     tight: bool = False,
 ) -> Simulation:
-    """Lower a schedule to a runtime, for this size, and run it on the schedule's topology.
+    """Lower a schedule to a runtime, for this size, and run it on the schedule's topology, renamed in rank order.
+
+    Links that open later or close do so when the steps of the schedule begin and end, as predicted.
 
     >>> import linkstep
     >>> schedule = linkstep.parse("K_{4,4}").build("allreduce")
@@ -309,13 +321,33 @@ def simulate_schedule(
     >>> f"{done.time * 1e6:.0f} of {done.predicted * 1e6:.0f} us"
     '180 of 180 us'
     """
-    most = max(ceil(parse_size(size)), 1)
     lowered = lower(
-        schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most
-    )
+        schedule.permanent(), to, channels=channels, instances=instances, inplace=inplace, gather=gather,
+        max_bytes=max(ceil(parse_size(size)), 1),
+    )  # fmt: skip
+    return simulate_lowered(lowered, schedule, fabric, size, instruction_time=instruction_time, tight=tight)
+
+
+def simulate_lowered(
+    lowered: Lowered,
+    schedule: Schedule,
+    fabric: Fabric,
+    size: Number,
+    *,
+    instruction_time: Number = 0,
+    tight: bool = False,
+) -> Simulation:
+    """Run what a schedule, on links that are there at every step, was lowered to on the schedule's own topology.
+
+    Where ranks are not their nodes, nodes are renamed in rank order and keep their numbers as labels.
+    """
+    ordered = in_rank_order(schedule)
+    topology = ordered.topology
+    if ordered is not schedule and topology.labels is None:
+        topology = topology.with_labels([str(node) for node in schedule.ranks.node_order.tolist()])
     return simulate_program(
-        assemble(lowered), schedule.topology, fabric, size,
-        instruction_time=instruction_time, tight=tight, predicted=float(seconds_of(schedule, fabric, size)),
+        assemble(lowered), topology, fabric, size, instruction_time=instruction_time, tight=tight,
+        predicted=float(seconds_of(schedule, fabric, size)), timetable=timetable_of(ordered, fabric, size),
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class Wires:
 
 def wires_of(program: Program) -> Wires:
     """Return what goes over wires: messages to be received, and accesses to other ranks' memory."""
-    events, n = program.events, program.num_ranks
+    events, n = program.events, program.num_nodes
     moves, rank = events.moves, events.rank
     home = rank[moves.event]
     before, after = events.edges.T
@@ -57,10 +57,10 @@ def wires_of(program: Program) -> Wires:
 
 
 def used_links(program: Program) -> Topology:
-    """Return the topology with one link for each ordered pair of ranks that data goes between."""
+    """Return the topology with one link for each ordered pair that data goes between, ranks first."""
     wires = wires_of(program)
     pairs = np.unique(np.stack([wires.tail, wires.head], axis=1), axis=0)
-    return Topology.from_links(program.num_ranks, pairs[:, 0], pairs[:, 1])
+    return Topology.from_links(program.num_nodes, pairs[:, 0], pairs[:, 1])
 
 
 def first_links(wires: Wires, topology: Topology) -> tuple[Ints, Ints]:

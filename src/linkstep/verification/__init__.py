@@ -97,6 +97,7 @@ def verify_text(
     return Report(
         dialect=chosen, collective=what.collective, ranks=what.num_ranks, chunks=what.chunks,
         findings=results[chosen].listed(), dialects=accepted, instructions=what.num_instructions, name=what.name,
+        forwarders=what.num_forwarders,
     )  # fmt: skip
 
 
@@ -141,5 +142,5 @@ def verify_program(program: Program, progress: Progress | None = None) -> Report
     return Report(
         dialect=program.dialect, collective=program.collective.value, ranks=program.num_ranks, chunks=program.chunks,
         findings=findings.listed(), dialects=() if findings.num_obstacles() else (program.dialect,),
-        instructions=program.num_instructions,
+        instructions=program.num_instructions, forwarders=program.num_forwarders,
     )  # fmt: skip

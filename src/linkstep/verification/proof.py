@@ -27,7 +27,7 @@ def _prove(program: Program, findings: Findings, stages: Stages) -> None:
     the rest of it only where the format says so.
     """
     events = program.events
-    stages.expect((program.num_ranks + 1) * len(program.modes))
+    stages.expect((program.num_nodes + 1) * len(program.modes))
     order = find_order(events, findings)
     if order is None:
         return

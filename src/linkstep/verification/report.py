@@ -21,6 +21,8 @@ class Report:
     instructions: int = 0
     name: str = ""
     """What the runtime knows the file by; empty where it knows files by nothing."""
+    forwarders: int = 0
+    """Nodes that pass data on and take no part."""
 
     @property
     def errors(self) -> list[Finding]:

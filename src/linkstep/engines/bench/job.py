@@ -23,7 +23,7 @@ from linkstep.engines.plans.plan import Compiled
 from linkstep.engines.transports.counters import device_bytes
 from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.notes import register_rank, report_silence
-from linkstep.engines.transports.renumbered import Renumbered, order_of
+from linkstep.engines.transports.numbering import numbered, order_of
 from linkstep.engines.transports.transport import SETUP, Silent, Transport
 
 
@@ -32,7 +32,7 @@ class Job:
     """What to run, and how."""
 
     compiled: Sequence[Compiled]
-    """The plans of each rank."""
+    """The plans of each rank, then of each node that only forwards."""
     collective: Collective
     sizes: Sequence[int]
     engine: str
@@ -44,9 +44,11 @@ class Job:
     own: bool
     """Whether to measure the engine's own collective too."""
     labels: Sequence[str] | None
-    """What hosts are called in messages."""
+    """What their hosts are called in messages."""
     hosts: Sequence[str] | None = None
-    """The host of each node, where ranks must be found by it."""
+    """The host of each, where they must be found by it."""
+    order: Sequence[int] | None = None
+    """The process of each, where that is neither its own number nor found by its host."""
     devices: Sequence[Mapping[str, int]] | None = None
     """On a testbed: for each rank, the neighbour behind each network device."""
 
@@ -71,9 +73,9 @@ def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
     communicator = None
     try:
         _hear_mistakes(transport)
-        transport = _placed(transport, job)
         if transport.size != len(job.compiled):
             raise EngineError(f"it is for {len(job.compiled)} ranks, and there are {transport.size}")
+        transport = _placed(transport, job)
         communicator = Communicator(job.compiled[transport.rank], transport, names=job.labels)
         with guarded(f"rank {transport.rank}: {job.collective}", transport.dead):
             return transport.rank, _measure(job, communicator, progress)
@@ -89,12 +91,12 @@ def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
 
 
 def _placed(transport: Transport, job: Job) -> Transport:
-    """Return the transport with ranks numbered by their hosts, if the job names these."""
+    """Return the transport with ranks numbered by their hosts, if the job names these, or as the job says."""
     if job.hosts is None:
-        return transport
+        return numbered(transport, job.order)
     here = os.environ.get("SLURMD_NODENAME") or platform.node()
     found = [text.decode() for text in transport.gather(here.encode(), SETUP)]
-    return Renumbered(transport, order_of(job.hosts, found))
+    return numbered(transport, order_of(job.hosts, found))
 
 
 def _measure(job: Job, communicator: Communicator, progress: Progress) -> list[Row]:

@@ -26,7 +26,7 @@ from linkstep.engines.bench.watch import watched
 from linkstep.engines.communicator import Communicator
 from linkstep.engines.plans.layout import Layout
 from linkstep.engines.transports.engine import ENGINES, engine_named
-from linkstep.engines.transports.transport import SETUP, Silent
+from linkstep.engines.transports.transport import SETUP, Silent, Transport
 
 _SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
 """Numpy's type of the same size; it has no bfloat16."""
@@ -163,6 +163,9 @@ class Bench:
 
     def __post_init__(self) -> None:
         self._transport = self.communicator.transport
+        self._ranks: Transport | None = None
+        """Those who take part, without those who only forward; None on these, and until it ``_has_split``."""
+        self._has_split = False
         self._lag = 0.0
         self._counted: dict[int, int] = {}
         """What the counters said when the last repetition began."""
@@ -170,6 +173,9 @@ class Bench:
     def row(self, size: int, own: bool = True) -> Row:
         """Measure one size; every rank returns the same."""
         n, item = self.communicator.size, np.dtype(_SIZES[self.type_name]).itemsize
+        if own and not self._has_split:
+            self._has_split = True
+            self._ranks = self._transport.split(range(n)) if self._transport.size > n else self._transport
         count = count_for(self.collective, n, size, item)
         layout = Layout.of(self.collective, n, n, count)
         source = self._transport.array(count, self.type_name)
@@ -181,7 +187,7 @@ class Bench:
         wrong = sum(self._check(ours, source, target, layout, k) for k in range(2))
         estimate = self._duration([self._once(ours)])[0]
         repetitions = self.repetitions or int(min(max(_BUDGET / max(estimate, 1e-9), _FEWEST), _MOST))
-        theirs = self._transport.own(self.collective, source, target, self.operation, self.root) if own else None
+        theirs = self._own(source, target) if own else None
         turns = _Turns(ours, theirs and partial(self._own_once, theirs, size, estimate), repetitions)
         if turns.own_once is not None:
             turns.limit_own(self._duration([turns.own_once()])[0])
@@ -205,6 +211,9 @@ class Bench:
     def _check(self, run: Callable[[], None], source: Any, target: Any, layout: Layout, repetition: int) -> int:
         """Run once on data of a repetition and return the wrong elements of all ranks."""
         n, rank = self.communicator.size, self.communicator.rank
+        if self.communicator.forwards:
+            run()
+            return sum(self._gather(0))
         fill(source, rank, repetition, n, self.operation, self.type_name)
         target[:] = 3  # what an earlier repetition left must not pass for a result
         if self.collective is Collective.BROADCAST and rank == self.root:
@@ -214,6 +223,12 @@ class Bench:
             target, self.collective, layout, rank, repetition, n, self.operation, self.type_name, self.root
         )
         return sum(self._gather(wrong))
+
+    def _own(self, source: Any, target: Any) -> Callable[[], None]:
+        """Return the engine's own collective of the ranks; who only forwards has nothing to do in it."""
+        if self._ranks is None:
+            return lambda: None
+        return self._ranks.own(self.collective, source, target, self.operation, self.root)
 
     def _own_once(self, theirs: Callable[[], None], size: int, estimate: float) -> Span:
         """Run the engine's own collective once; end it if it takes very much longer than ours or a rank is lost."""

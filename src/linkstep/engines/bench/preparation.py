@@ -35,12 +35,28 @@ class Prepared:
     sources: tuple[Source, ...]
     """Of each size; the same one several times if it serves several."""
     compiled: tuple[Compiled, ...]
-    """For each rank."""
+    """For each rank, then for each node that only forwards."""
 
     @property
     def num_ranks(self) -> int:
-        """How many ranks."""
+        """How many take part."""
         return self.sources[0].num_ranks
+
+    @property
+    def num_nodes(self) -> int:
+        """How many take part or forward: as many processes are run."""
+        return self.sources[0].num_nodes
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The node of each rank, then of those that only forward."""
+        return self.sources[0].order or tuple(range(self.num_nodes))
+
+    @property
+    def is_switched(self) -> bool:
+        """Whether a schedule has links that open later or close: nothing is switched when it is run."""
+        schedules = (source.schedule(self.collective, self.root) for source in set(self.sources))
+        return any(schedule is not None and schedule.topology.has_lifetimes for schedule in schedules)
 
     def links(self, source: Source) -> Topology:
         """Return the links that a source uses."""
@@ -77,7 +93,7 @@ def prepare(what: Any, collective: Collective, sizes: Sequence[int], root: int) 
     """Return what serves each size, compiled for every rank."""
     sources = sources_of(what)
     chosen = tuple(source_for(sources, collective, size, root) for size in sizes)
-    plans: list[list[tuple[int, Any]]] = [[] for _ in range(chosen[0].num_ranks)]
+    plans: list[list[tuple[int, Any]]] = [[] for _ in range(chosen[0].num_nodes)]
     prints = []
     for source in dict.fromkeys(chosen):
         program = source.program(collective, False, root)
@@ -135,7 +151,8 @@ class Result:
         cost, prepared = self.prepared.cost, self.prepared
         return {
             "format": "linkstep-run", "version": 1, "what": self.name, "collective": prepared.collective.value,
-            "engine": self.engine, "ranks": prepared.num_ranks, "degree": prepared.degree,
+            "engine": self.engine, "ranks": prepared.num_ranks,
+            "forwarders": prepared.num_nodes - prepared.num_ranks, "degree": prepared.degree,
             "steps": None if cost is None else cost.steps,
             "bandwidth": None if cost is None else str(cost.bandwidth),
             "loads": None if prepared.schedule is None
@@ -147,8 +164,8 @@ class Result:
 
 def check_wires(prepared: Prepared, bed: Testbed) -> None:
     """Raise unless every link that is used is a cable of the testbed that is not cut."""
-    if prepared.num_ranks != bed.num_hosts:
-        raise LinkstepError(f"it is for {prepared.num_ranks} ranks, testbed {bed.name} has {bed.num_hosts} hosts")
+    if prepared.num_nodes != bed.num_hosts:
+        raise LinkstepError(f"it is for {prepared.num_nodes} hosts, testbed {bed.name} has {bed.num_hosts} hosts")
     there, left = ({link for trunk in trunks for link in _links(trunk)} for trunks in (bed.trunks, bed.trunks_left))
     for source in set(prepared.sources):
         links = prepared.links(source)
@@ -173,6 +190,7 @@ def wiring_of(bed: Testbed) -> Topology:
     return apply(bed.topology, cuts, Fraction(bed.rate))
 
 
-def devices_of(bed: Testbed) -> list[dict[str, int]]:
-    """Return for each host the neighbour behind each of its devices."""
-    return [{trunk.device: trunk.other(host) for trunk in bed.trunks_at(host)} for host in range(bed.num_hosts)]
+def devices_of(bed: Testbed, nodes: Sequence[int]) -> list[dict[str, int]]:
+    """Return for each rank, or node that forwards, the neighbour behind each device of its host, by such numbers."""
+    number = {node: v for v, node in enumerate(nodes)}
+    return [{trunk.device: number[trunk.other(host)] for trunk in bed.trunks_at(host)} for host in nodes]

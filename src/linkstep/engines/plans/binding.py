@@ -96,10 +96,13 @@ def bind_staged(
 def _staged(
     plan: Plan, transport: Transport, kind: Kind, operation: str, tag: int, layout: Layout, like: Any
 ) -> _Turn:  # fmt: skip
-    sizes = [sections * layout.padded_section for sections in (layout.input_sections, layout.output_sections)]
+    sections = (0, 0) if plan.forwards else (layout.input_sections, layout.output_sections)
+    sizes = [number * layout.padded_section for number in sections]
     source = kind.make(max(sizes) if plan.is_inplace else sizes[0], like)
     target = source if plan.is_inplace else kind.make(sizes[1], like)
     session = Session(plan, transport, kind, operation, tag, source, target, layout.chunk, is_borrowed=False)
+    if plan.forwards:
+        return _Turn(session, _nothing, _nothing)
 
     def part(buffer: Any, sections: int) -> Any:
         """Return the elements of a buffer that are data, a row for each section."""

@@ -76,7 +76,7 @@ class _Compiler:
         self.ranks = [Cells.of(size, frozenset() if spare is None else spare[r]) for r, size in enumerate(sizes)]
         sides = self.memory.input_size, self.memory.output_size
         self.num_data = max(sides) if inplace else sum(sides)
-        """Cells of the input and the output."""
+        """Cells of the input and the output; those that only forward have none."""
         self.floor = 0
         """The level at which the program has the event that is being taken."""
         self.slots: dict[int, Message] = {}
@@ -88,7 +88,7 @@ class _Compiler:
         for home, level, dst, src, addend, count in self.script.moves:
             self.floor = level
             move(home, dst, src, addend, count)
-        for rank in self.ranks:
+        for rank in self.ranks[: self.program.num_ranks]:
             rank.bring_home(self.num_data)
 
     @property
@@ -190,14 +190,14 @@ class _Compiler:
     def plans(self, ranks: Iterable[int]) -> Iterator[Plan]:
         """Yield what each of some ranks does."""
         program, memory, inplace = self.program, self.memory, self.script.inplace
-        input_cells, output_cells, data = memory.input_size, memory.output_size, self.num_data
-        if inplace:
-            input_cells = output_cells = data
+        sides = memory.input_size, memory.output_size
         sent = max((m.level + 1 for rank in self.ranks for m in rank.sends), default=0)
         most_messages = max(self.numbers.values(), default=0) + 1
         for r in ranks:
             rank = self.ranks[r]
             last = max([sent, *(level for level, _ in rank.work)])
+            data = self.num_data if r < program.num_ranks else 0
+            input_cells, output_cells = (data, data) if inplace or not data else sides
             yield Plan(
                 collective=program.collective, rank=r, num_ranks=program.num_ranks,
                 fingerprint=program.fingerprint, root=program.root,
@@ -305,7 +305,7 @@ def _follows(last: Work, one: Work, borders: tuple[int, ...]) -> bool:
 
 
 def compile_plans(program: Program, inplace: bool) -> list[Plan]:
-    """Return the plan of every rank.
+    """Return the plan of every rank, and then of every node that only forwards.
 
     >>> import linkstep
     >>> from linkstep.assembly import assemble
@@ -313,7 +313,7 @@ def compile_plans(program: Program, inplace: bool) -> list[Plan]:
     >>> compile_plans(program, False)[0]
     <Plan allreduce out of place of rank 0 of 4: 3 levels>
     """
-    return list(_compiled(program, inplace).plans(range(program.num_ranks)))
+    return list(_compiled(program, inplace).plans(range(program.num_nodes)))
 
 
 def compile_plan(program: Program, inplace: bool, rank: int) -> Plan:

@@ -9,6 +9,7 @@ program becomes plans (``linkstep.engines.plans.compile``), and whatever moves b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -78,6 +79,11 @@ class Plan:
     """The most messages from one rank to another, of all pairs: their numbers are below this."""
     levels: tuple[Level, ...]
 
+    @property
+    def forwards(self) -> bool:
+        """Whether it is of a node that passes data on and takes no part: its number is beyond those of the ranks."""
+        return self.rank >= self.num_ranks
+
     def __repr__(self) -> str:
         place = "in place" if self.is_inplace else "out of place"
         return f"<Plan {self.collective} {place} of rank {self.rank} of {self.num_ranks}: {len(self.levels)} levels>"
@@ -104,6 +110,14 @@ class Plans(Protocol):
     def fingerprint(self) -> str:
         """Equal on all ranks that were given the same."""
 
+    @property
+    def num_ranks(self) -> int:
+        """How many take part."""
+
+    @property
+    def order(self) -> Sequence[int] | None:
+        """The node of each rank, then of those that only forward; None where these have the same numbers."""
+
     def has_plan(self, collective: Collective, size: int, inplace: bool, root: int) -> bool:
         """Whether a plan is there already; to make one may take a while."""
 
@@ -118,6 +132,12 @@ class Compiled:
     fingerprint: str
     root: int
     plans: tuple[tuple[int, Plan], ...]
+    order: Sequence[int] | None = None
+
+    @property
+    def num_ranks(self) -> int:
+        """How many take part."""
+        return self.plans[0][1].num_ranks if self.plans else 0
 
     def has_plan(self, collective: Collective, size: int, inplace: bool, root: int) -> bool:
         """Return True: all there are."""

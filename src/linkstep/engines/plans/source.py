@@ -23,7 +23,7 @@ from linkstep.correctness import check
 from linkstep.engines.plans.compile import compile_plan
 from linkstep.engines.plans.plan import Plan
 from linkstep.files import SUFFIXES, load
-from linkstep.lowering import check_carried, lower
+from linkstep.lowering import lower
 from linkstep.make import schedule
 from linkstep.programs import Program, read_program, runtime_text
 from linkstep.recipe import Recipe, parse
@@ -52,10 +52,20 @@ class Source:
 
     @property
     def num_ranks(self) -> int:
-        """For how many ranks."""
-        if isinstance(self.given, Program):
-            return self.given.num_ranks
+        """How many take part."""
+        return self.given.num_ranks if isinstance(self.given, (Program, Schedule)) else self.given.num_nodes
+
+    @property
+    def num_nodes(self) -> int:
+        """How many take part or forward: as many processes are run."""
         return self.given.topology.num_nodes if isinstance(self.given, Schedule) else self.given.num_nodes
+
+    @property
+    def order(self) -> tuple[int, ...] | None:
+        """The node of each rank, then of those that only forward; None where these have the same numbers."""
+        if not isinstance(self.given, Schedule) or self.given.ranks.is_everyone:
+            return None
+        return tuple(self.given.ranks.node_order.tolist())
 
     @property
     def collective(self) -> Collective | None:
@@ -69,7 +79,8 @@ class Source:
         """Equal on all ranks that were given the same: of the program, of the recipe or of the links."""
         window = "" if self.rule is None else f" for {self.rule.collective} of {self.rule.window}"
         if isinstance(self.given, (Program, Schedule)):
-            return self.program(self.given.collective, False, 0).fingerprint + window
+            where = "" if self.order is None else f" at nodes {self.order}"
+            return self.program(self.given.collective, False, 0).fingerprint + where + window
         how = "".join(f" {name}={value}" for name, value in self.how.items() if value is not None)
         if isinstance(self.given, Recipe):
             return f"{self.given}{how}{window}"
@@ -110,7 +121,7 @@ class Source:
         if key not in self._programs:
             made = self.schedule(collective, root)
             assert made is not None
-            self._programs[key] = assemble(lower(made, "cpu", inplace=inplace))
+            self._programs[key] = assemble(lower(made.permanent(), "cpu", inplace=inplace))  # nothing is switched
         return self._programs[key]
 
 
@@ -149,7 +160,6 @@ def checked(schedule: Schedule, name: str) -> Schedule:
             check(schedule)
         except ScheduleError as error:
             raise ScheduleError(f"{name}: not run, it is wrong: {error}", error.row) from None
-        check_carried(schedule, "running")
         _checked.add(schedule)
     return schedule
 
@@ -221,8 +231,11 @@ def first_collective(what: Any) -> Collective | None:
 class Library:
     """Sources in the order they are asked, and the plans of one rank that were made from them."""
 
-    def __init__(self, what: Any, rank: int, num_ranks: int) -> None:
-        self.sources, self._rank = sources_of(what, num_ranks), rank
+    def __init__(self, what: Any, node: int, num_nodes: int) -> None:
+        """Take sources for so many nodes; the rank is the one at ``node``, if not one that only forwards."""
+        self.sources = sources_of(what, num_nodes)
+        self.num_ranks, self.order = self.sources[0].num_ranks, self.sources[0].order
+        self._rank = node if self.order is None else self.order.index(node)
         self._plans: dict[Any, Plan] = {}
 
     @property
@@ -258,21 +271,25 @@ def source_for(sources: Sequence[Source], collective: Collective, size: int, roo
     raise LinkstepError(f"nothing here serves {collective}{of} of {size} bytes: give a schedule or a topology for it")
 
 
-def sources_of(what: Any, num_ranks: int | None = None) -> list[Source]:
-    """Return the sources of what was given, all for so many ranks, or for as many as the first.
+def sources_of(what: Any, num_nodes: int | None = None) -> list[Source]:
+    """Return the sources of what was given, all for so many nodes, or for as many as the first, and the same ranks.
 
-    A schedule's own topology serves what nothing else does.
+    A schedule's own topology serves what nothing else does, where everyone takes part.
     """
     several = list(what) if isinstance(what, Sequence) and not isinstance(what, str) else [what]
     found = [source for one in several for source in _sources(one)]
     if not found:
         raise LinkstepError("nothing was given to run")
-    num_ranks = found[0].num_ranks if num_ranks is None else num_ranks
+    num_nodes = found[0].num_nodes if num_nodes is None else num_nodes
     for source in found:
-        if source.num_ranks != num_ranks:
-            raise LinkstepError(f"it is for {source.num_ranks} ranks, and there are {num_ranks}")
+        if source.num_nodes != num_nodes:
+            which = "ranks" if source.num_nodes == source.num_ranks else f"nodes, {source.num_ranks} of them ranks"
+            raise LinkstepError(f"it is for {source.num_nodes} {which}, and there are {num_nodes}")
+        if (source.num_ranks, source.order) != (found[0].num_ranks, found[0].order):
+            raise LinkstepError("not the same nodes take part in all that was given: run them one by one")
     always = [source for source in found if source.rule is None]
     if not any(source.kind == "topology" for source in always):
-        topologies = [source.given.topology for source in always if isinstance(source.given, Schedule)]
+        schedules = [source.given for source in always if isinstance(source.given, Schedule)]
+        topologies = [one.topology for one in schedules if one.ranks.is_everyone and not one.topology.has_lifetimes]
         found.extend(Source(topology) for topology in topologies[:1])
     return found

@@ -221,6 +221,12 @@ class MpiTransport:
         data = got.tobytes()
         return [data[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 
+    def split(self, members: Sequence[int]) -> MpiTransport | None:
+        """Return the transport of an MPI communicator of some ranks."""
+        mine = self.rank in members
+        part = self._comm.Split(0 if mine else self._mpi.UNDEFINED, self.rank)
+        return MpiTransport(part, self.timeout) if mine else None
+
     def mark_failed(self) -> None:
         """Let the process abort when it ends: MPI_Finalize would wait for messages that never come."""
         self._beat.fail()

@@ -285,7 +285,7 @@ class TorchTransport:
             late = tuple(rank for rank, key in enumerate(keys) if not self._store.check([key]))
             reason = self._reason_of(late)
             silence = meeting.look(now, late)
-            if late and (reason or silence):
+            if late and (reason or silence) and not self._store.check(keys):  # who came meanwhile may have left again
                 silence = silence or Silence(now - meeting.begin, late, ())
                 silence = silence._replace(reason=reason or silence.reason)
                 self._note(silence)
@@ -304,6 +304,13 @@ class TorchTransport:
                 note = json.loads(self._store.get(f"failed/{rank}"))
                 return str(note["reason"] or f"rank {note['dead'][0]} ended before the others")
         return ""
+
+    def split(self, members: Sequence[int]) -> TorchTransport | None:
+        """Return the transport of a process group of some ranks."""
+        dist = self._torch.distributed
+        world = dist.get_process_group_ranks(self._group)
+        group = dist.new_group([world[rank] for rank in members], timeout=self._limit, use_local_synchronization=True)
+        return TorchTransport(group, self.timeout) if self.rank in members else None
 
     def mark_failed(self) -> None:
         """Let the process end without waiting for torch's threads, whose messages never come."""

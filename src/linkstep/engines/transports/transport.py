@@ -1,6 +1,6 @@
 """What an engine must offer to execute plans: messages that are prepared once and started many times.
 
-``mpi`` and ``torchdist`` are the two there are; ``renumbered`` gives the ranks of either other numbers. A transport
+``mpi`` and ``torchdist`` are the two there are; ``numbering`` gives the ranks of either other numbers. A transport
 knows nothing of plans or chunks. It carries bytes, notices when they do not come and which ranks are gone, makes arrays
 of the library it is at home with, and can call the engine's own collectives, to compare with.
 """
@@ -126,6 +126,9 @@ class Transport(Protocol):
 
         Silent is raised if a rank does not come for so many seconds, the timeout unless they are given.
         """
+
+    def split(self, members: Sequence[int]) -> Transport | None:
+        """Return the transport between some of its ranks, ascending, numbered anew; None on the others. All call it."""
 
     def mark_failed(self) -> None:
         """Note that messages may be under way that never arrive: at its end the process must not wait for them."""

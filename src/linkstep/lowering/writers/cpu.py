@@ -34,12 +34,14 @@ def _line(position: int, one: ListInstruction) -> str:
 def head(program: ListProgram, target: Target, proto: str, window: Window) -> dict[str, object]:
     """Return the attributes of ``schedule`` but for where it comes from."""
     placement = program.placement
+    forwarders = placement.num_nodes - placement.num_ranks
     return {
         "format": "linkstep-cpu",
-        "version": 1,
-        "name": _quoted(placement.schedule.topology.name or f"N={placement.num_ranks}"),
+        "version": 2 if forwarders else 1,
+        "name": _quoted(placement.schedule.topology.name or f"N={placement.num_nodes}"),
         "coll": target.collectives[placement.collective],
         "ranks": placement.num_ranks,
+        **({"forwarders": forwarders} if forwarders else {}),
         "chunks": placement.num_chunks,
         "inplace": int(placement.inplace),
         "root": placement.root,
@@ -52,8 +54,10 @@ def write(program: ListProgram, head: Mapping[str, object]) -> File:
     """Return CPU schedule XML."""
     made = {"linkstep": __version__, "cost": str(cost_of(program.placement.schedule))}
     lines = [f"<schedule {attributes({**head, **made})}>"]
-    for rank, (instructions, (i, o, s)) in enumerate(zip(program.ranks, program.sizes, strict=True)):
-        lines.append(f"<rank {attributes({'id': rank, 'input': i, 'output': o, 'scratch': s})}>")
+    num_ranks = program.placement.num_ranks
+    for node, (instructions, (i, o, s)) in enumerate(zip(program.ranks, program.sizes, strict=True)):
+        kind, data = ("rank", {"input": i, "output": o}) if node < num_ranks else ("forwarder", {})
+        lines.append(f"<{kind} {attributes({'id': node, **data, 'scratch': s})}>")
         lines += [_line(n, instruction) for n, instruction in enumerate(instructions)]
-        lines.append("</rank>")
+        lines.append(f"</{kind}>")
     return File("\n".join([*lines, "</schedule>", ""]))

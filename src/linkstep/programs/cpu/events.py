@@ -32,6 +32,7 @@ def build(file: CpuFile, dialect: str, strict: bool, findings: Findings) -> Prog
         dialect=dialect, collective=file.collective, num_ranks=file.num_ranks, chunks=file.chunks,
         scratch=np.array([rank.size[SCRATCH] for rank in file.ranks], np.int64), modes=(file.is_inplace,),
         events=events, is_instruction=first_of_places(events, length), root=file.root, keeps_input=True,
+        num_forwarders=file.num_forwarders,
     )  # fmt: skip
 
 

@@ -29,6 +29,8 @@ _ATTRIBUTES = {
 COLLECTIVES = {collective.value: collective for collective in Collective}
 """What files call them: as we do."""
 _SCHEDULE = ("format", "version", "coll", "ranks", "chunks", "inplace", "root")
+_VERSIONS = ("1", "2")
+"""The second may have forwarders."""
 
 
 class Instruction(NamedTuple):
@@ -48,7 +50,7 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True)
 class Rank:
-    """The chunks of a rank's input, output and scratch, and its instructions."""
+    """The chunks of a rank's input, output and scratch, and its instructions; a forwarder has scratch alone."""
 
     size: tuple[int, int, int]
     instructions: list[Instruction] = field(default_factory=list)
@@ -56,18 +58,20 @@ class Rank:
 
 @dataclass(frozen=True)
 class CpuFile:
-    """A CPU schedule: the attributes of its ``schedule`` element, and its ranks."""
+    """A CPU schedule: the attributes of its ``schedule`` element, and what its ranks and forwarders do."""
 
     head: dict[str, str]
     ranks: tuple[Rank, ...]
+    """The ranks, then those that forward without taking part."""
     collective: Collective
     chunks: int
     root: int
+    num_forwarders: int = 0
 
     @property
     def num_ranks(self) -> int:
-        """How many ranks."""
-        return len(self.ranks)
+        """How many take part."""
+        return len(self.ranks) - self.num_forwarders
 
     @property
     def is_inplace(self) -> bool:
@@ -78,7 +82,7 @@ class CpuFile:
     def summary(self) -> Summary:
         """What a report says of the file."""
         instructions = sum(len(rank.instructions) for rank in self.ranks)
-        return Summary(self.collective.value, self.num_ranks, self.chunks, instructions)
+        return Summary(self.collective.value, self.num_ranks, self.chunks, instructions, "", self.num_forwarders)
 
 
 def _number(values: dict[str, str], name: str, of: str) -> int:
@@ -146,34 +150,54 @@ def read_cpu(text: str) -> CpuFile:
     """Read a text, or raise FileError in one line where it is not a CPU schedule."""
     head: dict[str, str] = {}
     ranks: list[Rank] = []
+    forwarders = 0
     for depth, element in _elements(text):
         if depth == 2:
             ranks[-1].instructions.append(_instruction(element, len(ranks) - 1, len(ranks[-1].instructions)))
-            continue
-        if element.tag != ("schedule", "rank")[depth]:
-            raise FileError(f"element {element.tag[:40]} where {('schedule', 'rank')[depth]} may be")
-        values = dict(element.attrib)
-        if depth == 0:
-            head = values
-            missing = [a for a in _SCHEDULE if a not in head]
-            if missing:
-                raise FileError(f"schedule has no {missing[0]}")
-            if (head["format"], head["version"]) != ("linkstep-cpu", "1"):
-                raise FileError(f"format {head['format'][:40]!r} version {head['version'][:40]!r} is none we read")
+        elif depth == 0:
+            head = _head(element)
         else:
-            if _number(values, "id", "rank") != len(ranks):
-                raise FileError(f"rank {values['id']} where rank {len(ranks)} must be")
-            i, o, s = (_number(values, a, f"rank {len(ranks)}") for a in ("input", "output", "scratch"))
-            ranks.append(Rank((i, o, s)))
-    return _file(head, ranks)
+            ranks.append(_rank(element, len(ranks), head["version"], bool(forwarders)))
+            forwarders += element.tag == "forwarder"
+    return _file(head, ranks, forwarders)
 
 
-def _file(head: dict[str, str], ranks: list[Rank]) -> CpuFile:
+def _head(element: Element) -> dict[str, str]:
+    if element.tag != "schedule":
+        raise FileError(f"element {element.tag[:40]} where schedule may be")
+    head = dict(element.attrib)
+    missing = [a for a in _SCHEDULE if a not in head]
+    if missing:
+        raise FileError(f"schedule has no {missing[0]}")
+    if head["format"] != "linkstep-cpu" or head["version"] not in _VERSIONS:
+        raise FileError(f"format {head['format'][:40]!r} version {head['version'][:40]!r} is none we read")
+    return head
+
+
+def _rank(element: Element, number: int, version: str, is_after_forwarders: bool) -> Rank:
+    """Return a rank, or from version 2 on a forwarder, without its instructions; forwarders come after the ranks."""
+    kind, values = element.tag, dict(element.attrib)
+    if kind not in ("rank", "forwarder")[: int(version)]:
+        raise FileError(f"element {kind[:40]} where rank may be")
+    if _number(values, "id", kind) != number:
+        raise FileError(f"{kind} {values['id']} where {kind} {number} must be")
+    if kind == "forwarder":
+        return Rank((0, 0, _number(values, "scratch", f"forwarder {number}")))
+    if is_after_forwarders:
+        raise FileError(f"rank {number} after a forwarder: ranks come first")
+    i, o, s = (_number(values, a, f"rank {number}") for a in ("input", "output", "scratch"))
+    return Rank((i, o, s))
+
+
+def _file(head: dict[str, str], ranks: list[Rank], forwarders: int) -> CpuFile:
     n, chunks, root = (_number(head, a, "schedule") for a in ("ranks", "chunks", "root"))
+    said = _number(head, "forwarders", "schedule") if head["version"] != "1" else 0
     if head["coll"] not in COLLECTIVES:
         raise FileError(f"unknown collective {head['coll'][:40]!r}: none of {', '.join(COLLECTIVES)}")
     if head["inplace"] not in ("0", "1"):
         raise FileError(f"inplace must be 0 or 1, not {head['inplace'][:40]!r}")
-    if n != len(ranks) or n < 1:
-        raise FileError(f"{len(ranks)} rank elements, but ranks is {n}")
-    return CpuFile(head, tuple(ranks), COLLECTIVES[head["coll"]], chunks, root)
+    if n != len(ranks) - forwarders or n < 1:
+        raise FileError(f"{len(ranks) - forwarders} rank elements, but ranks is {n}")
+    if said != forwarders:
+        raise FileError(f"{forwarders} forwarder elements, but forwarders is {said}")
+    return CpuFile(head, tuple(ranks), COLLECTIVES[head["coll"]], chunks, root, forwarders)

@@ -16,7 +16,7 @@ def check_rules(file: CpuFile, findings: Findings) -> None:
     if findings.num_errors():
         return
     for r, rank in enumerate(file.ranks):
-        _check_rank(r, rank, file.num_ranks, findings)
+        _check_rank(r, rank, len(file.ranks), findings)
 
 
 def check_dialect(file: CpuFile, dialect: str, findings: Findings) -> None:
@@ -30,7 +30,8 @@ def _check_head(file: CpuFile, findings: Findings) -> None:
     if not (0 <= root < n if collective.has_root else root == -1):
         findings.error("root", f"root of {collective} cannot be {root}")
     for r, rank in enumerate(file.ranks):
-        for size, want, word in zip(rank.size, collective.num_chunks(n, chunks), ("input", "output"), strict=False):
+        wanted = collective.num_chunks(n, chunks) if r < n else (0, 0)
+        for size, want, word in zip(rank.size, wanted, ("input", "output"), strict=False):
             if size != want and not (size == 0 and file.is_inplace):
                 findings.error("chunks", f"{word} must be {want}, not {size}", r)
         if rank.size[SCRATCH] < 0:
@@ -51,13 +52,13 @@ def covering_syncs(rank: Rank) -> dict[int, int]:
     return covered
 
 
-def _check_rank(r: int, rank: Rank, num_ranks: int, findings: Findings) -> None:
+def _check_rank(r: int, rank: Rank, num_nodes: int, findings: Findings) -> None:
     for n, x in enumerate(rank.instructions):
         if x.kind == "sync":
             _check_sync(r, rank, n, x.ops or (), findings)
             continue
         if x.kind in ("send", "recv"):
-            if not 0 <= x.peer < num_ranks or x.peer == r:
+            if not 0 <= x.peer < num_nodes or x.peer == r:
                 findings.error("peer", f"peer must be another rank, not {x.peer}", r, None, n)
             if x.chan < 0:
                 findings.error("channel", f"chan must not be negative, not {x.chan}", r, None, n)

@@ -1,4 +1,4 @@
-"""A transport whose ranks have other numbers: node v of the topology is wherever its host is."""
+"""A transport whose ranks have other numbers: node v of the topology is wherever its host is, rank r where it sits."""
 
 from __future__ import annotations
 
@@ -71,6 +71,14 @@ class Renumbered:
             raise Silent(self._translated(silent.silence)) from None
         return [told[rank] for rank in self._order]
 
+    def split(self, members: Sequence[int]) -> Transport | None:
+        """Return the transport between some of its ranks."""
+        inner = self.inner.split(sorted(self._order[v] for v in members))
+        if inner is None:
+            return None
+        known = {rank: k for k, rank in enumerate(sorted(self._order[v] for v in members))}
+        return numbered(inner, [known[self._order[v]] for v in members])
+
     def mark_failed(self) -> None:
         """Note that the process must not wait for messages when it ends."""
         self.inner.mark_failed()
@@ -78,6 +86,13 @@ class Renumbered:
     def abort(self) -> None:
         """End the job."""
         self.inner.abort()
+
+
+def numbered(transport: Transport, order: Sequence[int] | None) -> Transport:
+    """Return the transport with rank ``order[v]`` of it called v; the same one if all keep their numbers."""
+    if order is None or list(order) == list(range(transport.size)):
+        return transport
+    return Renumbered(transport, order)
 
 
 def order_of(hosts: Sequence[str], found: Sequence[str]) -> list[int]:
