@@ -18,7 +18,7 @@ from linkstep.problem import (
     Duplex,
     Figures,
     MaxSteps,
-    Priced,
+    PriceObjective,
     Problem,
     Requirement,
     SizeRange,
@@ -123,7 +123,7 @@ OBJECTIVES = [
     Workload(((F(10**6), F(2)),), ((F(10), F(1)),)),
     SizeRange((1, 1000)),
     Training(Job("experts", 4, LAYERS)),
-    Priced(lambda cost: cost.steps + cost.bandwidth, ALLREDUCE),
+    PriceObjective(lambda cost: cost.steps + cost.bandwidth, ALLREDUCE),
 ]
 flows = st.fractions(F(1, 100), 1, max_denominator=100)
 

@@ -67,7 +67,7 @@ from linkstep.programs import Program as Program
 from linkstep.programs import read_program as read_program
 from linkstep.recipe import Recipe as Recipe
 from linkstep.recipe import parse as parse
-from linkstep.request import Made as Made
+from linkstep.request import ScheduleResult as ScheduleResult
 from linkstep.search import Answer as Answer
 from linkstep.search import Choice as Choice
 from linkstep.search import find as find

@@ -218,7 +218,7 @@ def first_collective(what: Any) -> Collective | None:
     return sources_of(what)[0].collective
 
 
-class Library:
+class PlanLibrary:
     """Sources in the order they are asked, and the plans of one rank that were made from them."""
 
     def __init__(self, what: Any, rank: int, num_ranks: int) -> None:

@@ -10,7 +10,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.engines.transports.transport import Silence, Silent, Transport, Wire
 
 
-class Renumbered:
+class RenumberedTransport:
     """Another transport, with rank ``order[v]`` of it called v."""
 
     def __init__(self, inner: Transport, order: Sequence[int]) -> None:
