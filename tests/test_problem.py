@@ -12,7 +12,6 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric
-from linkstep.making import METHODS
 from linkstep.problem import (
     Call,
     Duplex,
@@ -26,7 +25,7 @@ from linkstep.problem import (
     ranked,
 )
 from linkstep.recipe import parse
-from linkstep.request import Request
+from linkstep.scheduling import METHODS, Request
 from linkstep.search import find, pick
 from linkstep.simulation.training import Job, Training
 from linkstep.simulation.training.job import Layer

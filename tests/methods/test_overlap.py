@@ -18,7 +18,6 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of
 from linkstep.lowering import lower
-from linkstep.make import schedule
 from linkstep.methods.arrival import SearchLimits, arrival_cost
 from linkstep.methods.arrival.best import Best, Clock
 from linkstep.methods.arrival.network import ArrivalNetwork
@@ -27,6 +26,7 @@ from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduc
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import score, staggered
 from linkstep.methods.overlap.split import TransportationProblem, Wiring, build, groups_of
+from linkstep.scheduling import schedule
 from linkstep.verification import verify_text
 from methods.test_arrival import random_digraph
 from support.strategies import connected_link_lists, topologies

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 
 from linkstep.baselines import baseline
-from linkstep.make import schedule
 from linkstep.reproduction import emulation, exhibit_labelled, tori
 from linkstep.reproduction.emulation import emulated_seconds
 from linkstep.reproduction.figures import CellKind
 from linkstep.reproduction.tori import HOST, LINK, TORI, _host_rate, _Made, _percent
+from linkstep.scheduling import schedule
 
 HUGE = 10**15
 """Bytes beside which alpha is nothing: a Fraction more, which the tests take off."""

@@ -16,10 +16,10 @@ from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, seconds_of
 from linkstep.families import Family, family_written
-from linkstep.make import MAX_ROWS
 from linkstep.methods.bfb import bfb_cost, is_plain, plain_bfb_cost
 from linkstep.methods.transform import derive
 from linkstep.recipe import Member
+from linkstep.scheduling import MAX_ROWS
 from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import exact_all_to_all
 

@@ -27,10 +27,10 @@ from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, load_fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH, usual_fabric
 from linkstep.files import SUFFIXES, load
-from linkstep.make import ScheduleResult, schedule
 from linkstep.recipe import Recipe, parse
 from linkstep.reports.pricing import FabricText, Pricing
 from linkstep.reports.wiring import WiringStanding
+from linkstep.scheduling import ScheduleResult, schedule
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""

@@ -10,9 +10,8 @@ from linkstep.cli._progress import gap_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
-from linkstep.make import BEST, METHODS
 from linkstep.reports.tradeoff import TradeOffPoint, TradeOffReport
-from linkstep.tradeoff import trade_off
+from linkstep.scheduling import BEST, METHODS, trade_off
 
 
 def refuse_what_makes_one(args: argparse.Namespace) -> None:

@@ -32,9 +32,9 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
 from linkstep.files import check_savable, save
-from linkstep.make import BEST, METHODS, Price, ScheduleResult
-from linkstep.problem import Call, Problem
+from linkstep.problem import Call, Price, Problem
 from linkstep.reports.schedule import ScheduleReport
+from linkstep.scheduling import BEST, METHODS, ScheduleResult
 
 
 def _steps(text: str) -> int | tuple[int, int]:

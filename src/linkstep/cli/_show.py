@@ -27,9 +27,9 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
 from linkstep.description import Description, describe
-from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
 from linkstep.reports.topology import BfbFacts, ScheduleInUse, SplitFacts, TopologyReport, WholeTopology
+from linkstep.scheduling import schedule
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

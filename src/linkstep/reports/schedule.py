@@ -10,10 +10,10 @@ from typing import ClassVar
 from linkstep.core.collective import Collective
 from linkstep.core.faults import Fault
 from linkstep.costs import Cost, lower_bound, seconds_of
-from linkstep.make import ScheduleResult
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.view import Seconds, View
 from linkstep.reports.wiring import WiringStanding
+from linkstep.scheduling import ScheduleResult
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from linkstep.core.faults import Fault
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, moore_steps, seconds_of
 from linkstep.description import Description
-from linkstep.make import schedule
 from linkstep.recipe import Recipe
 from linkstep.recipe.names import source_of
 from linkstep.reports.halves import Halves
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.view import FieldForm, Seconds, View
 from linkstep.reports.wiring import WiringStanding
+from linkstep.scheduling import schedule
 
 
 @dataclass(frozen=True)

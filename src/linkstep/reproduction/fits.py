@@ -14,7 +14,6 @@ from linkstep.baselines import baseline
 from linkstep.core.collective import Collective
 from linkstep.costs import Cost, Fit, Run, bandwidth_bound, fit
 from linkstep.costs.runs import Timing
-from linkstep.make import schedule
 from linkstep.reproduction.charts import Chart, ChartPanel, Curve
 from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import Cell, Mark, cell, yes
@@ -32,6 +31,7 @@ from linkstep.reproduction.servers import (
     paper_half,
     ring_half,
 )
+from linkstep.scheduling import schedule
 from linkstep.simulation import simulate
 
 _ROUND = range(5, 13)

@@ -16,11 +16,11 @@ from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.core.pareto import pareto
 from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, cost_of, lower_bound, usual_fabric
-from linkstep.make import schedule
 from linkstep.recipe import parse
 from linkstep.reproduction.charts import Chart, ChartPanel, Curve
 from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import Cell, CellKind, Direction, Interval, Mark, cell, yes
+from linkstep.scheduling import schedule
 from linkstep.search import Answer, Choice, find
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all

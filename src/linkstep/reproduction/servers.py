@@ -15,10 +15,10 @@ from pathlib import Path
 from linkstep.baselines import baseline
 from linkstep.core.collective import Collective
 from linkstep.costs import Cost, Fabric, bandwidth_bound
-from linkstep.make import schedule
 from linkstep.reproduction.charts import Chart, ChartPanel, Curve
 from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import ABOUT, Cell, CellKind, Mark, cell, mean, percent_less, yes
+from linkstep.scheduling import schedule
 from linkstep.search import find
 from linkstep.search.spot import Spot
 

@@ -10,12 +10,12 @@ from fractions import Fraction
 
 from linkstep.core.distances import diameter
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps
-from linkstep.make import schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
 from linkstep.reproduction.charts import Chart, ChartPanel, Curve
 from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import EXACTLY, Cell, CellKind, Direction, Mark, cell, yes
+from linkstep.scheduling import schedule
 from linkstep.symmetry.isomorphisms import is_reverse_symmetric
 
 LOOPS_COST = "self-loops occupy ports: T_B is 1 M/B, not (d-1)/d"

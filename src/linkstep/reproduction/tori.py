@@ -15,11 +15,11 @@ from linkstep.baselines import baseline
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.costs import Fabric, bandwidth_bound, cost_of, loads_of, seconds_of
-from linkstep.make import schedule
 from linkstep.reproduction.charts import Chart, ChartPanel, Curve
 from linkstep.reproduction.emulation import DELAY, RATE, SIZE, emulated_seconds
 from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import ABOUT, Cell, CellKind, Mark, cell, mean, percent_less, yes
+from linkstep.scheduling import schedule
 from linkstep.simulation import simulate
 
 _EQUAL = "Torus(3,3,3)"

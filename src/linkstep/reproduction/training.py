@@ -12,13 +12,13 @@ from fractions import Fraction
 
 from linkstep.baselines import Baseline, baseline
 from linkstep.core.collective import Collective
-from linkstep.make import schedule
 from linkstep.reproduction.changes import implied_compute, with_changes
 from linkstep.reproduction.charts import Bars, Chart, ChartPanel
 from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.experts import EXPERT_EXHIBITS
 from linkstep.reproduction.figures import ABOUT, Cell, CellKind, cell, mean, percent_less
 from linkstep.reproduction.servers import APART, TESTBED
+from linkstep.scheduling import schedule
 from linkstep.simulation.training import Job, Network, best_iteration, load_model
 from linkstep.simulation.training.network import baseline_network, costed_network
 

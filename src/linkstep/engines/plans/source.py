@@ -24,9 +24,9 @@ from linkstep.engines.plans.compile import compile_plan
 from linkstep.engines.plans.plan import Plan
 from linkstep.files import SUFFIXES, load
 from linkstep.lowering import check_carried, lower
-from linkstep.make import schedule
 from linkstep.programs import Program, read_program, runtime_text
 from linkstep.recipe import Recipe, parse
+from linkstep.scheduling import schedule
 from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program
 

@@ -1,7 +1,8 @@
 """What a wiring allows at best: steps against bandwidth, from the fewest steps on.
 
 ``trade_off`` considers BFB, arrival times in more and more steps, and what a recipe says, and keeps what no other
-equals or beats. Not here: making the schedules (``linkstep.make``; a point says by which method and in how many steps).
+equals or beats. Not here: making the schedules (``linkstep.scheduling.make``); a point says by which method and in how
+many steps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a method is asked for, what it offers and what it made; and what a method is, a row of a table.
 
-Not here: the rows (``linkstep.making``), and choosing between them (``linkstep.make``).
+Not here: the rows (``linkstep.scheduling.methods``), and choosing between them (``linkstep.scheduling.make``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The methods that make schedules, as rows of a table: what each makes, when it refuses, what it would cost.
 
 Every collective is derived from allgathers on the topology and on its transpose, and each of these is solved once. Not
-here: the methods themselves (``linkstep.methods``), and choosing between them (``linkstep.make``).
+here: the methods themselves (``linkstep.methods``), and choosing between them (``linkstep.scheduling.make``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import derive
 from linkstep.recipe import Member
-from linkstep.request import Method, Offers, Request, ScheduleResult
+from linkstep.scheduling.request import Method, Offers, Request, ScheduleResult
 
 _FOR_FREE = 0
 """Rounds of the search for arrivals where nobody asked for one: it takes a second for a few hundred nodes."""

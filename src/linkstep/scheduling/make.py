@@ -1,7 +1,7 @@
 """Make a schedule: the one place where a wiring, a collective and a method meet.
 
-``schedule`` runs a method of the table (``linkstep.making``), or the best one, and checks what is made before it is
-returned. Not here: the question as a value (``linkstep.problem``) and recipes (``linkstep.recipe``).
+``schedule`` runs a method of the table (``linkstep.scheduling.methods``), or the best one, and checks what is made
+before it is returned. Not here: the question as a value (``linkstep.problem``) and recipes (``linkstep.recipe``).
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from linkstep.core.topology import Topology, check_permanent
 from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Fabric, check_host_limit
-from linkstep.making import METHODS, certificate_of
 from linkstep.methods.arrival import Watch
 from linkstep.methods.transform import check_root
 from linkstep.problem import Price, PriceObjective, Problem
 from linkstep.recipe import Recipe
-from linkstep.request import Method, Offer, Offers, Request, ScheduleResult, Steps
-
-__all__ = ["BEST", "MAX_ROWS", "METHODS", "Method", "Price", "ScheduleResult", "schedule"]
+from linkstep.scheduling.methods import METHODS, certificate_of
+from linkstep.scheduling.request import Method, Offer, Offers, Request, ScheduleResult, Steps
 
 BEST = "best"
 MAX_ROWS = 2**30 // 5
