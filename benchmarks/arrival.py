@@ -31,7 +31,7 @@ from benchmarks.bfb import machine
 from benchmarks.exchange import random_regular
 from linkstep.core.topology import COPY_OF, Topology
 from linkstep.costs import bandwidth_bound, cost_of
-from linkstep.methods.arrival import Wish, arrival_allgather, arrival_certificate, find_arrivals
+from linkstep.methods.arrival import SearchLimits, arrival_allgather, arrival_certificate, find_arrivals
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
 from linkstep.search.catalog import load_catalog
 
@@ -64,12 +64,12 @@ def random_graph(num_nodes: int, degree: int, seed: int) -> Topology:
 KINDS: dict[str, Callable[[int, int, int], Topology]] = {"directed": random_regular, "undirected": random_graph}
 
 
-def searched(topology: Topology, wish: Wish) -> tuple[Fraction, float]:
+def searched(topology: Topology, limits: SearchLimits) -> tuple[Fraction, float]:
     """Return T_B over (N - 1)/N of a checked schedule, and seconds of CPU that the search took."""
     start = time.process_time()
-    cost = arrival_certificate(topology, wish).cost
+    cost = arrival_certificate(topology, limits).cost
     seconds = time.process_time() - start
-    schedule = arrival_allgather(topology, wish)
+    schedule = arrival_allgather(topology, limits)
     linkstep.check_allgather(schedule)
     assert cost_of(schedule) == cost
     return cost.bandwidth / bandwidth_bound(topology.num_nodes), seconds
@@ -84,7 +84,7 @@ def measure_random(kind: str, degree: int, size: int, seeds: int) -> dict[str, A
             cost = bfb_cost(topology)
             bfb.append(float(cost.bandwidth / bandwidth_bound(size)))
             for extra, rows in found.items():
-                rows.append(searched(topology, Wish(cost.steps + extra)))
+                rows.append(searched(topology, SearchLimits(cost.steps + extra)))
     row: dict[str, Any] = {"kind": kind, "degree": degree, "nodes": size, "runs": len(bfb), "bfb": np.mean(bfb)}
     for extra, rows in found.items():
         ratios, seconds = zip(*rows, strict=True)
@@ -126,11 +126,11 @@ def measure_alike(quick: bool, seeds: int) -> Iterator[dict[str, Any]]:
             before = bfb_cost(topology).bandwidth / bandwidth_bound(topology.num_nodes)
             if before == 1:
                 continue
-            wish = Wish(seconds=20)
-            ratio, seconds = searched(topology, wish)
+            limits = SearchLimits(seconds=20)
+            ratio, seconds = searched(topology, limits)
             tried, exact = tried + 1, exact + (ratio == 1)
             if ratio > 1:
-                how = "alike" if find_arrivals(topology, wish).group is not None else "not alike"
+                how = "alike" if find_arrivals(topology, limits).group is not None else "not alike"
                 print(
                     f"  {topology.name}: {float(before):.4f} to {float(ratio):.4f}, {how}, {seconds:.1f} s", flush=True
                 )
@@ -174,7 +174,7 @@ def main(argv: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     seeds = args.seeds or (3 if args.quick else 20)
-    find_arrivals(random_regular(20, 3, 0), Wish(rounds=2))  # compiles
+    find_arrivals(random_regular(20, 3, 0), SearchLimits(rounds=2))  # compiles
     results = {part: list(PARTS[part](args.quick, seeds)) for part in args.parts or PARTS}
     if args.json:
         args.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=2) + "\n")

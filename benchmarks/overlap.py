@@ -24,7 +24,7 @@ from linkstep.core.faults import parse as parse_fault
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import cost_of
-from linkstep.methods.arrival import Wish, arrival_cost
+from linkstep.methods.arrival import SearchLimits, arrival_cost
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce
 
 _RATE = Fraction(10**11)
@@ -56,11 +56,11 @@ def main() -> None:
         rounds = 0 if topology.num_nodes > _MANY else None
         twice, least = 2 * diameter(topology), least_overlapped_steps(topology)
         bound = linkstep.wiring_bound(topology, Collective.ALLREDUCE).cost.bandwidth
-        wish = Wish(rounds=rounds)
-        halves = arrival_cost(topology, wish).bandwidth + arrival_cost(topology.transpose(), wish).bandwidth
+        limits = SearchLimits(rounds=rounds)
+        halves = arrival_cost(topology, limits).bandwidth + arrival_cost(topology.transpose(), limits).bandwidth
         for more in extra:
             begin = time.process_time()
-            made = overlapped_allreduce(topology, Wish(steps=least + more, rounds=rounds))
+            made = overlapped_allreduce(topology, SearchLimits(steps=least + more, rounds=rounds))
             spent = time.process_time() - begin
             check(made)
             cost = cost_of(made)

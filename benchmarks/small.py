@@ -19,7 +19,7 @@ from benchmarks.exchange import random_regular
 from linkstep.core.distances import diameter
 from linkstep.core.topology import Topology
 from linkstep.costs import cost_of, step_bound
-from linkstep.methods.arrival import Wish, arrival_allgather
+from linkstep.methods.arrival import SearchLimits, arrival_allgather
 from linkstep.methods.bfb import bfb_allgather
 from linkstep.methods.synthesis import synthesize
 
@@ -38,7 +38,7 @@ def row(topology: Topology, steps: int, chunks: int, seconds: float) -> str:
     """Compare the methods on one topology, for as many steps and chunks."""
     plain = cost_of(bfb_allgather(topology, chunks)).bandwidth
     began = process_time()
-    found = cost_of(arrival_allgather(topology, Wish(steps=steps, chunks=chunks)))
+    found = cost_of(arrival_allgather(topology, SearchLimits(steps=steps, chunks=chunks)))
     took = process_time() - began
     exact = synthesize(topology, steps, chunks, time_limit=seconds)
     best = None if exact.schedule is None else cost_of(exact.schedule).bandwidth

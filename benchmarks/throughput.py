@@ -18,7 +18,7 @@ from linkstep.symmetry.orbits import Orbits
 from linkstep.throughput import lp
 from linkstep.throughput.columns import Solution
 from linkstep.throughput.prices import solve_by_prices
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 from linkstep.throughput.watch import Watch
 
 GAP = Fraction(1, 100)
@@ -34,7 +34,7 @@ LARGE = ("Cayley(Z1000:Z100[7],{(1,3),(46,5),(36,11),(41,9)})", "C(100000,{3,311
 WHOLE = ("Pi_{4,64}", "Pi_{4,128}", "Pi_{4,256}", "Pi_{4,512}", "Pi_{4,1024}")
 
 
-def _row(name: str, problem: Problem, method: str, solve: Callable[[], Solution | None]) -> None:
+def _row(name: str, problem: FlowProblem, method: str, solve: Callable[[], Solution | None]) -> None:
     began = process_time()
     found = solve()
     took = process_time() - began
@@ -62,7 +62,7 @@ def _ours(recipe: str) -> None:
 
 
 def _whole(recipe: str, quick: bool) -> None:
-    problem = Problem.of(linkstep.parse(recipe).topology())
+    problem = FlowProblem.of(linkstep.parse(recipe).topology())
     problem = replace(problem, orbits=Orbits.of(problem.wires, ()))
     name = f"{recipe} whole"
     _row(name, problem, "ours: prices", lambda: solve_by_prices(problem, Watch(GAP, LIMIT)))
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     args = parser.parse_args()
     for recipe in ("Torus(3,4)", "Pi_{4,33}"):  # compiles the kernels
-        problem = Problem.of(linkstep.parse(recipe).topology())
+        problem = FlowProblem.of(linkstep.parse(recipe).topology())
         linkstep.all_to_all(problem.topology)
         solve_by_prices(problem, Watch(GAP, 1))
     print("| topology | link orbits x sources | method | f | gap | CPU time |\n|---|---|---|---|---|---|")

@@ -20,7 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from linkstep.reports import VIEWS, load_view
-from linkstep.reports.view import Form, fields_of, member_name
+from linkstep.reports.view import FieldForm, fields_of, member_name
 
 PAGE = Path(__file__).parents[1] / "docs" / "reports.md"
 OPENING = """\
@@ -91,10 +91,10 @@ def members(kind: type) -> Iterator[tuple[str, str, str]]:
     """List the members that JSON has: name, type and meaning."""
     hints, words = typing.get_type_hints(kind, include_extras=True), field_words(kind)
     for name, forms in fields_of(kind):
-        if Form.INLINE in forms:
+        if FieldForm.INLINE in forms:
             left_out = LEFT_OUT if types.NoneType in classes_in(hints[name]) else ""
             yield from ((member, type_ + left_out, text) for member, type_, text in members(inner_of(hints[name])))
-        elif Form.UNWRITTEN not in forms:
+        elif FieldForm.UNWRITTEN not in forms:
             inside = [summary(inner) for inner in classes_in(hints[name]) if is_dataclass(inner)]
             yield member_name(name), type_words(hints[name]), words.get(name, "") or "".join(inside)
 
@@ -108,11 +108,11 @@ def parts_of(kind: type, seen: set[type]) -> Iterator[type]:
     """List the dataclasses that a view's JSON holds as objects and were not seen before, depth first."""
     hints = typing.get_type_hints(kind, include_extras=True)
     for name, forms in fields_of(kind):
-        inside = () if Form.UNWRITTEN in forms else filter(is_dataclass, classes_in(hints[name]))
+        inside = () if FieldForm.UNWRITTEN in forms else filter(is_dataclass, classes_in(hints[name]))
         for inner in inside:
             if inner in seen:
                 continue
-            if Form.INLINE not in forms:
+            if FieldForm.INLINE not in forms:
                 seen.add(inner)
                 yield inner
             yield from parts_of(inner, seen)
@@ -130,7 +130,7 @@ def type_words(hint: object) -> str:
     """Say in words what a member is."""
     if typing.get_origin(hint) is typing.Annotated:
         inner, *marks = typing.get_args(hint)
-        if Form.FLOAT in marks:
+        if FieldForm.FLOAT in marks:
             return "seconds" if "seconds" in marks else type_words(inner).replace("fraction", "number")
         return f"{type_words(inner).removesuffix(' or null')}{LEFT_OUT}"
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:

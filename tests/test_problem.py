@@ -12,13 +12,12 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric
-from linkstep.making import METHODS
 from linkstep.problem import (
     Call,
     Duplex,
     Figures,
     MaxSteps,
-    Priced,
+    PriceObjective,
     Problem,
     Requirement,
     SizeRange,
@@ -26,7 +25,7 @@ from linkstep.problem import (
     ranked,
 )
 from linkstep.recipe import parse
-from linkstep.request import Request
+from linkstep.scheduling import METHODS, Request
 from linkstep.search import find, pick
 from linkstep.simulation.training import Job, Training
 from linkstep.simulation.training.job import Layer
@@ -123,7 +122,7 @@ OBJECTIVES = [
     Workload(((F(10**6), F(2)),), ((F(10), F(1)),)),
     SizeRange((1, 1000)),
     Training(Job("experts", 4, LAYERS)),
-    Priced(lambda cost: cost.steps + cost.bandwidth, ALLREDUCE),
+    PriceObjective(lambda cost: cost.steps + cost.bandwidth, ALLREDUCE),
 ]
 flows = st.fractions(F(1, 100), 1, max_denominator=100)
 

@@ -4,6 +4,7 @@ import ast
 import pkgutil
 import subprocess
 import sys
+from collections import defaultdict
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -58,6 +59,16 @@ def test_no_name_shadows_a_room():
             package = __import__(room.name, fromlist=["__all__"])
             inside = {module.name for module in pkgutil.iter_modules(package.__path__)}
             assert not inside & set(getattr(package, "__all__", ())), room.name
+
+
+def test_a_public_class_name_stands_for_one_thing():
+    homes = defaultdict(list)
+    for path in sorted(Path(linkstep.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(f"{path.name}:{node.lineno}")
+    assert len(homes) > 200
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
 def test_the_list_is_read_as_type_checkers_read_it():

@@ -16,7 +16,7 @@ first asked for, so that a script pays for what it uses.
 def _homes():
     """Return the module of each public name, and whether the name is that module itself, from the lines of the stub.
 
-    The lines are ``from linkstep.make import schedule as schedule`` and ``import linkstep.core.faults as faults``.
+    The lines are ``from linkstep.costs import fit as fit`` and ``import linkstep.core.faults as faults``.
     """
     stub = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi").decode()
     lines = [line.split() for line in stub.splitlines()]

@@ -48,7 +48,6 @@ from linkstep.files import load as load
 from linkstep.files import save as save
 from linkstep.lowering import Lowered as Lowered
 from linkstep.lowering import lower as lower
-from linkstep.make import schedule as schedule
 from linkstep.methods.bfb import Certificate as Certificate
 from linkstep.methods.bfb import bfb_allgather as bfb_allgather
 from linkstep.methods.bfb import bfb_certificate as bfb_certificate
@@ -67,7 +66,9 @@ from linkstep.programs import Program as Program
 from linkstep.programs import read_program as read_program
 from linkstep.recipe import Recipe as Recipe
 from linkstep.recipe import parse as parse
-from linkstep.request import Made as Made
+from linkstep.scheduling import ScheduleResult as ScheduleResult
+from linkstep.scheduling import schedule as schedule
+from linkstep.scheduling import trade_off as trade_off
 from linkstep.search import Answer as Answer
 from linkstep.search import Choice as Choice
 from linkstep.search import find as find
@@ -77,6 +78,5 @@ from linkstep.simulation import Simulation as Simulation
 from linkstep.simulation import simulate as simulate
 from linkstep.throughput import Throughput as Throughput
 from linkstep.throughput import all_to_all as all_to_all
-from linkstep.tradeoff import trade_off as trade_off
 from linkstep.verification import Report as Report
 from linkstep.verification import verify as verify

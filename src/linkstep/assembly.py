@@ -57,12 +57,12 @@ def _cpu_file(program: ListProgram, lowered: Lowered) -> cpu.CpuFile:
     )  # fmt: skip
 
 
-def _instruction(one: ListInstruction) -> cpu.Instruction:
+def _instruction(one: ListInstruction) -> cpu.CpuInstruction:
     type, src, dst, chunks, peer, channel, waits = one
     source, source_offset = (-1, 0) if src is None else (_KIND[src[0]], src[1])
     target, target_offset = (-1, 0) if dst is None else (_KIND[dst[0]], dst[1])
     ops = waits if type == "sync" else None
-    return cpu.Instruction(type, peer, channel, source, source_offset, target, target_offset, chunks, ops)
+    return cpu.CpuInstruction(type, peer, channel, source, source_offset, target, target_offset, chunks, ops)
 
 
 def _msccl_file(program: BlockProgram, lowered: Lowered) -> msccl.MscclFile:

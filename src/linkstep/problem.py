@@ -203,7 +203,7 @@ class SizeRange:
 
 
 @dataclass(frozen=True)
-class Priced:
+class PriceObjective:
     """A price of one's own: any function of what a collective costs."""
 
     price: Price
@@ -222,7 +222,7 @@ def ranked(candidates: Iterable[C], objective: Objective, fabric: Fabric) -> lis
     return sorted(((s, candidate) for s, candidate in timed if s is not None), key=lambda pair: pair[0])
 
 
-class Wired(Protocol):
+class ScheduledWiring(Protocol):
     """A wiring with schedules, as requirements see it: a row of ``find``, or what a method would make."""
 
     @property
@@ -244,7 +244,7 @@ class Requirement(ABC):
     def admits(self, topology: Topology) -> str | None:
         """Return why a wiring cannot meet it, to follow its name, or None if it can."""
 
-    def keeps(self, wired: Wired) -> bool:
+    def keeps(self, wired: ScheduledWiring) -> bool:
         """Whether a wiring with schedules meets it; builds the wiring, unless a requirement knows better."""
         return self.admits(wired.topology()) is None
 
@@ -257,7 +257,7 @@ class Duplex(Requirement):
         """Return why not."""
         return None if topology.is_bidirectional else "has links that go one way"
 
-    def keeps(self, wired: Wired) -> bool:
+    def keeps(self, wired: ScheduledWiring) -> bool:
         """Whether they do."""
         return wired.is_bidirectional
 
@@ -278,7 +278,7 @@ class MaxSteps(Requirement):
         least = diameter(topology)
         return None if least <= self.most else f"takes {least} steps at least, more than {self.most}"
 
-    def keeps(self, wired: Wired) -> bool:
+    def keeps(self, wired: ScheduledWiring) -> bool:
         """Whether they do."""
         return wired.half_steps <= self.most
 
@@ -371,7 +371,7 @@ class Problem:
             return None
         objective, collective, wired = self.objective, self.collective, topology or self.resolved()[0]
         wires = (self.fabric or usual_fabric(max(wired.degree, 1))).slowest_on(wired)
-        if isinstance(objective, Priced):
+        if isinstance(objective, PriceObjective):
             return objective.price
 
         def worth(cost: Cost) -> Fraction:

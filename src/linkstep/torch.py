@@ -23,7 +23,7 @@ except ImportError:
 
 from linkstep.core.errors import EngineError, LinkstepError
 from linkstep.engines.backend.torchgroup import ScheduledGroup, make_gloo
-from linkstep.engines.backend.torchwork import Worker, checked
+from linkstep.engines.backend.torchwork import WorkerThread, checked
 from linkstep.engines.backend.wiring import misfit, wiring_of_all
 from linkstep.engines.communicator import Communicator
 from linkstep.engines.plans.source import sources_of
@@ -35,7 +35,7 @@ __all__ = ["VARIABLE", "allreduce_hook", "use"]
 VARIABLE = "LINKSTEP_SCHEDULE"
 """The environment variable that says what ``use`` was not told: recipes or files, separated by semicolons."""
 _chosen: list[Any] = []
-_workers: weakref.WeakKeyDictionary[Communicator, Worker] = weakref.WeakKeyDictionary()
+_workers: weakref.WeakKeyDictionary[Communicator, WorkerThread] = weakref.WeakKeyDictionary()
 
 
 def allreduce_hook(state: Communicator, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -45,7 +45,7 @@ def allreduce_hook(state: Communicator, bucket: GradBucket) -> torch.futures.Fut
     communicator belongs to it.
     """
     if state not in _workers:
-        _workers[state] = Worker("linkstep hook")
+        _workers[state] = WorkerThread("linkstep hook")
     gradients = bucket.buffer()
 
     def average() -> torch.Tensor:

@@ -17,7 +17,7 @@ from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.correctness import check
 from linkstep.costs import Cost, check_wiring_bound, seconds_of
-from linkstep.methods.arrival import Wish, arrival_allgather, arrival_certificate
+from linkstep.methods.arrival import SearchLimits, arrival_allgather, arrival_certificate
 from linkstep.simulation import simulate
 from support import reference
 from support.strategies import garbage_cases, seeds, topology_of
@@ -204,10 +204,10 @@ def test_bfb_reaches_what_its_certificate_proves(drawn, chunks):
 @given(limited())
 def test_arrivals_are_no_worse_than_distances(drawn):
     topology, fabric = drawn
-    wish = Wish(rounds=0, width=fabric.width(topology))
-    certificate = arrival_certificate(topology, wish)
+    limits = SearchLimits(rounds=0, width=fabric.width(topology))
+    certificate = arrival_certificate(topology, limits)
     assert [step.load for step in certificate.steps] == recounted(certificate, fabric)
-    made = arrival_allgather(topology, wish)
+    made = arrival_allgather(topology, limits)
     check(made)
     assert cost_of(made, fabric) == certificate.cost
     assert certificate.cost.bandwidth <= bfb_cost(topology, fabric).bandwidth

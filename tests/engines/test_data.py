@@ -10,7 +10,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.engines.bench.data import EXACT, count_wrong, expected, fill, numbers
 from linkstep.engines.bench.measure import busfactor, check_type, count_for
-from linkstep.engines.plans.layout import Layout
+from linkstep.engines.plans.layout import BufferLayout
 from linkstep.engines.transports.arrays import OPERATIONS, check_operation, kind_of
 
 NUMPY_TYPES = ("float32", "float64", "float16", "int32", "int64")
@@ -37,7 +37,7 @@ def plain(collective, inputs, rank, root, operation):
 def test_a_right_result_passes_and_a_wrong_one_is_counted(collective, operation):
     n, root = 5, 3
     count = 7 if collective.starts_with_shard else 35
-    layout = Layout.of(collective, n, n, count)
+    layout = BufferLayout.of(collective, n, n, count)
     for type_name, repetition in itertools.product(NUMPY_TYPES, range(2)):
         inputs = [np.zeros(count, type_name) for _ in range(n)]
         for rank, array in enumerate(inputs):
@@ -56,7 +56,7 @@ def test_a_right_result_passes_and_a_wrong_one_is_counted(collective, operation)
 
 
 def test_a_reduce_says_nothing_of_other_ranks():
-    layout = Layout.of(Collective.REDUCE, 4, 4, 8)
+    layout = BufferLayout.of(Collective.REDUCE, 4, 4, 8)
     assert count_wrong(np.zeros(8), Collective.REDUCE, layout, 1, 0, 4, "sum", "float64", 0) == 0
 
 
@@ -87,7 +87,7 @@ def test_layouts_cover_the_data(collective):
     for n, per_section, length in itertools.product((1, 4), (1, 3), (1, 2, 12, 13)):
         sections = n if collective.is_divided else 1
         count = length if collective.starts_with_shard else length * sections
-        layout = Layout.of(collective, n, per_section * sections, count)
+        layout = BufferLayout.of(collective, n, per_section * sections, count)
         assert layout.section * layout.input_sections == count
         assert 0 <= layout.padded_section - layout.section < per_section
         assert layout.is_padded == bool(length % per_section)
@@ -98,14 +98,14 @@ def test_layouts_cover_the_data(collective):
 
 def test_a_divided_collective_needs_a_part_for_each_rank():
     with pytest.raises(LinkstepError, match=r"reduce-scatter needs a multiple of 4 elements, .*, not 10"):
-        Layout.of(Collective.REDUCE_SCATTER, 4, 4, 10)
+        BufferLayout.of(Collective.REDUCE_SCATTER, 4, 4, 10)
 
 
 @pytest.mark.parametrize("collective", list(Collective))
 def test_counts_are_about_the_size(collective):
     for size, item in itertools.product((1, 3, 64, 1000003), (4, 8)):
         count = count_for(collective, 5, size, item)
-        total = Layout.of(collective, 5, 5, count).total
+        total = BufferLayout.of(collective, 5, 5, count).total
         parts = 5 if collective.is_divided else 1
         assert total == max(size // item // parts, 1) * parts
         assert size - total * item < item * parts

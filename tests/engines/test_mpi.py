@@ -17,7 +17,7 @@ import linkstep
 from linkstep.core.faults import Cut, apply
 from linkstep.core.schedule import COLLECTIVES
 from linkstep.engines.plans.compile import compile_plans
-from linkstep.engines.plans.plan import Compiled
+from linkstep.engines.plans.plan import CompiledPlans
 from linkstep.engines.transports.start import mpi_launcher
 from linkstep.selector import Rule, Selector
 
@@ -66,7 +66,7 @@ def compiled(topology, collective, inplace, root):
     schedule = linkstep.schedule(topology, collective, root=root).schedule
     program = linkstep.read_program(linkstep.lower(schedule, "cpu", inplace=inplace).text, "cpu")
     prints = program.fingerprint
-    return [Compiled(prints, root, ((2**63, plan),)) for plan in compile_plans(program, inplace)]
+    return [CompiledPlans(prints, root, ((2**63, plan),)) for plan in compile_plans(program, inplace)]
 
 
 def batches(num_ranks):

@@ -12,9 +12,9 @@ import linkstep
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import COLLECTIVES
-from linkstep.engines.plans.cells import Message
+from linkstep.engines.plans.cells import PlannedMessage
 from linkstep.engines.plans.compile import _joined, _split, compile_plan, compile_plans
-from linkstep.engines.plans.plan import Compiled, Work
+from linkstep.engines.plans.plan import CompiledPlans, Work
 from linkstep.lowering import TARGETS
 from linkstep.programs import read_program
 from linkstep.verification import verify_text
@@ -168,7 +168,7 @@ def test_work_that_no_message_needs_comes_after_the_sends():
         assert [len(level.urgent) for level in plan.levels] == [0, 0]
         assert [len(level.lazy) for level in plan.levels] == [1, 0]
     rows = [Work(0, 1, -1, 1), Work(2, 0, -1, 1), Work(5, 6, -1, 1)]
-    assert _split(rows, [Message(sender=0, cell=2, count=1, level=0)], []) == (rows[:2], rows[2:])
+    assert _split(rows, [PlannedMessage(sender=0, cell=2, count=1, level=0)], []) == (rows[:2], rows[2:])
     assert _split(rows, [], []) == ([], rows)
 
 
@@ -197,7 +197,7 @@ def test_compiled_plans_are_chosen_by_size():
         compile_plans(program_of(linkstep.parse(recipe).build("allreduce")), False)[0]
         for recipe in ("K_4", "UniRing(1,4)")
     )
-    made = Compiled("print", 0, ((1024, small), (2**63, large)))
+    made = CompiledPlans("print", 0, ((1024, small), (2**63, large)))
     assert [made.plan_for(Collective.ALLREDUCE, size, True, 0) for size in (1, 1024, 1025)] == [small, small, large]
     for collective, root in ((Collective.REDUCE, 0), (Collective.ALLREDUCE, 1)):
         with pytest.raises(LinkstepError, match=f"no plan was compiled for {collective} of 5 bytes"):

@@ -15,7 +15,7 @@ from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
 from linkstep.core.topology import Topology
 from linkstep.engines.bench.preparation import prepare
 from linkstep.engines.plans.source import (
-    Library,
+    PlanLibrary,
     Source,
     first_collective,
     is_selector,
@@ -69,7 +69,7 @@ def test_ranks_must_agree():
     with pytest.raises(LinkstepError, match="it is for 5 ranks, and there are 4"):
         sources_of(["K_4", "K_5"])
     with pytest.raises(LinkstepError, match="it is for 4 ranks, and there are 3"):
-        Library("K_4", 0, 3)
+        PlanLibrary("K_4", 0, 3)
 
 
 def test_a_program_serves_its_own_collective_and_root():
@@ -104,7 +104,7 @@ def test_a_selector_chooses_by_size(tmp_path):
     small, large = sources_of(str(tmp_path / "s.json"))
     assert [(source.kind, source.rule) for source in (small, large)] == [("topology", rules[0]), ("program", rules[1])]
     assert first_collective(tmp_path / "s.json") is ALLREDUCE
-    library = Library(tmp_path / "s.json", 1, n)
+    library = PlanLibrary(tmp_path / "s.json", 1, n)
     steps = [library.plan_for(ALLREDUCE, size, False, 0).num_steps for size in (0, 1000, 1001, 5000)]
     assert steps == [2, 2, 2 * (n - 1), 2 * (n - 1)]
     assert library.plan_for(ALLREDUCE, 7, False, 0) is library.plan_for(ALLREDUCE, 9, False, 0)
@@ -123,14 +123,14 @@ def test_fingerprints_tell_what_was_given():
     given = ("K_4", "K_4*2", topology, other, linkstep.parse("K_4").build("allreduce"), RING)
     prints = [" ".join(source.fingerprint for source in sources_of(what)) for what in given]
     assert len(set(prints)) == len(prints)
-    assert Library("K_4", 0, 4).fingerprint == Library("K_4", 3, 4).fingerprint
+    assert PlanLibrary("K_4", 0, 4).fingerprint == PlanLibrary("K_4", 3, 4).fingerprint
 
 
 def test_a_program_runs_in_the_mode_it_has():
-    library = Library(str(RING), 0, linkstep.read_program(RING.read_text()).num_ranks)
+    library = PlanLibrary(str(RING), 0, linkstep.read_program(RING.read_text()).num_ranks)
     assert not library.plan_for(ALLREDUCE, 100, True, 0).is_inplace
-    assert Library("K_4", 0, 4).plan_for(ALLREDUCE, 100, True, 0).is_inplace
-    assert not Library("K_4", 0, 4).plan_for(Collective.ALL_TO_ALL, 100, True, 0).is_inplace
+    assert PlanLibrary("K_4", 0, 4).plan_for(ALLREDUCE, 100, True, 0).is_inplace
+    assert not PlanLibrary("K_4", 0, 4).plan_for(Collective.ALL_TO_ALL, 100, True, 0).is_inplace
 
 
 def test_wrong_programs_are_not_run(tmp_path):

@@ -18,7 +18,7 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check, check_allgather
 from linkstep.costs import Cost, bandwidth_bound, cost_of, time_of
 from linkstep.methods.arrival import (
-    Wish,
+    SearchLimits,
     arrival_allgather,
     arrival_certificate,
     arrival_cost,
@@ -26,10 +26,10 @@ from linkstep.methods.arrival import (
     find_arrivals,
 )
 from linkstep.methods.arrival.best import Best, Clock
-from linkstep.methods.arrival.network import Network, most_neighbours
-from linkstep.methods.arrival.profiles import Shape
+from linkstep.methods.arrival.network import ArrivalNetwork, most_neighbours
+from linkstep.methods.arrival.profiles import ProfileShape
 from linkstep.methods.arrival.quotient import Quotient
-from linkstep.methods.arrival.search import Search
+from linkstep.methods.arrival.search import ArrivalSearch
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.problems import Arrivals, Links
@@ -41,7 +41,7 @@ from support.strategies import connected_link_lists, pairs, topologies
 
 SMALL = topologies(connected_link_lists(min_nodes=2, max_nodes=7, max_extra=12))
 UNEQUAL = topologies(connected_link_lists(min_nodes=2, max_nodes=5, max_extra=5), columns=True)
-QUICK = Wish(rounds=1)
+QUICK = SearchLimits(rounds=1)
 
 
 def random_digraph(num_nodes: int, degree: int, seed: int) -> Topology:
@@ -92,13 +92,13 @@ LIFTS = st.builds(lift, st.integers(2, 3), st.integers(2, 4), st.integers(2, 3),
 @given(SMALL, st.integers(0, 2), st.sampled_from([None, 1, 2, 6]))
 def test_property_right_and_no_worse_than_bfb(topology, extra, chunks):
     steps = diameter(topology) + extra
-    wish = Wish(steps, chunks, rounds=1)
-    schedule = arrival_allgather(topology, wish)
+    limits = SearchLimits(steps, chunks, rounds=1)
+    schedule = arrival_allgather(topology, limits)
     check_allgather(schedule)
     cost = cost_of(schedule)
     assert cost.is_within(replace_steps(cost_of(bfb_allgather(topology, chunks)), steps))
     if chunks is None:
-        assert cost == arrival_cost(topology, wish)
+        assert cost == arrival_cost(topology, limits)
     else:
         assert schedule.unit == chunks
 
@@ -111,8 +111,8 @@ def replace_steps(cost: Cost, steps: int) -> Cost:
 @given(UNEQUAL, st.integers(0, 1), st.sampled_from([None, 4]))
 def test_property_cost_is_that_of_the_slow_twin(topology, extra, chunks):
     plain = Topology.from_links(topology.num_nodes, topology.tail, topology.head, bandwidth=topology.bandwidth)
-    wish = Wish(diameter(plain) + extra, chunks, rounds=2)
-    arrivals, certificate = find_arrivals(plain, wish), arrival_certificate(plain, wish)
+    limits = SearchLimits(diameter(plain) + extra, chunks, rounds=2)
+    arrivals, certificate = find_arrivals(plain, limits), arrival_certificate(plain, limits)
     rates = [1] * plain.num_links if plain.bandwidth is None else plain.bandwidth.tolist()
     loads = reference.arrival_loads(plain.num_nodes, pairs(plain), rates, arrivals.step.tolist(), arrivals.pieces)
     assert sorted(loads) == list(range(1, arrivals.num_steps + 1))
@@ -120,7 +120,7 @@ def test_property_cost_is_that_of_the_slow_twin(topology, extra, chunks):
     assert [step.load for step in certificate.steps] == [
         loads[s] * fastest / arrivals.pieces for s in range(1, arrivals.num_steps + 1)
     ]
-    schedule = arrival_allgather(plain, wish)
+    schedule = arrival_allgather(plain, limits)
     check_allgather(schedule)
     assert cost_of(schedule).bandwidth <= cost_of(bfb_allgather(plain, chunks)).bandwidth
     if chunks is None:
@@ -134,7 +134,7 @@ def test_property_no_slower_than_bfb_where_latencies_differ(graph, data):
     column = st.lists(st.sampled_from([100, 1000, 20_000]), min_size=len(links), max_size=len(links))
     rates = [b * 10**6 for b in data.draw(column)]
     topology = Topology.from_links(n, *zip(*links, strict=True), alpha=data.draw(column), bandwidth=rates)
-    schedule = arrival_allgather(topology, Wish(chunks=240, rounds=1), size=10**5)
+    schedule = arrival_allgather(topology, SearchLimits(chunks=240, rounds=1), size=10**5)
     check_allgather(schedule)
     assert time_of(schedule, 10**5) <= time_of(bfb_allgather(topology, 240, size=10**5), 10**5)
 
@@ -143,14 +143,16 @@ def test_property_no_slower_than_bfb_where_latencies_differ(graph, data):
 def test_random_regular_graphs_with_a_step_more_are_bandwidth_optimal(build):
     topology = build(50, 4, 0)
     first = bfb_cost(topology)
-    schedule = arrival_allgather(topology, Wish(first.steps + 1, rounds=1))  # not fewer steps as well
+    schedule = arrival_allgather(topology, SearchLimits(first.steps + 1, rounds=1))  # not fewer steps as well
     check_allgather(schedule)
     assert cost_of(schedule) == Cost(first.steps + 1, bandwidth_bound(50)) != first
     assert arrival_cost(topology, QUICK).bandwidth <= Fraction(11, 10) < first.bandwidth
 
 
 def test_the_same_seed_gives_the_same_arrivals():
-    first, again, other = (find_arrivals(random_digraph(30, 3, 5), Wish(seed=seed, rounds=1)) for seed in (1, 1, 2))
+    first, again, other = (
+        find_arrivals(random_digraph(30, 3, 5), SearchLimits(seed=seed, rounds=1)) for seed in (1, 1, 2)
+    )
     assert np.array_equal(first.step, again.step) and first.pieces == again.pieces
     assert not np.array_equal(first.step, other.step)
 
@@ -158,7 +160,7 @@ def test_the_same_seed_gives_the_same_arrivals():
 def test_seconds_only_stop_it():
     """With no time at all there are BFB's arrivals; what the search was told of falls, never below the bound."""
     topology = random_digraph(60, 4, 0)
-    assert arrival_cost(topology, Wish(seconds=1e-9)) == bfb_cost(topology)
+    assert arrival_cost(topology, SearchLimits(seconds=1e-9)) == bfb_cost(topology)
     heard = []
     found = arrival_cost(topology, QUICK, watch=lambda *what: heard.append(what))
     assert heard[-1][1] == found.bandwidth
@@ -184,12 +186,12 @@ def test_an_interrupt_gives_the_best_so_far():
 def test_one_node_serves_all_where_nodes_are_alike(steps, bandwidth):
     """C(15,{1,4,5}) at two steps cannot be better than 1; a step more makes it optimal."""
     topology = linkstep.parse("C(15,{1,4,5})").topology()
-    wish = Wish(steps, rounds=1)
-    schedule = arrival_allgather(topology, wish)
+    limits = SearchLimits(steps, rounds=1)
+    schedule = arrival_allgather(topology, limits)
     check_allgather(schedule)
-    assert cost_of(schedule) == arrival_cost(topology, wish) == Cost(steps, bandwidth)
+    assert cost_of(schedule) == arrival_cost(topology, limits) == Cost(steps, bandwidth)
     if steps == 3:
-        arrivals = find_arrivals(topology, wish)
+        arrivals = find_arrivals(topology, limits)
         assert arrivals.group is not None
         for image in arrivals.group:
             assert np.array_equal(arrivals.step[np.ix_(image, image)], arrivals.step)
@@ -200,7 +202,7 @@ def test_one_node_serves_all_where_nodes_are_alike(steps, bandwidth):
 def test_chunks_of_a_cayley_graph(chunks, bandwidth):
     """One chunk: three steps of a whole shard at least; arrivals are chosen for the number of chunks."""
     topology = linkstep.parse("C(15,{1,4,5})").topology()
-    schedule = arrival_allgather(topology, Wish(3, chunks))
+    schedule = arrival_allgather(topology, SearchLimits(3, chunks))
     check_allgather(schedule)
     assert cost_of(schedule) == Cost(cost_of(schedule).steps, Fraction(bandwidth, 15))
     assert cost_of(schedule).bandwidth <= cost_of(bfb_allgather(topology, chunks)).bandwidth
@@ -210,7 +212,7 @@ def test_whole_shards():
     """With one chunk a shard every step takes a whole number of shards on its busiest link."""
     topology = random_digraph(41, 4, 3)
     steps = diameter(topology) + 1
-    whole = arrival_allgather(topology, Wish(steps, chunks=1, rounds=1))
+    whole = arrival_allgather(topology, SearchLimits(steps, chunks=1, rounds=1))
     check_allgather(whole)
     assert whole.unit == 1
     assert cost_of(whole) == Cost(steps, bandwidth_bound(41))
@@ -229,7 +231,7 @@ def test_faults():
 def test_many_links_into_a_node_are_left_to_bfb():
     for recipe in ("K_{11,11}", "K_40"):
         topology = linkstep.parse(recipe).topology()
-        assert arrival_cost(topology, Wish(steps=3)) == bfb_cost(topology)
+        assert arrival_cost(topology, SearchLimits(steps=3)) == bfb_cost(topology)
 
 
 def test_links_in_parallel_count_once():
@@ -245,30 +247,30 @@ def test_one_node():
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"),
+    ("limits", "message"),
     [
-        (Wish(steps=2), "steps must be at least the diameter, 3: a shard moves one link a step, not 2"),
-        (Wish(steps=0), "steps must"),
-        (Wish(chunks=0), "chunks must"),
+        (SearchLimits(steps=2), "steps must be at least the diameter, 3: a shard moves one link a step, not 2"),
+        (SearchLimits(steps=0), "steps must"),
+        (SearchLimits(chunks=0), "chunks must"),
     ],
 )
-def test_refusals(wish, message):
+def test_refusals(limits, message):
     with pytest.raises(LinkstepError, match=message):
-        arrival_cost(linkstep.parse("UniRing(1,4)").topology(), wish)
+        arrival_cost(linkstep.parse("UniRing(1,4)").topology(), limits)
     with pytest.raises(LinkstepError, match="the topology is disconnected"):
         arrival_cost(Topology.from_links(2, [0], [1]))
 
 
 def test_profiles_add_up():
-    network = Network.of(random_digraph(30, 3, 0))
+    network = ArrivalNetwork.of(random_digraph(30, 3, 0))
     for steps, pieces, total in ((4, 1, 29), (5, 2, 40), (network.diameter, 1, 60)):
-        for caps in Shape.of(Quotient.of(network, None), steps, pieces, 3).profiles(total):
+        for caps in ProfileShape.of(Quotient.of(network, None), steps, pieces, 3).profiles(total):
             assert caps.size == steps + 1 and caps[0] == 0 and caps.sum() == total and caps.min() >= 0
 
 
 @given(SMALL)
 def test_property_the_network_has_the_links(topology):
-    network = Network.of(topology)
+    network = ArrivalNetwork.of(topology)
     distances = reference.all_distances(topology.num_nodes, pairs(topology))
     assert network.dist.T.tolist() == distances
     for u in range(topology.num_nodes):
@@ -300,8 +302,8 @@ def test_property_lifts_need_one_node_of_each_orbit(topology, turned, extra, chu
     """Rows of a group's representatives make an allgather that costs what all rows say, and what its twin says."""
     topology = topology.transpose() if turned else topology
     group, n = translations(topology), topology.num_nodes
-    wish = Wish(diameter(topology) + extra, chunks, rounds=rounds)
-    arrivals = find_arrivals(topology, wish)
+    limits = SearchLimits(diameter(topology) + extra, chunks, rounds=rounds)
+    arrivals = find_arrivals(topology, limits)
     assert arrivals.group is group or arrivals.step.tolist() == reference.all_distances(n, pairs(topology.transpose()))
     for image in group:
         grown = (image[:, np.newaxis] * arrivals.pieces + np.arange(arrivals.pieces)).ravel()
@@ -309,11 +311,11 @@ def test_property_lifts_need_one_node_of_each_orbit(topology, turned, extra, chu
     loads = reference.arrival_loads(
         n, pairs(topology), [1] * topology.num_links, arrivals.step.tolist(), arrivals.pieces
     )
-    certificate = arrival_certificate(topology, wish)
+    certificate = arrival_certificate(topology, limits)
     assert [step.load for step in certificate.steps] == [x / arrivals.pieces for _, x in sorted(loads.items())]
     without = solve(plain(topology), Links.of(topology), arrivals=Arrivals(arrivals.step, arrivals.pieces))
     assert without.cost == certificate.cost
-    schedule = arrival_allgather(topology, wish)
+    schedule = arrival_allgather(topology, limits)
     check_allgather(schedule)
     assert cost_of(schedule).bandwidth <= cost_of(bfb_allgather(plain(topology), chunks)).bandwidth
     assert chunks is not None or cost_of(schedule) == certificate.cost
@@ -321,7 +323,7 @@ def test_property_lifts_need_one_node_of_each_orbit(topology, turned, extra, chu
 
 @given(LIFTS)
 def test_property_a_quotient_is_the_network_seen_from_representatives(topology):
-    network, group = Network.of(topology), translations(topology)
+    network, group = ArrivalNetwork.of(topology), translations(topology)
     quotient, orbits = Quotient.of(network, group), FreeOrbits.of(group)
     distances = np.array(reference.all_distances(topology.num_nodes, pairs(topology)))
     assert np.array_equal(orbits.expand(quotient.dist, 1), distances.T)
@@ -340,9 +342,11 @@ def test_property_a_quotient_is_the_network_seen_from_representatives(topology):
 @given(SMALL | LIFTS, st.integers(0, 2), st.sampled_from([1, 2]), st.integers(0, 99), st.data())
 def test_property_passes_and_repairs_keep_count(topology, extra, pieces, seed, data):
     """Loads and excesses of a pass, and of its repair, are those of the plain twin."""
-    network, group = Network.of(topology), translations(topology)
+    network, group = ArrivalNetwork.of(topology), translations(topology)
     n, steps = network.num_nodes, network.diameter + extra
-    search = Search(network, steps, pieces, 2, None, seed, Clock(), [Best(Fraction(n), network.dist)], group=group)
+    search = ArrivalSearch(
+        network, steps, pieces, 2, None, seed, Clock(), [Best(Fraction(n), network.dist)], group=group
+    )
     caps = np.array([0, *data.draw(st.lists(st.integers(0, 2 * n), min_size=steps, max_size=steps))])
     limit, rows, owner = search.limits(caps), search.rows.nodes.tolist(), np.repeat(np.arange(n), pieces).tolist()
     for excess in (search.greedy(caps), search.repair(caps, 60)):
@@ -363,9 +367,9 @@ def test_property_passes_and_repairs_keep_count(topology, extra, pieces, seed, d
 
 @given(SMALL | LIFTS, st.integers(0, 2), st.integers(0, 99))
 def test_property_deadlines_leave_time_for_shortest_paths(topology, extra, seed):
-    network, group = Network.of(topology), translations(topology)
+    network, group = ArrivalNetwork.of(topology), translations(topology)
     n, steps = network.num_nodes, network.diameter + extra
-    search = Search(network, steps, 1, 1, None, seed, Clock(), [Best(Fraction(n), network.dist)], group=group)
+    search = ArrivalSearch(network, steps, 1, 1, None, seed, Clock(), [Best(Fraction(n), network.dist)], group=group)
     due = [np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, :n] for words in search.due]
     deadline = Best(Fraction(0), (steps + 1 - sum(due)).astype(np.int16), 1, group).everywhere()
     distances = np.array(reference.all_distances(n, pairs(topology))).T
@@ -377,8 +381,8 @@ def test_property_deadlines_leave_time_for_shortest_paths(topology, extra, seed)
 
 
 def test_a_pass_is_given_up_where_it_cannot_come_below():
-    network = Network.of(random_digraph(40, 3, 1))
-    search = Search(network, network.diameter, 1, 3, None, 0, Clock(), [Best(Fraction(40), network.dist)])
+    network = ArrivalNetwork.of(random_digraph(40, 3, 1))
+    search = ArrivalSearch(network, network.diameter, 1, 3, None, 0, Clock(), [Best(Fraction(40), network.dist)])
     for caps in search.shape.profiles(39)[:12]:
         excess = search.greedy(caps)
         assert search.greedy(caps, excess // 2) > excess // 2 or excess == 0
@@ -401,7 +405,7 @@ def test_costs_for_several_steps(topology):
     """They are those of single searches, and end with the first at the bound."""
     steps = diameter(topology)
     costs = arrival_costs(topology, [steps, steps + 1, steps + 2])
-    single = [arrival_cost(topology, Wish(steps + x, rounds=0)) for x in range(3)]
+    single = [arrival_cost(topology, SearchLimits(steps + x, rounds=0)) for x in range(3)]
     assert costs == single[: len(costs)]
     bound = bandwidth_bound(topology.num_nodes)
     assert all(cost.bandwidth > bound for cost in costs[:-1])
@@ -418,7 +422,7 @@ def test_random_digraphs_at_the_diameter(turned):
         for seed in range(seeds):
             topology = random_digraph(size, 4, seed)
             topology = topology.transpose() if turned else topology
-            ratios.append(arrival_cost(topology, Wish(rounds=2)).bandwidth / bandwidth_bound(size))
+            ratios.append(arrival_cost(topology, SearchLimits(rounds=2)).bandwidth / bandwidth_bound(size))
     assert float(sum(ratios) / len(ratios)) <= 1.008
 
 
@@ -433,8 +437,8 @@ def test_random_regular_graphs(build, mean, exact, size):
         topology = build(size, 4, seed)
         steps = bfb_cost(topology).steps
         for extra in (0, 1):
-            wish = Wish(steps + extra)
-            schedule = arrival_allgather(topology, wish)
+            limits = SearchLimits(steps + extra)
+            schedule = arrival_allgather(topology, limits)
             check_allgather(schedule)
             ratio = cost_of(schedule).bandwidth / bandwidth_bound(size)
             if extra:

@@ -18,23 +18,23 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of
 from linkstep.lowering import lower
-from linkstep.make import schedule
-from linkstep.methods.arrival import Wish, arrival_cost
+from linkstep.methods.arrival import SearchLimits, arrival_cost
 from linkstep.methods.arrival.best import Best, Clock
-from linkstep.methods.arrival.network import Network
-from linkstep.methods.arrival.search import Search
+from linkstep.methods.arrival.network import ArrivalNetwork
+from linkstep.methods.arrival.search import ArrivalSearch
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import score, staggered
-from linkstep.methods.overlap.split import Transport, Wiring, build, groups_of
+from linkstep.methods.overlap.split import TransportationProblem, Wiring, build, groups_of
+from linkstep.scheduling import schedule
 from linkstep.verification import verify_text
 from methods.test_arrival import random_digraph
 from support.strategies import connected_link_lists, topologies
 
 SMALL = topologies(connected_link_lists(min_nodes=2, max_nodes=5, max_extra=7))
 UNEQUAL = topologies(connected_link_lists(min_nodes=2, max_nodes=4, max_extra=4), columns=True)
-SHORT = Wish(rounds=0)
-IN_TWO = Wish(chunks=2, rounds=0)
+SHORT = SearchLimits(rounds=0)
+IN_TWO = SearchLimits(chunks=2, rounds=0)
 UNEVEN = random_digraph(6, 2, 5)
 """No node is at the end of a longest path and at the beginning of another."""
 
@@ -44,8 +44,8 @@ def damaged_torus() -> Topology:
     return apply(linkstep.parse("Torus(3,3)").topology(), [Cut("0", "1")], Fraction(10**11))
 
 
-def halves_cost(topology: Topology, wish: Wish) -> Cost:
-    return arrival_cost(topology.transpose(), wish) + arrival_cost(topology, wish)
+def halves_cost(topology: Topology, limits: SearchLimits) -> Cost:
+    return arrival_cost(topology.transpose(), limits) + arrival_cost(topology, limits)
 
 
 @settings(max_examples=3)
@@ -54,11 +54,11 @@ def test_property_right_and_within_its_bounds(topology, more):
     least = least_overlapped_steps(topology)
     bound = linkstep.wiring_bound(topology, Collective.ALLREDUCE).cost
     assert least >= bound.steps
-    wish = replace(SHORT, steps=least + more)
-    made = overlapped_allreduce(topology, wish)
+    limits = replace(SHORT, steps=least + more)
+    made = overlapped_allreduce(topology, limits)
     check(made)
     cost = cost_of(made)
-    assert cost == overlapped_cost(topology, wish)
+    assert cost == overlapped_cost(topology, limits)
     assert cost.steps <= least + more
     assert cost.bandwidth >= bound.bandwidth
     if least + more >= 2 * diameter(topology):
@@ -84,16 +84,16 @@ def test_property_loads_are_the_least(topology, period):
     plan = plan_halves(middle, replace(SHORT, steps=middle.least_steps))[0]
     for groups in groups_of(wiring, staggered(plan, plan.steps + 1, period)):
         if groups.count.size <= 8:
-            assert Transport(wiring, groups).least_load() == least_by_sets(groups, wiring.weight)
+            assert TransportationProblem(wiring, groups).least_load() == least_by_sets(groups, wiring.weight)
 
 
 @given(SMALL, st.data())
 def test_property_greedy_starts_when_told(topology, data):
-    network = Network.of(topology)
+    network = ArrivalNetwork.of(topology)
     n, beyond = network.num_nodes, network.dist.max(axis=0)
     start = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)), np.int16)
     steps = int((start + beyond).max())
-    search = Search(network, steps, 1, 1, None, 0, Clock(), [Best(Fraction(n), network.dist)], start)
+    search = ArrivalSearch(network, steps, 1, 1, None, 0, Clock(), [Best(Fraction(n), network.dist)], start)
     search.greedy(np.ones(steps + 1, np.int64))
     arrive, owner = search.present().unpack(), np.arange(n)
     assert (np.diag(arrive) == start).all()
@@ -123,7 +123,7 @@ def test_pieces_in_turn_take_less_than_two_halves():
 
 @pytest.mark.parametrize("chunks", [1, 2, 6])
 def test_whole_chunks(chunks):
-    made = overlapped_allreduce(damaged_torus(), Wish(steps=7, chunks=chunks, rounds=0))
+    made = overlapped_allreduce(damaged_torus(), SearchLimits(steps=7, chunks=chunks, rounds=0))
     check(made)
     assert made.unit == chunks
     assert cost_of(made).bandwidth <= {1: Fraction(8, 3), 2: Fraction(22, 9), 6: Fraction(58, 27)}[chunks]
@@ -155,7 +155,9 @@ def test_too_few_steps_are_refused():
 @pytest.mark.slow
 def test_the_same_for_the_same_seed():
     kite = [0, 1, 1, 2, 0, 2, 2, 3], [1, 0, 2, 1, 2, 0, 3, 2]
-    one, two = (overlapped_allreduce(Topology.from_links(4, *kite), Wish(steps=5, rounds=0, seed=5)) for _ in range(2))
+    one, two = (
+        overlapped_allreduce(Topology.from_links(4, *kite), SearchLimits(steps=5, rounds=0, seed=5)) for _ in range(2)
+    )
     assert one == two
 
 
@@ -173,8 +175,8 @@ def test_one_node():
 @pytest.mark.parametrize("to", ["msccl", "cpu"])
 @pytest.mark.parametrize(("topology", "more"), [(damaged_torus(), 3), (UNEVEN, 0)], ids=["torus", "uneven"])
 def test_lowered_files_verify(topology, more, to):
-    wish = replace(IN_TWO, steps=least_overlapped_steps(topology) + more) if more else IN_TWO
-    report = verify_text(lower(overlapped_allreduce(topology, wish), to).text)
+    limits = replace(IN_TWO, steps=least_overlapped_steps(topology) + more) if more else IN_TWO
+    report = verify_text(lower(overlapped_allreduce(topology, limits), to).text)
     assert (report.collective, report.status) == ("allreduce", "verified")
 
 
@@ -196,18 +198,18 @@ def _bandwidth(cost: Cost) -> Fraction:
 @settings(max_examples=25)
 @given(SMALL | UNEQUAL, st.integers(0, 4), st.sampled_from([None, 1, 2, 6]))
 def test_property_right_and_within_its_bounds_at_length(topology, more, chunks):
-    wish = Wish(steps=least_overlapped_steps(topology) + more, chunks=chunks, rounds=0)
-    made = overlapped_allreduce(topology, wish)
+    limits = SearchLimits(steps=least_overlapped_steps(topology) + more, chunks=chunks, rounds=0)
+    made = overlapped_allreduce(topology, limits)
     check(made)
-    assert cost_of(made) == overlapped_cost(topology, wish)
+    assert cost_of(made) == overlapped_cost(topology, limits)
     if more >= 2 * diameter(topology) - least_overlapped_steps(topology):
-        halves = halves_cost(topology, replace(wish, steps=diameter(topology)))
+        halves = halves_cost(topology, replace(limits, steps=diameter(topology)))
         assert cost_of(made).bandwidth <= halves.bandwidth or chunks is not None
 
 
 @pytest.mark.slow
 def test_a_torus_without_a_cable():
-    found = [overlapped_cost(damaged_torus(), Wish(steps=steps)) for steps in (4, 7)]
+    found = [overlapped_cost(damaged_torus(), SearchLimits(steps=steps)) for steps in (4, 7)]
     assert found == [Cost(4, Fraction(64, 27)), Cost(7, Fraction(56, 27))]
 
 
@@ -215,6 +217,6 @@ def test_a_torus_without_a_cable():
 def test_random_digraphs_in_fewer_steps():
     topology = random_digraph(500, 4, 0)
     assert (diameter(topology), least_overlapped_steps(topology)) == (7, 13)
-    made = overlapped_allreduce(topology, Wish(steps=13, rounds=0))
+    made = overlapped_allreduce(topology, SearchLimits(steps=13, rounds=0))
     check(made)
     assert cost_of(made).bandwidth <= Fraction(2 * 499, 500) * Fraction(102, 100)

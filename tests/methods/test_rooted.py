@@ -15,9 +15,9 @@ from linkstep.core.schedule import Schedule
 from linkstep.correctness import check_allreduce, split_phases
 from linkstep.costs import Cost, Fabric, cost_of
 from linkstep.lowering import TARGETS, lower
-from linkstep.make import schedule
 from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost
 from linkstep.methods.transform import relabel, reverse
+from linkstep.scheduling import schedule
 from linkstep.simulation import simulate_schedule
 from linkstep.verification import verify_text
 from support import interpreters, reference

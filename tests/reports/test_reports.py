@@ -24,7 +24,7 @@ from linkstep.reports.find import FindReport
 from linkstep.reports.pricing import FabricText, Pricing
 from linkstep.reports.schedule import ScheduleReport
 from linkstep.reports.topology import TopologyReport
-from linkstep.reports.view import Form, Seconds, View, to_members
+from linkstep.reports.view import FieldForm, Seconds, View, to_members
 
 MODULES = [module.name for module in pkgutil.iter_modules(linkstep.reports.__path__)]
 PRICING = Pricing(
@@ -192,12 +192,12 @@ def test_json_has_the_members_that_the_page_says(name, folder, capsys, monkeypat
 def test_views_that_commands_here_do_not_print(tmp_path):
     from linkstep.reports.catalog import AdditionReport, CoverageReport
     from linkstep.reports.profile import ProfileReport
-    from linkstep.search.added import Hops, Standing
+    from linkstep.search.added import Hops, RecordComparison
     from linkstep.search.coverage import Coverage
     from linkstep.simulation.training import Layer
 
     layer = Layer("first", Fraction(1, 10), Fraction(1, 5))
-    standing = Standing(parse("K_5").topology(), Hops(1, Fraction(1)), None)
+    standing = RecordComparison(parse("K_5").topology(), Hops(1, Fraction(1)), None)
     views = [
         CoverageReport(Coverage(4, True, 5, 64, 60, 50, 40, 30, (1.0, 1.5), (2.0, 2.5))),
         AdditionReport.of(standing),
@@ -223,9 +223,9 @@ def test_how_fields_are_written():
         from_: tuple[Fraction, ...]
         seconds: Seconds | None
         parts: tuple[Part, ...]
-        inner: Annotated[Part | None, Form.INLINE]
-        absent: Annotated[int | None, Form.OPTIONAL]
-        hidden: Annotated[int, Form.UNWRITTEN]
+        inner: Annotated[Part | None, FieldForm.INLINE]
+        absent: Annotated[int | None, FieldForm.OPTIONAL]
+        hidden: Annotated[int, FieldForm.UNWRITTEN]
 
     third = Fraction(1, 3)
     assert to_members(Part(3)) == {"kept": 3}

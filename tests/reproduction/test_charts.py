@@ -3,7 +3,7 @@
 import re
 
 from linkstep.pictures.style import PALETTE
-from linkstep.reproduction.charts import Chart, Line, Panel, draw_chart
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve, draw_chart
 
 
 def drawn(tmp_path, *panels, **options):
@@ -17,22 +17,22 @@ def words(text):
 
 
 def test_bytes_have_units(tmp_path):
-    line = Line("one", [10**k for k in range(3, 10)], [1, 2, 3, 4, 5, 6, 7], is_marked=True)
-    text = words(drawn(tmp_path, Panel("bytes", "data M", "us", (line,), log_x=True, x_is_bytes=True)))
+    line = Curve("one", [10**k for k in range(3, 10)], [1, 2, 3, 4, 5, 6, 7], is_marked=True)
+    text = words(drawn(tmp_path, ChartPanel("bytes", "data M", "us", (line,), log_x=True, x_is_bytes=True)))
     assert {"1KB", "10KB", "1MB", "1GB"} <= set(text)
     assert not any("e+" in word for word in text)
 
 
 def test_no_tick_between_whole_steps(tmp_path):
-    line = Line("one", [3, 4], [2, 3], is_marked=True)
-    text = words(drawn(tmp_path, Panel("steps", "T_L in steps", "T_L in steps", (line,))))
+    line = Curve("one", [3, 4], [2, 3], is_marked=True)
+    text = words(drawn(tmp_path, ChartPanel("steps", "T_L in steps", "T_L in steps", (line,))))
     assert not any("." in word for word in text)
 
 
 def test_bounds_take_no_colour(tmp_path):
     """As many curves as there are colours, and bounds among them: all colours are in use."""
-    lines = [Line(f"curve {k}", [1, 2], [k, k], is_scattered=True) for k in range(len(PALETTE))]
-    lines.insert(2, Line("bound", [1, 2], [0, 0], is_bound=True))
-    text = drawn(tmp_path, Panel("colours", "N", "us", tuple(lines)))
+    lines = [Curve(f"curve {k}", [1, 2], [k, k], is_scattered=True) for k in range(len(PALETTE))]
+    lines.insert(2, Curve("bound", [1, 2], [0, 0], is_bound=True))
+    text = drawn(tmp_path, ChartPanel("colours", "N", "us", tuple(lines)))
     assert all(colour.lower() in text.lower() for colour in PALETTE)
     assert "bound" in words(text)

@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 
 from linkstep.reproduction import EXHIBITS, exhibit_labelled
-from linkstep.reproduction.exhibit import Result
-from linkstep.reproduction.figures import ABOUT, EXACTLY, Better, Kind, Mark, Verdict, check_explained, compare, tally
-from linkstep.reproduction.output import Shown, read_cells, read_notes
+from linkstep.reproduction.exhibit import ExhibitResult
+from linkstep.reproduction.figures import (
+    ABOUT,
+    EXACTLY,
+    CellKind,
+    Direction,
+    Mark,
+    Verdict,
+    check_explained,
+    compare,
+    tally,
+)
+from linkstep.reproduction.output import ShownExhibit, read_cells, read_notes
 from linkstep.reproduction.report import write_page
 
 ROOT = Path(__file__).parents[2]
@@ -62,8 +72,8 @@ def table(exhibit):
 @pytest.mark.parametrize("exhibit", ALL)
 def test_differences_are_explained(exhibit):
     cells = table(exhibit)
-    check_explained(one for one in cells if one.kind is not Kind.MEASURED)
-    assert any(one.kind is Kind.COMPARED for one in cells)
+    check_explained(one for one in cells if one.kind is not CellKind.MEASURED)
+    assert any(one.kind is CellKind.COMPARED for one in cells)
 
 
 # How many figures are the same as the paper's and differ from it, from its bases; are the same, better and differ, of
@@ -103,7 +113,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("exhibit", ALL)
 def test_figures_against_the_papers(exhibit):
-    found = tally(one for one in table(exhibit) if one.kind is Kind.COMPARED)
+    found = tally(one for one in table(exhibit) if one.kind is CellKind.COMPARED)
     assert (*found.bases.values(), *found.ours.values(), found.marked) == COUNTS[exhibit.label]
 
 
@@ -167,7 +177,7 @@ def test_the_row_of_1024_nodes_by_name_and_by_figures():
 
 def test_experts_at_all_six_sizes():
     """fig:simmoetraining: the sizes of tab:allourtopos; at 1024 nodes with the likely topology and with the printed."""
-    cells = [one for one in table(exhibit_labelled("fig:simmoetraining")) if one.kind is Kind.COMPARED]
+    cells = [one for one in table(exhibit_labelled("fig:simmoetraining")) if one.kind is CellKind.COMPARED]
     near = [one.item for one in cells if one.quantity == "iteration within 5% of the bound"]
     assert [int(item.rpartition(" ")[2]) for item in near] == [32, 64, 128, 256, 512, 1024]
     item, over = "switch-c-2048, N = 1024", " over ours"
@@ -185,7 +195,7 @@ def test_stored_verdicts_are_those_of_the_stored_figures(exhibit):
     for one in table(exhibit):
         if one.paper is not None and not one.paper.startswith("~"):
             for value, verdict in ((one.bases, one.bases_verdict), (one.ours, one.ours_verdict)):
-                is_same = compare(one.paper, value, Better.NEITHER, within) is Verdict.SAME
+                is_same = compare(one.paper, value, Direction.NEITHER, within) is Verdict.SAME
                 assert is_same == (verdict is Verdict.SAME), one
 
 
@@ -194,7 +204,7 @@ def test_tab_sccltacclbfs():
     cells = table(exhibit_labelled("tab:sccltacclbfs"))
     quoted = [one for one in cells if one.quantity.startswith(("SCCL", "TACCL"))]
     assert len(quoted) == 12 * 12 and all(one.paper and one.ours is None for one in quoted)
-    measured = [one for one in cells if one.kind is Kind.MEASURED]
+    measured = [one for one in cells if one.kind is CellKind.MEASURED]
     assert len(measured) == 12 + 9 * 4  # exact synthesis up to 36 nodes, 1 to 4 chunks
     assert all(one.ours_verdict in (Verdict.SAME, Verdict.BETTER) for one in measured)
 
@@ -219,7 +229,7 @@ def test_a_picture_is_stored(exhibit):
 
 
 def stable(cells):
-    return [replace(one, why="") for one in cells if one.kind is not Kind.MEASURED]
+    return [replace(one, why="") for one in cells if one.kind is not CellKind.MEASURED]
 
 
 def marked(param):
@@ -242,6 +252,7 @@ def test_the_page_of_results_is_up_to_date(monkeypatch):
     """What ``linkstep reproduce --all --output docs/results --report docs/results.md`` writes, from stored figures."""
     monkeypatch.chdir(ROOT)
     shown = [
-        Shown(exhibit, Result(table(exhibit), notes=read_notes(page(exhibit))), is_new=False) for exhibit in EXHIBITS
+        ShownExhibit(exhibit, ExhibitResult(table(exhibit), notes=read_notes(page(exhibit))), is_new=False)
+        for exhibit in EXHIBITS
     ]
     assert write_page(shown, Path("docs/results"), Path("docs/results.md")) == Path("docs/results.md").read_text()

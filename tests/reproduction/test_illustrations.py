@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from linkstep.cli import main
-from linkstep.reproduction.figures import Kind, Verdict
+from linkstep.reproduction.figures import CellKind, Verdict
 from linkstep.reproduction.illustrations import EXHIBITS, _balanced
 from support.pictures import overlapping, texts
 
@@ -22,7 +22,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.label)
 def test_captions_hold(exhibit):
-    cells = exhibit.compute().of_kind(Kind.COMPARED)
+    cells = exhibit.compute().of_kind(CellKind.COMPARED)
     compared = [one for one in cells if one.paper is not None]
     assert compared and all(one.bases_verdict is Verdict.SAME for one in compared)
 

@@ -11,7 +11,7 @@ import pytest
 import linkstep
 from linkstep.core.errors import FileError
 from linkstep.reproduction import inputs
-from linkstep.reproduction.exhibit import Exhibit, Result
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import cell
 from linkstep.reproduction.output import make, prepare
 
@@ -21,7 +21,7 @@ RUNS = []
 
 def compute():
     RUNS.append(1)
-    return Result((cell("N = 8", "T_B", paper="1", bases=1),))
+    return ExhibitResult((cell("N = 8", "T_B", paper="1", bases=1),))
 
 
 EXHIBIT = Exhibit("fig:made", "Made up", compute, "By hand.")

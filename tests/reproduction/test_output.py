@@ -7,37 +7,43 @@ import pytest
 
 from linkstep.core.errors import FileError
 from linkstep.reproduction import figures, output
-from linkstep.reproduction.charts import Bars, Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Between, Kind, Mark, cell
+from linkstep.reproduction.charts import Bars, Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import CellKind, Interval, Mark, cell
 from linkstep.reproduction.output import csv_text, fingerprint, make, prepare, read_cells, stored, write
 from linkstep.reproduction.report import write_page
 
 CELLS = (
     cell(
-        "N = 8", "T_B", unit="M/B", paper="0.875", bases=Fraction(7, 8), ours=Fraction(3, 4), better=figures.Better.LESS
+        "N = 8",
+        "T_B",
+        unit="M/B",
+        paper="0.875",
+        bases=Fraction(7, 8),
+        ours=Fraction(3, 4),
+        better=figures.Direction.LESS,
     ),
-    cell("a, b | c", "f", paper="2", bases=Between(Fraction(3), Fraction(4)), why='it "differs"'),
+    cell("a, b | c", "f", paper="2", bases=Interval(Fraction(3), Fraction(4)), why='it "differs"'),
     cell("N = 7", "alpha", unit="us", paper="13", ours=13, mark=Mark.CIRCULAR),
-    cell("N = 9", "time", unit="us", bases=0.1, kind=Kind.POINT),
-    cell("N = 8", "seconds", unit="s", ours=1.5, kind=Kind.MEASURED),
+    cell("N = 9", "time", unit="us", bases=0.1, kind=CellKind.POINT),
+    cell("N = 8", "seconds", unit="s", ours=1.5, kind=CellKind.MEASURED),
 )
 PANELS = (
-    Panel(
+    ChartPanel(
         "lines",
         "N",
         "us",
-        (Line("one", [1, 10], [1, 2], is_marked=True), Line("bound", [1, 10], [1, 1], is_bound=True)),
+        (Curve("one", [1, 10], [1, 2], is_marked=True), Curve("bound", [1, 10], [1, 1], is_bound=True)),
         log_x=True,
     ),
-    Panel("bars", "", "ms", names=("a", "b"), bars=(Bars("x", [1, 2]), Bars("y", [2, None])), is_stacked=True),
+    ChartPanel("bars", "", "ms", names=("a", "b"), bars=(Bars("x", [1, 2]), Bars("y", [2, None])), is_stacked=True),
 )
 CALLS = []
 
 
 def compute():
     CALLS.append(1)
-    return Result(CELLS, Chart(PANELS), ("a note",))
+    return ExhibitResult(CELLS, Chart(PANELS), ("a note",))
 
 
 EXHIBIT = Exhibit("fig:made", "Made up", compute, "By hand.", "nothing")
@@ -86,12 +92,12 @@ RUNS = []
 
 
 def plain():
-    return Result(CELLS, notes=("a note",))
+    return ExhibitResult(CELLS, notes=("a note",))
 
 
 def run():
     RUNS.append(1)
-    return (cell("N = 8", "on wires", unit="ms", ours=2.5, kind=Kind.MEASURED),)
+    return (cell("N = 8", "on wires", unit="ms", ours=2.5, kind=CellKind.MEASURED),)
 
 
 WIRED = Exhibit("fig:wired", "Wired", plain, "By hand.", emulate=run, emulates="a run on wires, a minute")

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 
 from linkstep.baselines import baseline
-from linkstep.make import schedule
 from linkstep.reproduction import emulation, exhibit_labelled, tori
 from linkstep.reproduction.emulation import emulated_seconds
-from linkstep.reproduction.figures import Kind
+from linkstep.reproduction.figures import CellKind
 from linkstep.reproduction.tori import HOST, LINK, TORI, _host_rate, _Made, _percent
+from linkstep.scheduling import schedule
 
 HUGE = 10**15
 """Bytes beside which alpha is nothing: a Fraction more, which the tests take off."""
@@ -99,11 +99,11 @@ def test_runs_on_a_testbed_are_the_exhibits_emulate(monkeypatch):
     exhibit = exhibit_labelled("fig:supercomp")
     cells = exhibit.emulate()
     assert [one.item for one in cells] == [torus for torus in TORI for _ in range(2)]
-    assert all((one.ours, one.kind) == (250, Kind.MEASURED) for one in cells)
+    assert all((one.ours, one.kind) == (250, CellKind.MEASURED) for one in cells)
 
     def refuse(made):
         raise AssertionError("a testbed was built unasked")
 
     monkeypatch.setattr(tori, "emulated_seconds", refuse)
     monkeypatch.setattr(tori, "_simulated", lambda torus: [])  # seconds of event simulations
-    assert all(one.kind is not Kind.MEASURED for one in exhibit.compute().cells)
+    assert all(one.kind is not CellKind.MEASURED for one in exhibit.compute().cells)

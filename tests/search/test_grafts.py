@@ -14,7 +14,7 @@ from linkstep.costs import moore_steps
 from linkstep.recipe import Insert, Recipe, Remove, Swap, parse
 from linkstep.search.sweep.bases import kautz_bases, known_bases
 from linkstep.search.sweep.grafts import MOST_SWAPS, _Draws, _Graph, graft, search_grafts, swaps_between
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 from support import reference
 from support.strategies import pairs, seeds, topology_of
 
@@ -138,7 +138,7 @@ def test_refused(base, num_nodes, message):
 
 
 def known(table: dict[int, list[str]]):
-    def bases(job: Job) -> list[Recipe]:
+    def bases(job: SweepJob) -> list[Recipe]:
         return [parse(text) for _, texts in sorted(table.items()) for text in texts]
 
     return bases
@@ -146,35 +146,35 @@ def known(table: dict[int, list[str]]):
 
 def test_search_uses_what_is_known_near_by():
     bases = known({16: ["C(16,{1,4})", "C(16,{1,6})"], 20: ["C(20,{1,6})"], 19: ["C(19,{2,7})"]})
-    job = Job(18, 4, True, seed=3, budget=4000)
+    job = SweepJob(18, 4, True, seed=3, budget=4000)
     found = search_grafts(job, bases)
     assert found and found == search_grafts(job, bases)
     assert all(recipe.num_nodes == 18 and recipe.topology().is_bidirectional for recipe in found)
     steps = [diameter(recipe.topology()) for recipe in found]
     assert steps == sorted(steps) and steps[0] == 3
-    assert search_grafts(Job(19, 3, True, budget=100), bases) == []  # no 19 nodes have 3 edges each
+    assert search_grafts(SweepJob(19, 3, True, budget=100), bases) == []  # no 19 nodes have 3 edges each
 
 
 def test_search_has_nothing_to_add_to_a_base_of_the_best_diameter():
-    assert search_grafts(Job(17, 4, True, budget=1000), known({17: ["C(17,{1,4})"]})) == []
+    assert search_grafts(SweepJob(17, 4, True, budget=1000), known({17: ["C(17,{1,4})"]})) == []
 
 
 def test_a_base_whose_edges_come_by_two_nodes_is_no_base_for_one_more():
     """Of K_10 with 9 edges a node, 11 nodes cannot be made."""
-    assert search_grafts(Job(11, 9, False, budget=500), known({10: ["K_10"]})) == []
+    assert search_grafts(SweepJob(11, 9, False, budget=500), known({10: ["K_10"]})) == []
 
 
 def test_directed_search_takes_the_self_loops_out_of_generalized_kautz_graphs():
     """Pi_{4,101} has the least diameter there can be, but self-loops."""
     assert parse("Pi_{4,101}").topology().num_self_loops == 4
-    recipe, *_ = search_grafts(Job(101, 4, False, budget=4000), kautz_bases)
+    recipe, *_ = search_grafts(SweepJob(101, 4, False, budget=4000), kautz_bases)
     topology = recipe.topology()
     assert (diameter(topology), topology.num_self_loops, topology.num_parallel) == (4, 0, 0)
 
 
 @pytest.mark.slow
 def test_lifts_near_by_are_searched_for_where_none_are_known():
-    recipe, *_ = search_grafts(Job(1031, 6, True, budget=20_000), known({}))
+    recipe, *_ = search_grafts(SweepJob(1031, 6, True, budget=20_000), known({}))
     assert isinstance(recipe, (Insert, Remove, Swap)) and "Lift(" in str(recipe)
     topology = recipe.topology()
     assert (topology.num_nodes, topology.degree, topology.is_bidirectional) == (1031, 6, True)
@@ -186,8 +186,8 @@ def test_lifts_near_by_are_searched_for_where_none_are_known():
 def test_duplex_sizes_without_good_groups(num_nodes, steps):
     """From the catalog's entries for other sizes."""
 
-    def bases(job: Job) -> list[Recipe]:
+    def bases(job: SweepJob) -> list[Recipe]:
         return [recipe for recipe in known_bases(job) if recipe.num_nodes != num_nodes]
 
-    found = search_grafts(Job(num_nodes, 4, True, budget=50_000), bases)
+    found = search_grafts(SweepJob(num_nodes, 4, True, budget=50_000), bases)
     assert diameter(found[0].topology()) <= steps and found[0].topology().is_bidirectional

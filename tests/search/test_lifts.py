@@ -13,11 +13,11 @@ from linkstep._kernels.lifts import _aims, _anneal, _anneal_pairs, _bits, _energ
 from linkstep.core.distances import diameter
 from linkstep.costs import moore_steps
 from linkstep.recipe import parse
-from linkstep.search.sweep.job import LISTED, Job
+from linkstep.search.sweep.job import LISTED, SweepJob
 from linkstep.search.sweep.lifts import (
     MAX_TEXT,
     MOST,
-    Shape,
+    LiftShape,
     _random_links,
     _random_pairs,
     _Run,
@@ -33,8 +33,11 @@ from support import reference
 pytestmark = pytest.mark.slow  # the kernels of the searches take as long to compile as all others
 
 SHAPES = [
-    Shape(1, 9), Shape(3, 5), Shape(9, 7), Shape(17, 2), Shape(12, 1), Shape(70, 1), Shape(2, 40), Shape(33, 4),
-    Shape(1, 7, 3, 2), Shape(2, 5, 4, 2), Shape(9, 3, 2, 2), Shape(3, 15, 2, 14), Shape(2, 4, 3, 1),
+    LiftShape(*shape)
+    for shape in [
+        (1, 9), (3, 5), (9, 7), (17, 2), (12, 1), (70, 1), (2, 40), (33, 4),
+        (1, 7, 3, 2), (2, 5, 4, 2), (9, 3, 2, 2), (3, 15, 2, 14), (2, 4, 3, 1),
+    ]
 ]  # fmt: skip
 """Runs of fewer and of more than 32 bytes, with and without a rest; one byte a node and more."""
 
@@ -114,7 +117,7 @@ def test_annealing_keeps_what_a_lift_is(kind_and_case, seed):
 def test_annealing_depends_on_the_seed_alone():
     rng = Random(5)
     for bidirectional, draw in ((False, _random_links), (True, _random_pairs)):
-        shape = Shape(6, 5, 4, 2)
+        shape = LiftShape(6, 5, 4, 2)
         lift = draw(shape, 4, rng)
         runs = [annealed(shape, 4, lift, bidirectional, seed, tries=2000) for seed in (3, 3, 77)]
         same, again, other = ([run[0], run[1].tolist(), run[2].tolist()] for run in runs)
@@ -123,7 +126,7 @@ def test_annealing_depends_on_the_seed_alone():
 
 def test_moves_join_and_split_half_edges():
     """Z_2 x Z_2 has nothing but involutions: with three orbits of odd degree, half edges come and go."""
-    shape, degree = Shape(3, 2, 2, 1), 3
+    shape, degree = LiftShape(3, 2, 2, 1), 3
     lift = _random_pairs(shape, degree, Random(1))
     counts = set()
     for seed in range(40):
@@ -135,21 +138,21 @@ def test_moves_join_and_split_half_edges():
 
 
 def test_shapes():
-    cyclic, semidirect = shapes(Job(42, 3, True))
+    cyclic, semidirect = shapes(SweepJob(42, 3, True))
     assert [s.orbits for s in cyclic] == [3, 6, 7, 14, 21, 42]
     assert {s.orbits for s in semidirect} == {1, 2, 3, 7}
     assert all(s.order % 2 == 0 for s in [*cyclic, *semidirect] if s.orbits % 2)
-    assert [s.orbits for s in shapes(Job(61, 4, True))[0]] == [61]
-    assert shapes(Job(67, 4, False)) == ([], []) == shapes(Job(9, 3, True))
-    assert not has_lifts(Job(67, 4, False)) and search_lifts(Job(67, 4, False)) == []
-    long = shapes(Job(1024, 16, False))[0]
+    assert [s.orbits for s in shapes(SweepJob(61, 4, True))[0]] == [61]
+    assert shapes(SweepJob(67, 4, False)) == ([], []) == shapes(SweepJob(9, 3, True))
+    assert not has_lifts(SweepJob(67, 4, False)) and search_lifts(SweepJob(67, 4, False)) == []
+    long = shapes(SweepJob(1024, 16, False))[0]
     assert long and all(s.text_length(16) <= MAX_TEXT for s in long) and max(s.orbits for s in long) < 64
 
 
 JOBS = [
-    Job(12, 3, True, budget=3000), Job(21, 4, True, budget=20_000), Job(15, 4, False, budget=20_000),
-    Job(7, 2, False, budget=3000), Job(64, 5, True, budget=20_000), Job(40, 3, False, budget=20_000),
-    Job(8, 4, True, budget=2000), Job(30, 7, True, budget=3000),
+    SweepJob(12, 3, True, budget=3000), SweepJob(21, 4, True, budget=20_000), SweepJob(15, 4, False, budget=20_000),
+    SweepJob(7, 2, False, budget=3000), SweepJob(64, 5, True, budget=20_000), SweepJob(40, 3, False, budget=20_000),
+    SweepJob(8, 4, True, budget=2000), SweepJob(30, 7, True, budget=3000),
 ]  # fmt: skip
 
 
@@ -170,7 +173,7 @@ def test_what_is_found(job):
 
 
 def test_keys_are_the_figures_of_the_recipe():
-    run = _Run(Shape(6, 7), Job(42, 4, True), Random(3))
+    run = _Run(LiftShape(6, 7), SweepJob(42, 4, True), Random(3))
     assert run.key == (inf, inf, inf)
     run.advance(500, 3)
     distances = measure_distances(run.recipe().topology())
@@ -179,25 +182,30 @@ def test_keys_are_the_figures_of_the_recipe():
 
 def test_lifts_reach_what_groups_do_not():
     """N = 15: all Cayley digraphs of degree 4 take three steps."""
-    assert diameter(search_lifts(Job(15, 4, False, budget=30_000))[0].topology()) == 2
+    assert diameter(search_lifts(SweepJob(15, 4, False, budget=30_000))[0].topology()) == 2
 
 
 def test_line_graphs():
-    found = search_lines(Job(480, 4, False, budget=200_000))
+    found = search_lines(SweepJob(480, 4, False, budget=200_000))
     assert {str(recipe)[:3] for recipe in found} == {"L(L", "L^2"}
     assert {diameter(recipe.topology()) for recipe in found} == {5}
-    assert search_lines(Job(480, 4, True)) == [] == search_lines(Job(481, 4, False)) == search_lines(Job(16, 4, False))
+    assert (
+        search_lines(SweepJob(480, 4, True))
+        == []
+        == search_lines(SweepJob(481, 4, False))
+        == search_lines(SweepJob(16, 4, False))
+    )
 
 
 def test_rows_of_the_table():
     assert (*(row.name for row in SWEEPS), "best") == METHODS
-    job = Job(24, 4, False, budget=30_000)
+    job = SweepJob(24, 4, False, budget=30_000)
     found = search_best(job)
     assert found == recipes_of(replace(job, method="best")) and len(set(found)) == len(found)
     for row in SWEEPS:
         assert row.applies(job) and (row.search(job) or row.name == LISTED)  # the catalog has these already
         assert all((r.num_nodes, r.degree) == (24, 4) for r in row.search(job))
-    for recipe in search_best(Job(24, 4, True, budget=30_000)):
+    for recipe in search_best(SweepJob(24, 4, True, budget=30_000)):
         assert recipe.topology().is_bidirectional
 
 
@@ -210,6 +218,6 @@ YARDSTICKS = [
 @pytest.mark.parametrize(("nodes", "degree", "bidirectional", "steps"), YARDSTICKS)
 def test_yardsticks(nodes, degree, bidirectional, steps):
     """A million evaluations, two seconds or so, give the best diameters published."""
-    found = search_lifts(Job(nodes, degree, bidirectional, budget=10**6))
+    found = search_lifts(SweepJob(nodes, degree, bidirectional, budget=10**6))
     assert diameter(found[0].topology()) == steps
     assert bidirectional or steps == moore_steps(nodes, degree)

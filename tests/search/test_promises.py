@@ -4,8 +4,8 @@ import pytest
 
 import linkstep
 from linkstep.costs import cost_of
-from linkstep.make import METHODS
 from linkstep.recipe import Line, Member, Product
+from linkstep.scheduling import METHODS
 from linkstep.search import find
 
 DEGREES = (2, 3, 4, 6, 8)

@@ -28,7 +28,7 @@ from linkstep.groups.tables import groups_of_order, named_group, named_groups, p
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import parse
 from linkstep.recipe.names import HEADER
-from linkstep.search import Job
+from linkstep.search import SweepJob
 from linkstep.search.catalog import best_entries, read_entries
 from linkstep.search.scoring import entry_of, with_flow
 from linkstep.search.sweep import runner
@@ -118,7 +118,7 @@ def test_group_notation():
 
 def test_scan_is_exhaustive():
     """Where all sets fit the budget, no set is better in any figure."""
-    for job in (Job(9, 2, False), Job(12, 3, True), Job(8, 4, True), Job(10, 3, False)):
+    for job in (SweepJob(9, 2, False), SweepJob(12, 3, True), SweepJob(8, 4, True), SweepJob(10, 3, False)):
         found = [scored(str(recipe)) for recipe in search_cayley(job)]
         every = []
         for group in groups_of_order(job.num_nodes):
@@ -140,26 +140,26 @@ def test_scan_is_exhaustive():
 
 
 def test_search_is_deterministic_and_right():
-    job = Job(24, 4, False, seed=1, budget=20_000)
+    job = SweepJob(24, 4, False, seed=1, budget=20_000)
     assert comb(23, 4) * 12 > job.budget
     found = search(job)
     assert found == search(job)
     assert found and found != search(replace(job, seed=2))
     assert [with_flow(entry_of(parse(e.recipe))) for e in found] == found
-    for entry in search(Job(20, 5, True, budget=3000)):
+    for entry in search(SweepJob(20, 5, True, budget=3000)):
         assert with_flow(entry_of(parse(entry.recipe))) == entry and entry.bidirectional
 
 
 def test_climb_with_no_pair_to_spare():
     """A dihedral group of 6 elements has one pair and three involutions: nothing to exchange the pair for."""
-    assert search(Job(6, 3, True, budget=1))
+    assert search(SweepJob(6, 3, True, budget=1))
 
 
 def test_pair_and_odd_degree_need_an_involution():
-    assert search(Job(9, 3, True)) == []
+    assert search(SweepJob(9, 3, True)) == []
 
 
-JOBS = [Job(n, d, kind, budget=2000) for n in (7, 8, 9, 10) for d in (2, 3) for kind in (False, True)]
+JOBS = [SweepJob(n, d, kind, budget=2000) for n in (7, 8, 9, 10) for d in (2, 3) for kind in (False, True)]
 
 
 def test_build_resumes(tmp_path):
@@ -297,11 +297,11 @@ def test_build_keeps_its_hands_off_other_files(tmp_path, capsys, content):
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        (Job(4, 4, False), "the search takes degree < nodes <= 4096, not 4 nodes of degree 4"),
-        (Job(40, 17, False), r"the search takes a degree in \[1, 16\], not 17"),
-        (Job(40, 4, False, budget=0), "budget must be positive"),
+        (SweepJob(4, 4, False), "the search takes degree < nodes <= 4096, not 4 nodes of degree 4"),
+        (SweepJob(40, 17, False), r"the search takes a degree in \[1, 16\], not 17"),
+        (SweepJob(40, 4, False, budget=0), "budget must be positive"),
         (
-            Job(40, 4, True, method="luck"),
+            SweepJob(40, 4, True, method="luck"),
             r"method must be one of cayley, .*, best, not 'luck'",
         ),
     ],
@@ -337,6 +337,6 @@ def test_build_with_mpiexec(tmp_path):
 
 
 def test_a_search_and_a_score_by_hand():
-    assert [entry.recipe for entry in search(Job(5, 2, True))] == ["Cayley(Z5,{1,4})"]
+    assert [entry.recipe for entry in search(SweepJob(5, 2, True))] == ["Cayley(Z5,{1,4})"]
     entry = score(named_group(parse_group("Z5")), [1, 2])
     assert entry.line() == "5,2,uni,6,,2b:4/5,,Cayley(Z5,{1,2})"

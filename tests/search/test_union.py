@@ -15,7 +15,7 @@ from linkstep.search.bases import family_bases
 from linkstep.search.catalog import load_catalog
 from linkstep.search.finders import finder, forget_catalog
 from linkstep.search.spot import Spot
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 from linkstep.search.sweep.members import search_members
 from linkstep.search.sweep.runner import search
 
@@ -142,10 +142,10 @@ def test_a_graph_of_one_s_own_hides_nothing(tmp_path, monkeypatch):
 
 def test_members_are_scored_once():
     """What the catalog has, or beats, is not listed again; where it has nothing, members are."""
-    assert search_members(Job(32, 4, False, method="member")) == []
-    assert {entry.recipe for entry in search(Job(3, 7, False, method="member"))} <= {"Bundle(7,3)", "UniRing(7,3)"}
+    assert search_members(SweepJob(32, 4, False, method="member")) == []
+    assert {entry.recipe for entry in search(SweepJob(3, 7, False, method="member"))} <= {"Bundle(7,3)", "UniRing(7,3)"}
     with pytest.raises(LinkstepError, match="takes degree < nodes"):
-        search(Job(3, 7, False))
+        search(SweepJob(3, 7, False))
 
 
 def test_the_command_says_so(capsys):

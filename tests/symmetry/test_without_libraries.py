@@ -13,11 +13,11 @@ import pytest
 from linkstep.core.topology import Topology
 from linkstep.costs import cost_of, wiring_bound
 from linkstep.methods.arrival import arrival_cost
-from linkstep.methods.arrival.solve import Wish
+from linkstep.methods.arrival.solve import SearchLimits
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate
 from linkstep.methods.bfb.problems import representatives
 from linkstep.methods.exchange import all_to_all_schedule
-from linkstep.methods.exchange.orbits import Orbits
+from linkstep.methods.exchange.orbits import FreeAction
 from linkstep.methods.synthesis.automorphisms import find_automorphism_groups
 from linkstep.recipe import parse
 from linkstep.search.catalog import load_catalog
@@ -25,7 +25,7 @@ from linkstep.symmetry import known_symmetry, libraries
 from linkstep.symmetry.libraries import LIBRARIES, Library, find_library
 from linkstep.symmetry.translations import translations
 from linkstep.throughput import all_to_all
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 
 FAMILIES = [
     "K_7", "K_{5,5}", "K(2,2)", "Pi_{3,20}", "Pi_{4,16}", "BiRing(2,9)", "UniRing(2,5)", "ShiftedRing(4,17)",
@@ -78,10 +78,10 @@ def work_on(recipe: str) -> list[object]:
     assert known is not None and known.generators
     found: list[object] = []
     for at in (topology, topology.transpose()):
-        group, problem = translations(at), Problem.of(at)
+        group, problem = translations(at), FlowProblem.of(at)
         found += [representatives(at).tolist(), None if group is None else group.tobytes()]
         found += [problem.orbits.sources.tolist(), problem.orbits.link_class.tolist()]
-        found += [Orbits.of(at, 0).node_image.tobytes()]
+        found += [FreeAction.of(at, 0).node_image.tobytes()]
         if at.num_nodes <= 32:
             found += [group.elements for group in find_automorphism_groups(at, 2, 0)]
     return found
@@ -108,7 +108,11 @@ def test_a_library_is_asked_where_nothing_is_known(monkeypatch):
     monkeypatch.setattr(libraries, "LIBRARIES", (NOSY,))
     known = parse("Torus(3,3)").topology()
     plain = Topology.from_links(known.num_nodes, known.tail, known.head)
-    for ask in (Problem.of, lambda topology: Orbits.of(topology, 0), lambda t: find_automorphism_groups(t, 1, 0)):
+    for ask in (
+        FlowProblem.of,
+        lambda topology: FreeAction.of(topology, 0),
+        lambda t: find_automorphism_groups(t, 1, 0),
+    ):
         with pytest.raises(AssertionError, match="although the recipe knows"):
             ask(plain)
 
@@ -126,7 +130,7 @@ def test_the_same_results(recipe, monkeypatch):
             (
                 bfb_certificate(topology).steps,
                 cost_of(bfb_allgather(topology)),
-                arrival_cost(topology, Wish(rounds=0)),
+                arrival_cost(topology, SearchLimits(rounds=0)),
                 (flow.value, flow.bound, flow.method),
                 (cost_of(made.schedule), made.bound, made.chunks),
                 (wiring_bound(topology).cost, wiring_bound(topology, "reduce-scatter").cost),
@@ -140,7 +144,7 @@ def work_of(recipe: str) -> float:
     topology = parse(recipe).topology()
     start = time.process_time()
     bfb_certificate(topology)
-    arrival_cost(topology, Wish(rounds=0))
+    arrival_cost(topology, SearchLimits(rounds=0))
     all_to_all(topology, seconds=60)
     all_to_all_schedule(topology)
     wiring_bound(topology)

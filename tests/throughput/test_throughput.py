@@ -19,7 +19,7 @@ from linkstep.throughput.certificate import check_throughput
 from linkstep.throughput.columns import solve_by_columns
 from linkstep.throughput.master import Master
 from linkstep.throughput.prices import solve_by_prices, whole_flow
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 from linkstep.throughput.watch import Watch
 from support import reference
 from support.lp import concurrent_flow
@@ -105,7 +105,7 @@ COMPARED = ["Torus(3,4)", "Pi_{2,11}", "DBJ(2,3)", "L(K_{3,3})", "Cayley(Z16:Z2[
 @pytest.mark.parametrize("recipe", COMPARED)
 def test_methods_agree(recipe):
     """The reduction, the linear program and the approximation: every value lies below every bound."""
-    reduced = Problem.of(linkstep.parse(recipe).topology())
+    reduced = FlowProblem.of(linkstep.parse(recipe).topology())
     watch = Watch(Fraction(1, 50), 60)
     found = [
         interval(problem, method(problem, watch))
@@ -146,7 +146,7 @@ def test_property_every_interval_holds_the_program_over_pairs(topology):
 
 @given(connected(), st.data())
 def test_property_prices_bound_by_the_definition(topology, data):
-    problem = without_symmetry(Problem.of(topology))
+    problem = without_symmetry(FlowProblem.of(topology))
     prices = tuple(data.draw(st.lists(st.integers(0, 9), min_size=problem.num_classes, max_size=problem.num_classes)))
     routes = problem.route(prices)
     dist = reference.priced_distances(topology.num_nodes, pairs(problem.wires), list(prices))
@@ -264,7 +264,7 @@ def test_the_checker_refuses_what_is_not_proven():
 
 
 def test_a_flow_that_misses_a_node_is_not_made_whole():
-    problem = without_symmetry(Problem.of(linkstep.parse("BiRing(2,5)").topology()))
+    problem = without_symmetry(FlowProblem.of(linkstep.parse("BiRing(2,5)").topology()))
     assert whole_flow(problem, np.zeros((5, 10))) is None
 
 
@@ -286,7 +286,7 @@ def test_property_master_is_optimal(rows):
 
 
 def test_symmetries_are_checked():
-    wires = Problem.of(linkstep.parse("UniRing(1,5)").topology()).wires
+    wires = FlowProblem.of(linkstep.parse("UniRing(1,5)").topology()).wires
     with pytest.raises(AssertionError, match="no automorphism"):
         Orbits.of(wires, (np.array([1, 0, 2, 3, 4], np.int32),))
     assert link_images(wires, np.array([0, 0, 2, 3, 4], np.int32)) is None

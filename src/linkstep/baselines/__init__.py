@@ -5,15 +5,15 @@ checked, costed, lowered, simulated and run as ours are. ``baselines`` lists its
 ``usual_baselines`` the schedule in common use on each wiring, ``baselines_on`` the rows of one wiring.
 """
 
-from linkstep.baselines.row import Baseline, Pipeline, Row
+from linkstep.baselines.row import Baseline, BaselineAlgorithm, Pipeline
 from linkstep.baselines.table import BASELINES, baseline, baselines, baselines_on, usual_baselines
 from linkstep.baselines.trees import double_tree_time
 
 __all__ = [
     "BASELINES",
     "Baseline",
+    "BaselineAlgorithm",
     "Pipeline",
-    "Row",
     "baseline",
     "baselines",
     "baselines_on",

@@ -16,10 +16,10 @@ from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, seconds_of
 from linkstep.families import Family, family_written
-from linkstep.make import MAX_ROWS
 from linkstep.methods.bfb import bfb_cost, is_plain, plain_bfb_cost
 from linkstep.methods.transform import derive
 from linkstep.recipe import Member
+from linkstep.scheduling import MAX_ROWS
 from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import exact_all_to_all
 
@@ -70,7 +70,7 @@ class Pipeline(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class BaselineAlgorithm:
     """A row of ``BASELINES``: an algorithm, the wirings it runs on, what it costs there and how it is built.
 
     Functions take the arguments of the family's member; ``depth`` is that of a pipeline. Costs are of the allgather;
@@ -119,7 +119,7 @@ class Baseline:
     ``cost`` is that of the allgather, and of the reduce-scatter; None of a pipeline, whose depth depends on the size.
     """
 
-    row: Row
+    row: BaselineAlgorithm
     recipe: Member
     cost: Cost | None
     flow: Fraction | None = None
@@ -127,7 +127,7 @@ class Baseline:
     """Whether that is its all-to-all throughput, or only what distances allow."""
 
     @classmethod
-    def of(cls, row: Row, recipe: Member) -> Baseline:
+    def of(cls, row: BaselineAlgorithm, recipe: Member) -> Baseline:
         """Return a row for one wiring, with its cost and what is quickly known of its throughput."""
         args = recipe.args
         flow = None if row.flow is None else row.flow(args)

@@ -25,7 +25,7 @@ from linkstep.baselines.doubling import (
 )
 from linkstep.baselines.rings import along_cycles, cube_cycle, one_way_cycles, shifted_cycles, two_way_cycles
 from linkstep.baselines.routes import Part, cut_through_cost, routed_allgather, store_and_forward_cost
-from linkstep.baselines.row import FEW_NODES, QUICK_LINKS, Args, Baseline, RootedAllreduce, Row
+from linkstep.baselines.row import FEW_NODES, QUICK_LINKS, Args, Baseline, BaselineAlgorithm, RootedAllreduce
 from linkstep.baselines.swing import has_swing, swing_cost, swing_cut_through_cost, swing_parts
 from linkstep.baselines.tori import torus_flow, torus_rings_allgather, torus_rings_cost
 from linkstep.baselines.trees import (
@@ -86,7 +86,7 @@ def _shifted_bfb_cost(args: Args, depth: int) -> Cost:
     return cost
 
 
-_SHIFTED = Row(
+_SHIFTED = BaselineAlgorithm(
     name="shifted rings",
     title="d / 2 rings with other jumps, each both ways with its part of the data (TopoOpt)",
     notation="ShiftedRing(d,n)",
@@ -95,8 +95,8 @@ _SHIFTED = Row(
     exists=lambda args: args[0] >= 4,  # with two ports it is a bidirectional ring
 )
 
-BASELINES: tuple[Row, ...] = (
-    Row(
+BASELINES: tuple[BaselineAlgorithm, ...] = (
+    BaselineAlgorithm(
         name="ring",
         title="d parallel rings one way, as NCCL's",
         notation="UniRing(d,m)",
@@ -104,7 +104,7 @@ BASELINES: tuple[Row, ...] = (
         cost=lambda args, depth: _ring_cost(args[1]),
         flow=lambda args: Fraction(2 * args[0], args[1] * (args[1] - 1)),  # d links against all distances
     ),
-    Row(
+    BaselineAlgorithm(
         name="bidirectional ring",
         title="d / 2 parallel rings, half of the data each way, as NCCL's",
         notation="BiRing(d,m)",
@@ -113,7 +113,7 @@ BASELINES: tuple[Row, ...] = (
         flow=lambda args: Fraction(args[0], args[1] ** 2 // 4),
     ),
     _SHIFTED,
-    Row(
+    BaselineAlgorithm(
         name="shifted BFB rings",
         title="the wiring of shifted rings with our schedule, breadth-first broadcast (ShiftedBFBRing)",
         notation="ShiftedRing(d,n)",
@@ -122,7 +122,7 @@ BASELINES: tuple[Row, ...] = (
         exists=lambda args: args[0] >= 4 and args[0] * args[1] <= (PROVEN_LINKS if args[0] == 4 else QUICK_LINKS),
         is_ours=True,
     ),
-    Row(
+    BaselineAlgorithm(
         name="Bruck",
         title="log2 N rounds at distances 1, 2, 4, ...; most over several hops",
         notation="ShiftedRing(d,n)",
@@ -131,7 +131,7 @@ BASELINES: tuple[Row, ...] = (
         cut_through=lambda args, depth: circulant_bruck_cut_through_cost(*args),
         exists=lambda args: args[0] >= 4 and args[1] <= 2**17,
     ),
-    Row(
+    BaselineAlgorithm(
         name="torus rings",
         title="rings along one dimension after the other, all dimensions at once (traditional)",
         notation="Torus(d1,d2,...)",
@@ -140,7 +140,7 @@ BASELINES: tuple[Row, ...] = (
         exists=_is_grid,
         flow=torus_flow,
     ),
-    Row(
+    BaselineAlgorithm(
         name="Swing",
         title="halving and doubling with partners that stay close, on all ports",
         notation="Torus(d1,d2,...)",
@@ -150,7 +150,7 @@ BASELINES: tuple[Row, ...] = (
         exists=lambda args: _is_grid(args) and has_swing(args),
         flow=torus_flow,
     ),
-    Row(
+    BaselineAlgorithm(
         name="Bruck",
         title="log2 N rounds at distances 1, 2, 4, ... of node numbers; most over several hops",
         notation="Torus(d1,d2,...)",
@@ -160,7 +160,7 @@ BASELINES: tuple[Row, ...] = (
         exists=lambda args: _is_grid(args) and prod(args) <= FEW_NODES,
         flow=torus_flow,
     ),
-    Row(
+    BaselineAlgorithm(
         name="recursive doubling",
         title="recursive halving and doubling, one dimension after the other",
         notation="Q(n)",
@@ -168,7 +168,7 @@ BASELINES: tuple[Row, ...] = (
         cost=lambda args, depth: hypercube_doubling_cost(*args),
         flow=lambda args: Fraction(2, 2 ** args[0]),  # all links are alike
     ),
-    Row(
+    BaselineAlgorithm(
         name="NCCL ring",
         title="one ring through all nodes, one way: one port at work",
         notation="Q(n)",
@@ -177,7 +177,7 @@ BASELINES: tuple[Row, ...] = (
         exists=lambda args: args[0] >= 2,
         flow=lambda args: Fraction(2, 2 ** args[0]),
     ),
-    Row(
+    BaselineAlgorithm(
         name="recursive doubling",
         title="recursive halving and doubling as on a hypercube; four nodes have partners two hops away",
         notation="TwistedHypercube(n)",
@@ -185,14 +185,14 @@ BASELINES: tuple[Row, ...] = (
         cost=lambda args, depth: twisted_doubling_cost(*args),
         cut_through=lambda args, depth: twisted_doubling_cut_through_cost(*args),
     ),
-    Row(
+    BaselineAlgorithm(
         name="NCCL ring",
         title="one ring through all nodes, one way: one port at work",
         notation="TwistedHypercube(n)",
         allgather=_round(cube_cycle),
         cost=lambda args, depth: _ring_cost(2 ** args[0], args[0]),
     ),
-    Row(
+    BaselineAlgorithm(
         name="double binary tree",
         title="half of the data over each of NCCL's two trees at once, up and down in a pipeline as the size wants",
         notation="DoubleBinaryTree(n)",
@@ -211,7 +211,7 @@ BASELINES: tuple[Row, ...] = (
 )
 
 
-def _members(num_nodes: int, degree: int) -> Iterator[tuple[Row, Member]]:
+def _members(num_nodes: int, degree: int) -> Iterator[tuple[BaselineAlgorithm, Member]]:
     for row in BASELINES:
         for args in row.family.members(num_nodes, degree):
             if row.exists(args):
@@ -239,7 +239,7 @@ def usual_baselines(num_nodes: int, degree: int, *, bidirectional: bool = False)
     ['ring on UniRing(3,8)', 'torus rings on Torus(2,4)', 'recursive doubling on Q(3)',
      'recursive doubling on TwistedHypercube(3)']
     """
-    first: dict[Member, Row] = {}
+    first: dict[Member, BaselineAlgorithm] = {}
     for row, recipe in _members(num_nodes, degree):
         if recipe.family.bidirectional(*recipe.args) or not bidirectional:
             first.setdefault(recipe, row)

@@ -18,7 +18,7 @@ from linkstep.files.documents import naming
 from linkstep.recipe.names import DATA, catalog_folders
 from linkstep.reports.catalog import AdditionReport, CoverageReport, HopsFacts
 from linkstep.reports.view import to_members
-from linkstep.search import Catalog, Job, load_catalog
+from linkstep.search import Catalog, SweepJob, load_catalog
 from linkstep.search.added import add_graph, check_addable, compare, default_folder
 from linkstep.search.catalog import merge
 from linkstep.search.coverage import SIZES, stats
@@ -101,7 +101,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _build(args: argparse.Namespace) -> int:
     kinds = {"uni": [False], "bi": [True], "both": [False, True]}[args.kind]
     jobs = [
-        Job(n, d, kind, seed, args.budget, args.method)
+        SweepJob(n, d, kind, seed, args.budget, args.method)
         for seed in _numbers(args.seeds, "--seeds")
         for n in _numbers(args.nodes, "--nodes")
         for d in _numbers(args.degree, "--degree")

@@ -27,10 +27,10 @@ from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, load_fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH, usual_fabric
 from linkstep.files import SUFFIXES, load
-from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
 from linkstep.reports.pricing import FabricText, Pricing
 from linkstep.reports.wiring import WiringStanding
+from linkstep.scheduling import ScheduleResult, schedule
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
@@ -78,7 +78,7 @@ def busy(what: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Given:
+class TopologyArgument:
     """What a RECIPE|FILE argument named: a topology, with its recipe or its schedule where there is one.
 
     With faults it is a plain topology, and ``whole`` is what it was without them.
@@ -88,7 +88,7 @@ class Given:
     recipe: Recipe | None = None
     schedule: Schedule | None = None
     faults: tuple[Fault, ...] = ()
-    whole: Given | None = None
+    whole: TopologyArgument | None = None
 
     def called(self, argument: str) -> str:
         """Return what to call it where it is printed: its recipe, in short, or its name, or what the argument was."""
@@ -103,7 +103,7 @@ def exists(text: str) -> bool:
         return False
 
 
-def read(text: str, args: argparse.Namespace | None = None) -> Given:
+def read(text: str, args: argparse.Namespace | None = None) -> TopologyArgument:
     """Read RECIPE|FILE: what ends like a file of ours or exists is a file, all else a recipe.
 
     The options of ``add_names`` and ``add_faults`` in ``args`` are heeded; where a fault makes links differ, the others
@@ -124,17 +124,17 @@ def read(text: str, args: argparse.Namespace | None = None) -> Given:
         )
     with busy("applying faults"):
         left = apply(given.topology, faults, _link_rate(args, given.topology.degree))
-    return Given(left, faults=faults, whole=given)
+    return TopologyArgument(left, faults=faults, whole=given)
 
 
-def _read(text: str) -> Given:
+def _read(text: str) -> TopologyArgument:
     if Path(text).suffix.lower() in SUFFIXES or exists(text):
         thing = load(text)
         if isinstance(thing, Schedule):
-            return Given(thing.topology, schedule=thing)
-        return Given(thing)
+            return TopologyArgument(thing.topology, schedule=thing)
+        return TopologyArgument(thing)
     recipe = parse(text)
-    return Given(recipe.topology(), recipe=recipe)
+    return TopologyArgument(recipe.topology(), recipe=recipe)
 
 
 def host_names(text: str, count: int, option: str) -> list[str]:
@@ -367,7 +367,7 @@ def _root(topology: Topology, text: str) -> int:
     return int(text) if is_number else topology.node_named(text)
 
 
-def schedule_of(given: Given, collective: str | None, root: int | str, **how: Any) -> Made:
+def schedule_of(given: TopologyArgument, collective: str | None, root: int | str, **how: Any) -> ScheduleResult:
     """Return the file's schedule, checked, or make one as ``linkstep schedule`` does."""
     if given.schedule is None:
         wanted = collective or DEFAULT
@@ -378,4 +378,4 @@ def schedule_of(given: Given, collective: str | None, root: int | str, **how: An
     if collective not in (None, given.schedule.collective):
         raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
     check(given.schedule)
-    return Made(given.schedule, "file", fabric=how.get("fabric"))
+    return ScheduleResult(given.schedule, "file", fabric=how.get("fabric"))

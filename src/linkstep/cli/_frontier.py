@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 
-from linkstep.cli._common import DEFAULT, Given, pricing_of, print_json, print_table
+from linkstep.cli._common import DEFAULT, TopologyArgument, pricing_of, print_json, print_table
 from linkstep.cli._progress import gap_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
-from linkstep.make import BEST, METHODS
 from linkstep.reports.tradeoff import TradeOffPoint, TradeOffReport
-from linkstep.tradeoff import trade_off
+from linkstep.scheduling import BEST, METHODS, trade_off
 
 
 def refuse_what_makes_one(args: argparse.Namespace) -> None:
@@ -25,7 +24,7 @@ def refuse_what_makes_one(args: argparse.Namespace) -> None:
             raise LinkstepError(f"--frontier compares schedules and makes none: leave out {name}")
 
 
-def run(given: Given, args: argparse.Namespace) -> int:
+def run(given: TopologyArgument, args: argparse.Namespace) -> int:
     """Find the frontier and print it."""
     source = given.topology if given.recipe is None else given.recipe
     collective = Collective(args.collective or DEFAULT)

@@ -15,8 +15,8 @@ from linkstep.files import check_writable, write_atomically
 from linkstep.reports.reproduction import ExhibitReport, ReproductionReport
 from linkstep.reports.view import to_members
 from linkstep.reproduction import EXHIBITS, Exhibit, check_needs, exhibit_labelled
-from linkstep.reproduction.figures import Cell, Kind, Verdict, show
-from linkstep.reproduction.output import Shown, make, prepare
+from linkstep.reproduction.figures import Cell, CellKind, Verdict, show
+from linkstep.reproduction.output import ShownExhibit, make, prepare
 from linkstep.reproduction.report import write_page
 
 
@@ -100,7 +100,7 @@ def _write(file: Any, text: str) -> None:
     file.write(text.encode())
 
 
-def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.Namespace) -> Iterator[Shown]:
+def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.Namespace) -> Iterator[ShownExhibit]:
     """Yield exhibits as they are made, with a bar, printing each unless JSON is asked for."""
     begin = time.monotonic()
     with progress_bar("reproduce", " exhibits") as bar:
@@ -136,15 +136,15 @@ def _text(one: Cell) -> tuple[str, ...]:
     return (one.item, one.quantity + unit, one.paper or "-", *shown, one.why)
 
 
-def _print(shown: Shown, folder: Path | None) -> None:
+def _print(shown: ShownExhibit, folder: Path | None) -> None:
     exhibit, result = shown.exhibit, shown.result
     print(f"{exhibit.label}: {exhibit.title}\n{exhibit.method}")
     if exhibit.missing:
         print(f"Not made again here: {exhibit.missing}")
     print()
     head = ("", "", "paper", "paper's bases", "linkstep", "")
-    print_table(head, [_text(one) for one in result.of_kind(Kind.COMPARED)])
-    if measured := result.of_kind(Kind.MEASURED):
+    print_table(head, [_text(one) for one in result.of_kind(CellKind.COMPARED)])
+    if measured := result.of_kind(CellKind.MEASURED):
         print("\nmeasured on this machine:")
         print_table(head, [_text(one) for one in measured])
     for note in result.notes:

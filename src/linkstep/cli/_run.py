@@ -26,17 +26,17 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time, parse_sizes, parse_time, write_size
-from linkstep.engines.bench.job import Job, run_job, tell_mistake
+from linkstep.engines.bench.job import BenchJob, run_job, tell_mistake
 from linkstep.engines.bench.launch import is_rank, launch, run_folder
-from linkstep.engines.bench.measure import TYPES, Row, actual_sizes, check_type
-from linkstep.engines.bench.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
+from linkstep.engines.bench.measure import TYPES, Measurement, actual_sizes, check_type
+from linkstep.engines.bench.preparation import BenchResult, Preparation, check_wires, devices_of, prepare, wiring_of
 from linkstep.engines.bench.rank import JOB, ROWS
 from linkstep.engines.plans.source import Source, checked, first_collective, sources_of, sources_of_file
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transports.arrays import OPERATIONS
 from linkstep.engines.transports.engine import ENGINES
-from linkstep.engines.transports.start import Place
+from linkstep.engines.transports.start import LaunchSite
 from linkstep.engines.transports.transport import TIMEOUT
 
 _SIZE = "1MiB"
@@ -120,7 +120,7 @@ def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
     raise LinkstepError(f"--root must be one of the {num_ranks} hosts that take part, not {text!r}")
 
 
-def _predicted(result: Result, args: argparse.Namespace, bed: Testbed | None) -> Result:
+def _predicted(result: BenchResult, args: argparse.Namespace, bed: Testbed | None) -> BenchResult:
     """Return a result with predicted times: by what the options say, else by the testbed, else without."""
     if args.fabric is not None or args.alpha is not None or args.bandwidth is not None:
         return result.predicted(fabric_of(args, 1 if bed is None else bed.topology.degree))
@@ -129,7 +129,7 @@ def _predicted(result: Result, args: argparse.Namespace, bed: Testbed | None) ->
 
 def _prepared(
     args: argparse.Namespace, sizes: tuple[int, ...], bed: Testbed | None, timeout: float, started: bool
-) -> tuple[Job, Prepared, str]:  # fmt: skip
+) -> tuple[BenchJob, Preparation, str]:  # fmt: skip
     """Return what every rank is to do, what it was made from, and its name.
 
     Processes that others ``started`` are nodes, in this order; those that are started here are ranks and forwarders.
@@ -147,7 +147,7 @@ def _prepared(
         prepared = prepare(sources, collective, sizes, root)
     if bed is not None:
         check_wires(prepared, bed)
-    job = Job(
+    job = BenchJob(
         compiled=prepared.compiled, collective=collective, sizes=sizes, engine=args.engine, type_name=args.type,
         operation=args.op, root=root, repetitions=args.repetitions, timeout=timeout, own=args.own, labels=labels,
         hosts=None if hosts is None else [hosts[node] for node in nodes], order=nodes if started else None,
@@ -174,16 +174,18 @@ def _run(args: argparse.Namespace) -> int:
     else:
         rank, (code, rows) = 0, _launched(job, prepared.nodes, timeout, bed)
     if rank == 0 and rows:
-        result = Result(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
+        result = BenchResult(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
         _report(_predicted(result, args, bed), args)
     return code
 
 
-def _launched(job: Job, nodes: Sequence[int], timeout: float, bed: Testbed | None) -> tuple[int, list[Row]]:
+def _launched(
+    job: BenchJob, nodes: Sequence[int], timeout: float, bed: Testbed | None
+) -> tuple[int, list[Measurement]]:
     """Run a job in ranks started here; return the exit code and what was measured, nothing if it failed."""
     place = None
     if bed is not None:
-        place = Place([bed.prefix(host) for host in nodes], bed.environment(), bed.address(nodes[0]))
+        place = LaunchSite([bed.prefix(host) for host in nodes], bed.environment(), bed.address(nodes[0]))
     with run_folder() as folder, busy(f"running {len(nodes)} ranks"):
         (folder / JOB).write_bytes(pickle.dumps(job))
         command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
@@ -192,7 +194,7 @@ def _launched(job: Job, nodes: Sequence[int], timeout: float, bed: Testbed | Non
     return code, rows
 
 
-def _report(result: Result, args: argparse.Namespace) -> None:
+def _report(result: BenchResult, args: argparse.Namespace) -> None:
     if args.plot:
         from linkstep.pictures.runs import plot_runs
 
@@ -219,7 +221,7 @@ def _rate(rate: float) -> str:
     return f"{rate:.3g}B/s"
 
 
-def _print(result: Result) -> None:
+def _print(result: BenchResult) -> None:
     rows, prepared = result.rows, result.prepared
     op = f", {result.operation}" if prepared.collective.reduces else ""
     cost = "" if prepared.cost is None else f", {prepared.cost}"

@@ -13,7 +13,7 @@ from linkstep.cli._common import (
     DEFAULT,
     SIZE,
     Command,
-    Given,
+    TopologyArgument,
     add_collective,
     add_fabric,
     add_faults,
@@ -32,9 +32,9 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
 from linkstep.files import check_savable, save
-from linkstep.make import BEST, METHODS, Made, Price
-from linkstep.problem import Call, Problem
+from linkstep.problem import Call, Price, Problem
 from linkstep.reports.schedule import ScheduleReport
+from linkstep.scheduling import BEST, METHODS, ScheduleResult
 
 
 def _steps(text: str) -> int | tuple[int, int]:
@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _make(given: Given, args: argparse.Namespace) -> Made:
+def _make(given: TopologyArgument, args: argparse.Namespace) -> ScheduleResult:
     with gap_bar("arrival times") as bar, one_interrupt():
 
         def watch(steps: int, bandwidth: Fraction, bound: Fraction) -> None:
@@ -127,7 +127,7 @@ def _make(given: Given, args: argparse.Namespace) -> Made:
         )  # fmt: skip
 
 
-def _price(given: Given, args: argparse.Namespace) -> Price | None:
+def _price(given: TopologyArgument, args: argparse.Namespace) -> Price | None:
     """Return what costs are worth, if options say what a step and a byte take."""
     if given.schedule is not None or not any((args.size, args.alpha, args.fabric)):
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from linkstep.cli._common import (
     SIZE,
     Command,
-    Given,
+    TopologyArgument,
     add_fabric,
     add_faults,
     add_json,
@@ -27,9 +27,9 @@ from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
 from linkstep.description import Description, describe
-from linkstep.make import schedule
 from linkstep.pictures.style import check_drawable
-from linkstep.reports.topology import BfbFacts, RunToday, SplitFacts, TopologyReport, WholeTopology
+from linkstep.reports.topology import BfbFacts, ScheduleInUse, SplitFacts, TopologyReport, WholeTopology
+from linkstep.scheduling import schedule
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,12 +46,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _described(given: Given, args: argparse.Namespace) -> Description:
+def _described(given: TopologyArgument, args: argparse.Namespace) -> Description:
     fabric = fabric_of(args, given.topology.degree)
     return describe(given.recipe or given.topology, progress_bar, fabric)
 
 
-def _report(given: Given, args: argparse.Namespace) -> TopologyReport:
+def _report(given: TopologyArgument, args: argparse.Namespace) -> TopologyReport:
     whole = given.whole
     found = _described(given, args)
     before = None if whole is None else _described(whole, args)
@@ -127,7 +127,7 @@ def _times(bfb: BfbFacts) -> str:
     return f"allgather {format_time(bfb.allgather_seconds)}, allreduce {format_time(bfb.allreduce_seconds)}"
 
 
-def _costs(today: RunToday) -> str:
+def _costs(today: ScheduleInUse) -> str:
     steps, bandwidth = both_halves(today.halves.costs)
     return f"{steps} steps, {bandwidth} M/B each half; allreduce {format_time(today.allreduce_seconds)}"
 
@@ -149,7 +149,7 @@ def _oddities(report: TopologyReport) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
-def _draw(given: Given, path: Path, root: int | None) -> None:
+def _draw(given: TopologyArgument, path: Path, root: int | None) -> None:
     from linkstep.pictures.broadcast import draw_broadcast
     from linkstep.pictures.topology import draw_topology
 

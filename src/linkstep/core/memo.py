@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 Value = TypeVar("Value")
 
 
-class Remembering(Protocol):
+class MemoOwner(Protocol):
     """What values can be kept for: it has a dict that goes when it goes."""
 
     @property
@@ -32,15 +32,15 @@ class Memo(Generic[Value]):
     (3, 3, 3, None)
     """
 
-    def get(self, topology: Remembering, key: Hashable = None) -> Value | None:
+    def get(self, topology: MemoOwner, key: Hashable = None) -> Value | None:
         """Return what is kept, or None."""
         return cast("Value | None", topology._memo.get((self, key)))
 
-    def keep(self, topology: Remembering, value: Value, key: Hashable = None) -> Value:
+    def keep(self, topology: MemoOwner, value: Value, key: Hashable = None) -> Value:
         """Keep a value unless there is one; return the one that is kept."""
         return cast("Value", topology._memo.setdefault((self, key), value))
 
-    def find(self, topology: Remembering, make: Callable[[], Value], key: Hashable = None) -> Value:
+    def find(self, topology: MemoOwner, make: Callable[[], Value], key: Hashable = None) -> Value:
         """Return what is kept; work it out first if nothing is."""
         kept = topology._memo
         if (self, key) not in kept:

@@ -44,7 +44,7 @@ _EXACT = 1e-6
 
 
 @dataclass(frozen=True)
-class Point:
+class Observation:
     """One measured time: what ran, its cost and ports, the bytes in all, and seconds."""
 
     what: str
@@ -76,13 +76,13 @@ class Fit:
     """A fabric, the times it was fitted to, and what a reader should know of how that went."""
 
     fabric: Fabric
-    points: tuple[Point, ...]
+    points: tuple[Observation, ...]
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Fit to {len(self.points)} times: average error {self.mean_error:.2%}, at most {self.max_error:.2%}>"
 
-    def seconds(self, point: Point) -> float:
+    def seconds(self, point: Observation) -> float:
         """Return what the fabric predicts where a time was measured."""
         fabric, host = self.fabric.with_degree(point.degree), self.fabric.host_bandwidth
         if host is None:
@@ -91,7 +91,7 @@ class Fit:
         steps = (one.steps * bits * max(one.link / fabric.link_bandwidth, one.host / host) for one in point.loads)
         return float(fabric.overhead + point.cost.steps * fabric.alpha + sum(steps, Fraction(0)))
 
-    def error(self, point: Point) -> float:
+    def error(self, point: Observation) -> float:
         """Return by what part of the measured time the prediction lies above it."""
         return self.seconds(point) / point.seconds - 1
 
@@ -146,7 +146,7 @@ def fit(runs: Iterable[Run]) -> Fit:
     return Fit(Fabric(alpha, bandwidth, degree, overhead=overhead, host_bandwidth=host), points, tuple(notes))
 
 
-def _with_hosts(points: Sequence[Point], plain: Values) -> tuple[Values, float, str] | None:
+def _with_hosts(points: Sequence[Observation], plain: Values) -> tuple[Values, float, str] | None:
     """Return values, bit/s of a host and what to say, where a limit of hosts explains times clearly better; or None.
 
     Sorted by how many links their hosts keep busy, the steps beyond the limit wait for hosts. Either the limit lies
@@ -192,7 +192,7 @@ def _check_alike(runs: Sequence[Run]) -> None:
         raise LinkstepError("runs in a testbed and outside have no wires in common: fit them apart")
 
 
-def _points(runs: Sequence[Run]) -> tuple[tuple[Point, ...], list[str]]:
+def _points(runs: Sequence[Run]) -> tuple[tuple[Observation, ...], list[str]]:
     """Return the rows that can be fitted, and what was left out."""
     points, wrong = [], []
     for run in runs:
@@ -200,7 +200,7 @@ def _points(runs: Sequence[Run]) -> tuple[tuple[Point, ...], list[str]]:
         if run.cost is not None:
             right = (row for row in run.rows if not row.wrong)
             what = run.what, run.collective, run.cost, run.degree
-            points += [Point(*what, row.size, row.median, run.loads) for row in right]
+            points += [Observation(*what, row.size, row.median, run.loads) for row in right]
     notes = []
     if wrong:
         rest = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
@@ -238,7 +238,7 @@ def _tellable(rows: Table) -> list[int]:
     return told
 
 
-def _untold(points: Sequence[Point], told: Sequence[int]) -> list[str]:
+def _untold(points: Sequence[Observation], told: Sequence[int]) -> list[str]:
     if OVERHEAD in told:
         return []
     steps = sorted({point.cost.steps for point in points})
@@ -246,19 +246,19 @@ def _untold(points: Sequence[Point], told: Sequence[int]) -> list[str]:
     return [f"{why}, which does not tell the overhead of a call from alpha: it is taken as 0"]
 
 
-def _relative(rows: Table, points: Sequence[Point]) -> Values:
+def _relative(rows: Table, points: Sequence[Observation]) -> Values:
     """Return rows over the time of each, so that errors are relative to it."""
     table: Values = np.array([[float(x) for x in row] for row in rows])
     table /= np.array([[point.seconds] for point in points])
     return table
 
 
-def _rest(rows: Table, points: Sequence[Point], values: Values) -> float:
+def _rest(rows: Table, points: Sequence[Observation], values: Values) -> float:
     """Return the norm of all relative errors."""
     return float(np.linalg.norm(_relative(rows, points) @ values - 1))
 
 
-def _solved(rows: Table, points: Sequence[Point], told: Sequence[int]) -> Values:
+def _solved(rows: Table, points: Sequence[Observation], told: Sequence[int]) -> Values:
     """Return the best value at least 0 of each column, 0 for those not told apart.
 
     The best is the plain least-squares solution on the columns in which it is positive; of four columns there are

@@ -17,7 +17,7 @@ from linkstep.core.topology import Ids, Ints, Topology
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
+class LoadTable:
     """Row k: at ``step[k]`` a link, or a host in one direction, ``place[k]`` carries ``amount[k]`` parts of the data.
 
     Sorted by (step, place), each at most once, and only what carries anything.
@@ -55,17 +55,17 @@ class Loads:
     topology: Topology
     num_steps: int
     whole: int
-    links: Carried
+    links: LoadTable
     messages: Ints
     """How many rows of the schedule each row of ``links`` stands for: messages, where nothing joins them."""
 
     @cached_property
-    def sent(self) -> Carried:
+    def sent(self) -> LoadTable:
         """What hosts send, over all their links together."""
         return self._by_host(*self.host_rows(self.topology.tail))
 
     @cached_property
-    def received(self) -> Carried:
+    def received(self) -> LoadTable:
         """What hosts receive, over all their links together."""
         return self._by_host(*self.host_rows(self.topology.head))
 
@@ -79,12 +79,12 @@ class Loads:
             return rows, links.step[rows] * topology.num_nodes + topology.host_of[end[links.place[rows]]]
         return np.arange(len(links)), links.step * topology.num_nodes + end[links.place]
 
-    def _by_host(self, rows: Ints, key: Ints) -> Carried:
+    def _by_host(self, rows: Ints, key: Ints) -> LoadTable:
         n = self.topology.num_nodes
         keys, group = np.unique(key, return_inverse=True)
         amount = np.zeros(keys.size, np.int64)
         np.add.at(amount, group.reshape(-1), self.links.amount[rows])
-        return Carried(keys // n, keys % n, amount)
+        return LoadTable(keys // n, keys % n, amount)
 
 
 def loads_of(schedule: Schedule) -> Loads:
@@ -92,4 +92,4 @@ def loads_of(schedule: Schedule) -> Loads:
     check_kind("schedule", schedule, Schedule)
     step, link, amount, messages = _link_loads(schedule.lo, schedule.hi, schedule.link, schedule.step)
     whole = schedule.collective.num_shards(schedule.num_ranks) * schedule.unit
-    return Loads(schedule.topology, schedule.num_steps, whole, Carried(step, link, amount), messages)
+    return Loads(schedule.topology, schedule.num_steps, whole, LoadTable(step, link, amount), messages)

@@ -21,7 +21,7 @@ from linkstep.core.topology import Ids, Ints
 from linkstep.core.units import Number, parse_bandwidth, parse_size
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric, LinkKinds
-from linkstep.costs.loads import Carried, Loads, loads_of
+from linkstep.costs.loads import Loads, LoadTable, loads_of
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _switching_steps(loads: Loads) -> set[int]:
     return set(step[(loads.topology.opens[loads.links.place] == step) & (step > 1)].tolist())
 
 
-def _most(carried: Carried, kind: Ints, count: Ints) -> list[tuple[int, int, int, int]]:
+def _most(carried: LoadTable, kind: Ints, count: Ints) -> list[tuple[int, int, int, int]]:
     """Return (step, kind, count, amount): the most that any place of this kind and count carries at this step."""
     if not len(carried):
         return []
@@ -146,7 +146,7 @@ def _most(carried: Carried, kind: Ints, count: Ints) -> list[tuple[int, int, int
     return [(a, b, c, d) for a, b, c, d in rows[:, last].T.tolist()]
 
 
-def _least_kinds(loads: Loads, carried: Carried, kind: Ints, end: Ids) -> Ints:
+def _least_kinds(loads: Loads, carried: LoadTable, kind: Ints, end: Ids) -> Ints:
     """Return, for each row of what hosts carry, the first kind of the links it stands for: that of the least alpha."""
     n = loads.topology.num_nodes
     rows, key = loads.host_rows(end)

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError, LinkstepError
 from linkstep.engines.plans.binding import SMALL, Bound, bind_direct, bind_staged
-from linkstep.engines.plans.layout import Layout
-from linkstep.engines.plans.plan import Compiled, Plan, Plans
+from linkstep.engines.plans.layout import BufferLayout
+from linkstep.engines.plans.plan import CompiledPlans, Plan, Plans
 from linkstep.engines.plans.session import Stuck
-from linkstep.engines.transports.arrays import Kind, check_operation, kind_of
+from linkstep.engines.transports.arrays import ArrayLibrary, check_operation, kind_of
 from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.numbering import numbered
 from linkstep.engines.transports.transport import SETUP, TIMEOUT, Silence, Silent, Transport, ranks_in_words
@@ -43,9 +43,9 @@ _MOST_KNOWN = 256
 
 
 def _library(what: Any, node: int, num_nodes: int) -> Plans:
-    from linkstep.engines.plans.source import Library  # what makes schedules takes a second to import
+    from linkstep.engines.plans.source import PlanLibrary  # what makes schedules takes a second to import
 
-    return Library(what, node, num_nodes)
+    return PlanLibrary(what, node, num_nodes)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Communicator:
 
     def __init__(
         self,
-        what: str | Recipe | Topology | Schedule | Program | Selector | Compiled | Sequence[Any],
+        what: str | Recipe | Topology | Schedule | Program | Selector | CompiledPlans | Sequence[Any],
         engine: str | Transport = "mpi",
         *,
         timeout: float = TIMEOUT,
@@ -113,10 +113,10 @@ class Communicator:
         self._known: dict[Any, _Ready | None] = {}
         """Calls by the arrays they were made with, or by what these look like; all of them are in ``_bounds`` too."""
         self._calls = 0
-        self._plans: Plans = Compiled("", 0, ())
+        self._plans: Plans = CompiledPlans("", 0, ())
         mistake = ""
         try:
-            if isinstance(what, Compiled):
+            if isinstance(what, CompiledPlans):
                 self._plans = what
             else:
                 self._plans = _library(what, self.transport.rank, self.transport.size)
@@ -235,12 +235,12 @@ class Communicator:
             self._known.clear()
         self._known[key] = known
 
-    def _out_length(self, collective: Collective, kind: Kind, array: Any) -> int:
-        shape = Layout.of(collective, self.size, self.size, kind.length(array))
+    def _out_length(self, collective: Collective, kind: ArrayLibrary, array: Any) -> int:
+        shape = BufferLayout.of(collective, self.size, self.size, kind.length(array))
         return shape.section * shape.output_sections
 
     def _prepared(
-        self, collective: Collective, kind: Kind, array: Any, out: Any, op: str, root: int
+        self, collective: Collective, kind: ArrayLibrary, array: Any, out: Any, op: str, root: int
     ) -> _Ready | None:  # fmt: skip
         """Return a call bound to its arrays; None if there is nothing to do."""
         if collective.has_root and not 0 <= root < self.size:
@@ -254,7 +254,7 @@ class Communicator:
         length, type_name = kind.length(array), kind.type_name(array)
         if not length:
             return None
-        shape = Layout.of(collective, self.size, self.size, length)
+        shape = BufferLayout.of(collective, self.size, self.size, length)
         inplace = _is_inplace(collective, kind, array, out, self.rank * shape.section)
         is_small = length * kind.item_size(array) <= SMALL
         wanted = inplace and not (is_small and self.transport.acknowledges)  # it is copied anyhow, and then none waits
@@ -299,9 +299,9 @@ class Communicator:
         except Silent as silent:
             raise self.failure(f"{what} (call {self._calls + 1})", silent.silence) from None
 
-    def _bound(self, what: _Call, plan: Plan, kind: Kind, array: Any, out: Any, inplace: bool) -> Bound:
+    def _bound(self, what: _Call, plan: Plan, kind: ArrayLibrary, array: Any, out: Any, inplace: bool) -> Bound:
         """Return the call with its arrays bound: those that were used of late still are."""
-        layout = Layout.of(what.collective, self.size, plan.chunks, what.length)
+        layout = BufferLayout.of(what.collective, self.size, plan.chunks, what.length)
         direct = (
             plan.is_inplace == inplace and not layout.is_padded and what.length * kind.item_size(array) > SMALL
             and kind.is_flat(array) and kind.is_flat(out)
@@ -357,7 +357,7 @@ def _settle(bounds: Mapping[Any, Bound], transport: Transport) -> None:
             bound.settle()
 
 
-def _is_inplace(collective: Collective, kind: Kind, array: Any, out: Any, own: int) -> bool:
+def _is_inplace(collective: Collective, kind: ArrayLibrary, array: Any, out: Any, own: int) -> bool:
     """Whether the shorter of two arrays is the rank's own part of the longer, or both are the same."""
     offset = 0 if collective.starts_with_shard == collective.ends_with_shard else own
     short, long = (array, out) if collective.starts_with_shard else (out, array)

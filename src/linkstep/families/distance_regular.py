@@ -81,7 +81,7 @@ def crown(degree: int) -> Topology:
 
 
 @dataclass(frozen=True)
-class Row:
+class DistanceRegularGraph:
     """A row of tab:exampledistreg."""
 
     title: str
@@ -90,22 +90,26 @@ class Row:
     vertex_transitive: bool = True
 
 
-ROWS: dict[int, Row] = {
-    6: Row("octahedron J(4,2)", 2, lambda: johnson(4, 2)),
-    9: Row("Paley graph P9 = H(2,3)", 2, lambda: paley(9)),
-    10: Row("K_{5,5} minus a perfect matching", 3, lambda: crown(4)),
-    14: Row("distance-3 graph of the Heawood graph", 3, lambda: distance_graph(projective_plane(2, 2), 3)),
-    15: Row("line graph of the Petersen graph", 3, lambda: line_graph(odd_graph(3))),
-    16: Row("4-cube Q4 = H(4,2)", 4, lambda: hypercube(4)),
-    21: Row("line graph of the Heawood graph", 3, lambda: line_graph(projective_plane(2, 2))),
-    26: Row("incidence graph of PG(2,3)", 3, lambda: projective_plane(2, 3)),
-    32: Row("incidence graph of AG(2,4) minus a parallel class", 4, lambda: affine_plane(2, 4)),
-    35: Row("odd graph O4", 3, lambda: odd_graph(4)),
-    45: Row("line graph of Tutte's 8-cage", 4, lambda: line_graph(generalized_quadrangle(2, 2))),
-    70: Row("doubled odd graph D(O4)", 7, lambda: doubled_odd(4)),
-    80: Row("incidence graph of GQ(3,3)", 4, lambda: generalized_quadrangle(3, 3), vertex_transitive=False),
-    189: Row("line graph of Tutte's 12-cage", 6, lambda: line_graph(generalized_hexagon(2, 2))),
-    728: Row("incidence graph of GH(3,3)", 6, lambda: generalized_hexagon(3, 3)),
+ROWS: dict[int, DistanceRegularGraph] = {
+    6: DistanceRegularGraph("octahedron J(4,2)", 2, lambda: johnson(4, 2)),
+    9: DistanceRegularGraph("Paley graph P9 = H(2,3)", 2, lambda: paley(9)),
+    10: DistanceRegularGraph("K_{5,5} minus a perfect matching", 3, lambda: crown(4)),
+    14: DistanceRegularGraph(
+        "distance-3 graph of the Heawood graph", 3, lambda: distance_graph(projective_plane(2, 2), 3)
+    ),
+    15: DistanceRegularGraph("line graph of the Petersen graph", 3, lambda: line_graph(odd_graph(3))),
+    16: DistanceRegularGraph("4-cube Q4 = H(4,2)", 4, lambda: hypercube(4)),
+    21: DistanceRegularGraph("line graph of the Heawood graph", 3, lambda: line_graph(projective_plane(2, 2))),
+    26: DistanceRegularGraph("incidence graph of PG(2,3)", 3, lambda: projective_plane(2, 3)),
+    32: DistanceRegularGraph("incidence graph of AG(2,4) minus a parallel class", 4, lambda: affine_plane(2, 4)),
+    35: DistanceRegularGraph("odd graph O4", 3, lambda: odd_graph(4)),
+    45: DistanceRegularGraph("line graph of Tutte's 8-cage", 4, lambda: line_graph(generalized_quadrangle(2, 2))),
+    70: DistanceRegularGraph("doubled odd graph D(O4)", 7, lambda: doubled_odd(4)),
+    80: DistanceRegularGraph(
+        "incidence graph of GQ(3,3)", 4, lambda: generalized_quadrangle(3, 3), vertex_transitive=False
+    ),
+    189: DistanceRegularGraph("line graph of Tutte's 12-cage", 6, lambda: line_graph(generalized_hexagon(2, 2))),
+    728: DistanceRegularGraph("incidence graph of GH(3,3)", 6, lambda: generalized_hexagon(3, 3)),
 }
 """By number of nodes. No automorphism of 80 swaps points and lines: W(3) is not isomorphic to its dual."""
 

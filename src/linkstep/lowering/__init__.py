@@ -14,7 +14,7 @@ from linkstep.lowering.placement import Options, chunk_grid, place
 from linkstep.lowering.ports import Operation, Piece, PortBlock, PortProgram, PortRank
 from linkstep.lowering.targets import TARGETS, Target
 from linkstep.lowering.values import BlockProgram, Copy, Instruction, Message, Move, Place, Placement, Threadblock
-from linkstep.lowering.windows import MAX_BYTES, MAX_SCRATCH, Window
+from linkstep.lowering.windows import MAX_BYTES, MAX_SCRATCH, SelectionWindow
 
 __all__ = [
     "MAX_BYTES",
@@ -37,9 +37,9 @@ __all__ = [
     "PortProgram",
     "PortRank",
     "RuntimeProgram",
+    "SelectionWindow",
     "Target",
     "Threadblock",
-    "Window",
     "check_fits",
     "chunk_grid",
     "lower",

@@ -11,7 +11,7 @@ from linkstep.lowering.ports import PortProgram, build_ports, has_later_steps, l
 from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
 from linkstep.lowering.values import BlockProgram, Placement
-from linkstep.lowering.windows import MAX_BYTES, MAX_SCRATCH, FileOptions, Window, most_scratch, window_of
+from linkstep.lowering.windows import MAX_BYTES, MAX_SCRATCH, FileOptions, SelectionWindow, most_scratch, window_of
 
 RuntimeProgram = BlockProgram | PortProgram | ListProgram
 """What a runtime is to do, as values: what is printed, and what is simulated and run without being printed."""
@@ -21,33 +21,33 @@ _MOST_BYTES = 2**32 - 1  # offsets and sizes are 32 bits, in bytes
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedProgram:
     """A placement as a runtime has it; no program where it is hopeless before there is one."""
 
     placement: Placement
     program: RuntimeProgram | None
-    window: Window
+    window: SelectionWindow
     exceeded: tuple[Excess, ...] = ()
 
 
-def fit_blocks(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Fitted:
+def fit_blocks(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> FittedProgram:
     """Return the threadblocks of an XML dialect."""
     hopeless = tuple(least_excesses(placement, target))
     if hopeless:
         window = window_of(options, target, most_scratch(placement.sizes), placement.num_chunks)
-        return Fitted(placement, None, window, hopeless)
+        return FittedProgram(placement, None, window, hopeless)
     program = build_blocks(placement, splits=target.splits, meter=meter)
     window = window_of(options, target, most_scratch(program.sizes), placement.num_chunks)
-    return Fitted(placement, program, window, tuple(excesses(program, target)))
+    return FittedProgram(placement, program, window, tuple(excesses(program, target)))
 
 
-def fit_lists(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Fitted:
+def fit_lists(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> FittedProgram:
     """Return the lists of a CPU schedule, which has no limits."""
     window = window_of(options, target, most_scratch(placement.sizes), placement.num_chunks)
-    return Fitted(placement, build_lists(placement, meter), window)
+    return FittedProgram(placement, build_lists(placement, meter), window)
 
 
-def fit_ports(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> Fitted:
+def fit_ports(placement: Placement, target: Target, options: FileOptions, meter: Meter) -> FittedProgram:
     """Return the threadblocks of MSCCL++.
 
     A schedule of one step has no later signal that could serve as the handshake, so it gains nothing by arriving in
@@ -59,7 +59,7 @@ def fit_ports(placement: Placement, target: Target, options: FileOptions, meter:
     if lands and exceeded:
         program = build_ports(placement, False, meter)
         exceeded = _exceeded(program, target, options.min_bytes)
-    return Fitted(program.placement, program, _window(program.placement, target, options), exceeded)
+    return FittedProgram(program.placement, program, _window(program.placement, target, options), exceeded)
 
 
 def _whole(size: int, placement: Placement, target: Target) -> int:
@@ -74,7 +74,7 @@ def _largest_message(placement: Placement, target: Target) -> int:
     return _whole(_MOST_BYTES * placement.num_chunks // most_chunks, placement, target)
 
 
-def _window(placement: Placement, target: Target, options: FileOptions) -> Window:
+def _window(placement: Placement, target: Target, options: FileOptions) -> SelectionWindow:
     """Return the window asked for, or the default, as far as sizes fit.
 
     The executor sizes scratch by the allocation that holds the send buffer, cut at the window's end: it may be as much
@@ -86,7 +86,7 @@ def _window(placement: Placement, target: Target, options: FileOptions) -> Windo
         largest = _whole(MAX_SCRATCH // scratch * input_chunks if scratch else MAX_BYTES, placement, target)
         least = _whole(options.min_bytes, placement, target) + target.alignment * placement.num_chunks
         largest = max(largest, least)
-    return Window(options.min_bytes, min(largest, _largest_message(placement, target)))
+    return SelectionWindow(options.min_bytes, min(largest, _largest_message(placement, target)))
 
 
 def _exceeded(program: PortProgram, target: Target, min_bytes: int) -> tuple[Excess, ...]:

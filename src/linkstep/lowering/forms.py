@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from linkstep.lowering.fitting import Fitted, fit_blocks, fit_lists, fit_ports
+from linkstep.lowering.fitting import FittedProgram, fit_blocks, fit_lists, fit_ports
 from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
 from linkstep.lowering.values import Placement
-from linkstep.lowering.windows import FileOptions, Window
+from linkstep.lowering.windows import FileOptions, SelectionWindow
 from linkstep.lowering.writers import cpu, msccl, mscclpp
 from linkstep.lowering.writers.naming import File
 
@@ -19,8 +19,8 @@ from linkstep.lowering.writers.naming import File
 class Form:
     """One form; its functions take the form's own programs."""
 
-    fit: Callable[[Placement, Target, FileOptions, Meter], Fitted]
-    head: Callable[[Any, Target, str, Window], Mapping[str, object]]
+    fit: Callable[[Placement, Target, FileOptions, Meter], FittedProgram]
+    head: Callable[[Any, Target, str, SelectionWindow], Mapping[str, object]]
     """What the file says besides its instructions: of a program, its target, the protocol and the window."""
     write: Callable[[Any, Mapping[str, object]], File]
     """Print a program under its head."""

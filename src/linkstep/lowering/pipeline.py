@@ -13,7 +13,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.lowering.blocks import build_blocks
-from linkstep.lowering.fitting import Fitted, RuntimeProgram
+from linkstep.lowering.fitting import FittedProgram, RuntimeProgram
 from linkstep.lowering.forms import FORMS
 from linkstep.lowering.limits import Excess, Sizing, check_schedule_fits
 from linkstep.lowering.placement import Options, num_chunks, place
@@ -23,7 +23,7 @@ from linkstep.lowering.values import BlockProgram, Placement
 from linkstep.lowering.windows import (
     MAX_BYTES,
     FileOptions,
-    Window,
+    SelectionWindow,
     allocated_scratch,
     most_scratch,
     scratch_bytes,
@@ -49,7 +49,7 @@ class Lowered:
     """Threadblocks for the XML dialects, ports for MSCCL++, lists for CPU clusters."""
     channels: int
     """Channels of each link (and instance)."""
-    window: Window
+    window: SelectionWindow
     """Bytes of data for which the runtime selects the file, both ends included."""
     proto: str = "Simple"
     nodes: tuple[int, ...] | None = None
@@ -127,7 +127,7 @@ class _Asked:
     """Bytes of the largest piece to gather; None for what pays."""
 
 
-def _attempt(asked: _Asked, options: Options, meter: Meter) -> Fitted:
+def _attempt(asked: _Asked, options: Options, meter: Meter) -> FittedProgram:
     meter.attempt()
     placement = place(asked.schedule, options, meter)
     return FORMS[asked.target.form].fit(placement, asked.target, asked.file, meter)
@@ -160,7 +160,7 @@ def _options(asked: _Asked, chunks: int, meter: Meter) -> Options:
 class _Attempt:
     """The last attempt to fit, and what it exceeded; nothing is fitted where it is known before the work."""
 
-    fitted: Fitted | None
+    fitted: FittedProgram | None
     channels: int
     exceeded: tuple[Excess, ...]
 

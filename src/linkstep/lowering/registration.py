@@ -1,8 +1,8 @@
 """The Python by which a program registers MSCCL++ plans and picks one for each call.
 
 MSCCL++ reads no folder of plans: a file counts only once a program has registered it. What is written here does that,
-and selects by collective, ranks, buffers, size and root. Plans are known by a ``Plan`` each, made from what was lowered
-or read back from a file. Not here: which plan serves which size (``linkstep.selector``).
+and selects by collective, ranks, buffers, size and root. Each plan is a ``RegisteredPlan``, made from what was
+lowered or read back from a file. Not here: which plan serves which size (``linkstep.selector``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ALIGNMENT = 16
 _NAMED = "but a rule of the selector names it: lower it again"
 
 
-class Plan(NamedTuple):
+class RegisteredPlan(NamedTuple):
     """What a call must be like to be served by a plan; a row of the written module's table."""
 
     file: str
@@ -49,10 +49,10 @@ class Plan(NamedTuple):
     """None where there is none, or where the file does not say."""
 
 
-def plan_of(lowered: Lowered, file: str) -> Plan:
+def plan_of(lowered: Lowered, file: str) -> RegisteredPlan:
     """Return the row of a plan that was just lowered."""
     placement = lowered.placement
-    return Plan(
+    return RegisteredPlan(
         file=file, name=lowered.name, collective=lowered.target.collectives[placement.collective],
         in_place=placement.inplace, ranks=placement.num_ranks, smallest=lowered.window.smallest,
         largest=lowered.window.largest, multiple=lowered.multiple,
@@ -60,7 +60,7 @@ def plan_of(lowered: Lowered, file: str) -> Plan:
     )  # fmt: skip
 
 
-def read_plan(path: AnyPath, file: str) -> Plan:
+def read_plan(path: AnyPath, file: str) -> RegisteredPlan:
     """Return the row of a plan in a file, which the written module names ``file``; FileError if it holds none."""
     try:
         with open_to_read(path) as opened:
@@ -70,7 +70,7 @@ def read_plan(path: AnyPath, file: str) -> Plan:
     try:
         data = json.loads(text)
         gpu, root = data["gpus"][0], data.get("root")
-        row = Plan(
+        row = RegisteredPlan(
             file=file, name=data["name"], collective=data["collective"], in_place=data["inplace"],
             ranks=len(data["gpus"]), smallest=data.get("min_message_size", 0),
             largest=data.get("max_message_size", _UNLIMITED),
@@ -86,7 +86,7 @@ def read_plan(path: AnyPath, file: str) -> Plan:
     return row
 
 
-def plans_of(selector: Selector, new: Plan) -> list[Plan]:
+def plans_of(selector: Selector, new: RegisteredPlan) -> list[RegisteredPlan]:
     """Return the rows of all MSCCL++ plans that a selector names, of which ``new`` may not be written yet."""
     files = [rule.source for rule in selector.rules if rule.dialect in _REGISTERED]
     plans = [new if file == new.file else read_plan(selector.folder / file, file) for file in files]
@@ -118,13 +118,13 @@ def check_module_path(path: Path) -> None:
             raise FileError(f"{path}: not written by linkstep, and --selector would replace it: move it away")
 
 
-def algorithm_call(plan: Plan, path: AnyPath) -> str:
+def algorithm_call(plan: RegisteredPlan, path: AnyPath) -> str:
     """Return the Python that makes an algorithm of a plan; ``rank`` and the ranks of a node are the program's."""
     constraint = f"mscclpp.Algorithm.Constraint({plan.ranks}, ranks_per_node)"
     return f"mscclpp.Algorithm({plan.name!r}, mscclpp.ExecutionPlan({str(path)!r}, rank), constraint={constraint})"
 
 
-def registration(plans: Iterable[Plan]) -> str:
+def registration(plans: Iterable[RegisteredPlan]) -> str:
     """Return the text of the module that registers plans and selects among them."""
     rows = "".join(f"    {plan!r},\n" for plan in plans)
     return f"{MARK}: `lower --selector` replaces this file, so changes are lost.\n{_MODULE.replace('@PLANS@', rows)}"
@@ -150,7 +150,7 @@ except ImportError:  # where other versions have it
     from mscclpp import AlgorithmCollectionBuilder
 
 
-class Plan(NamedTuple):
+class RegisteredPlan(NamedTuple):
     """What a call must be like to be served by a plan."""
 
     file: str

@@ -14,7 +14,7 @@ MAX_SCRATCH = 2**30
 """Bytes of scratch that a default window may make a runtime allocate on each rank, whatever is really sent."""
 
 
-class Window(NamedTuple):
+class SelectionWindow(NamedTuple):
     """Bytes of data for which the runtime selects the file, both ends included."""
 
     smallest: int
@@ -57,11 +57,11 @@ def allocated_scratch(scratch_chunks: int, input_chunks: int, max_bytes: int, al
     return -(-chunk * scratch_chunks // alignment) * alignment
 
 
-def window_of(options: FileOptions, target: Target, scratch_chunks: int, num_chunks: int) -> Window:
+def window_of(options: FileOptions, target: Target, scratch_chunks: int, num_chunks: int) -> SelectionWindow:
     """Return the window asked for, or the default: the largest that is safe with this much scratch."""
     if options.max_bytes is not None:
-        return Window(options.min_bytes, options.max_bytes)
+        return SelectionWindow(options.min_bytes, options.max_bytes)
     largest = MAX_BYTES
     if target.scratch_at_start and scratch_chunks:
         largest = min(largest, MAX_SCRATCH * num_chunks // scratch_chunks - target.excludes_largest)
-    return Window(options.min_bytes, max(largest, options.min_bytes + 1))
+    return SelectionWindow(options.min_bytes, max(largest, options.min_bytes + 1))

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkstep.core.text import shortened
 from linkstep.core.units import write_bandwidth, write_time
-from linkstep.costs.fitting import Fit, Point
+from linkstep.costs.fitting import Fit, Observation
 from linkstep.files import AnyPath
 from linkstep.pictures.strokes import POINTS, Placer, text_size
 from linkstep.pictures.style import BLUE, INK, LINE, SOFT, VERMILLION, save_picture
@@ -42,7 +42,7 @@ class _Panel:
     x_label: str
     y_label: str
     line_label: str
-    points: tuple[Point, ...]
+    points: tuple[Observation, ...]
     x: tuple[float, ...]
     y: tuple[float, ...]
     start: float
@@ -54,13 +54,13 @@ def _unit(most: float, units: Sequence[tuple[str, float]]) -> tuple[str, float]:
     return next((unit for unit in units if most >= unit[1]), units[-1])
 
 
-def _title(found: Fit, points: Sequence[Point], which: str) -> str:
+def _title(found: Fit, points: Sequence[Observation], which: str) -> str:
     errors = [abs(found.error(point)) for point in points]
     error = f"error {np.mean(errors):.2%}, at most {max(errors):.2%}"
     return f"{which} size, {points[0].size:,} bytes: {error}"
 
 
-def _latency(found: Fit, points: tuple[Point, ...]) -> _Panel:
+def _latency(found: Fit, points: tuple[Observation, ...]) -> _Panel:
     fabric = found.fabric
     line = [float(fabric.overhead + fabric.alpha * point.cost.steps) for point in points]
     seconds = [p.seconds - found.seconds(p) + at for p, at in zip(points, line, strict=True)]
@@ -73,7 +73,7 @@ def _latency(found: Fit, points: tuple[Point, ...]) -> _Panel:
     )  # fmt: skip
 
 
-def _load(found: Fit, point: Point) -> float:
+def _load(found: Fit, point: Observation) -> float:
     """Return T_B M in bytes, as it would be with the ports of the fitted fabric: links are the same.
 
     Where hosts have a limit, what those ports would carry in the time that the fit gives.
@@ -85,7 +85,7 @@ def _load(found: Fit, point: Point) -> float:
     return float(point.size * point.cost.bandwidth * fabric.degree / point.degree)
 
 
-def _bandwidth(found: Fit, points: tuple[Point, ...]) -> _Panel:
+def _bandwidth(found: Fit, points: tuple[Observation, ...]) -> _Panel:
     fabric, loads = found.fabric, [_load(found, point) for point in points]
     seconds = [p.seconds - float(fabric.overhead + fabric.alpha * p.cost.steps) for p in points]
     name, scale = _unit(max(seconds), _UNITS)

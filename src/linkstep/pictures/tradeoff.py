@@ -9,7 +9,7 @@ from typing import Any
 from linkstep.core.text import shortened
 from linkstep.files import AnyPath
 from linkstep.pictures.style import BLUE, INK, SOFT, VERMILLION, save_figure
-from linkstep.tradeoff import Point
+from linkstep.scheduling import Point
 
 
 def plot_trade_off(points: Sequence[Point], title: str, bound: Fraction, path: AnyPath) -> None:

@@ -13,7 +13,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.costs import Cost, Fabric, cost_of, lower_bound, seconds_of
 from linkstep.reports.halves import Halves, OurSchedule
 from linkstep.reports.pricing import FabricText, Pricing
-from linkstep.reports.view import Form, Seconds, View
+from linkstep.reports.view import FieldForm, Seconds, View
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,15 @@ class BaselineRow:
     """The schedule, as people call it."""
     title: str
     """What it does."""
-    halves: Annotated[Halves, Form.INLINE]
-    pipeline: Annotated[PipelineFacts, Form.INLINE]
+    halves: Annotated[Halves, FieldForm.INLINE]
+    pipeline: Annotated[PipelineFacts, FieldForm.INLINE]
     """The best for ``size``."""
     several_hops: bool
     """Whether messages go over several links at once."""
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
-    ours: Annotated[OurSchedule, Form.INLINE]
-    is_ours: Annotated[bool, Form.UNWRITTEN]
+    ours: Annotated[OurSchedule, FieldForm.INLINE]
+    is_ours: Annotated[bool, FieldForm.UNWRITTEN]
     """Whether this schedule is ours."""
 
     @classmethod
@@ -98,7 +98,7 @@ class BaselinesReport(View):
     """Servers, N."""
     degree: int
     """Ports of a server, d."""
-    fabric: Annotated[FabricText, Form.INLINE]
+    fabric: Annotated[FabricText, FieldForm.INLINE]
     size: str
     """Of the data that times are for."""
     cut_through: bool
@@ -154,20 +154,20 @@ class BaselineScheduleReport(View):
     """T_L that the list of baselines charges."""
     charged_bandwidth: Fraction
     """T_B that the list charges, in M/B: more, where nodes are sent what they passed on before."""
-    pipeline: Annotated[PipelineFacts, Form.INLINE]
+    pipeline: Annotated[PipelineFacts, FieldForm.INLINE]
     """The best for ``size``."""
     seconds: Seconds
     """Of the schedule."""
     size: str
     """Of the data in all."""
-    fabric: Annotated[FabricText, Form.INLINE]
+    fabric: Annotated[FabricText, FieldForm.INLINE]
     rows: int
     """Of the schedule."""
     file: str | None
     """Where the schedule was saved."""
-    name: Annotated[str, Form.UNWRITTEN]
+    name: Annotated[str, FieldForm.UNWRITTEN]
     """The schedule, as people call it."""
-    unit: Annotated[int, Form.UNWRITTEN]
+    unit: Annotated[int, FieldForm.UNWRITTEN]
     """Chunks of a shard."""
 
     @classmethod

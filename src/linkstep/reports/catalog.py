@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 
 from linkstep.costs import moore_steps
 from linkstep.recipe import parse
-from linkstep.reports.view import Form, View
-from linkstep.search.added import Hops, Standing
+from linkstep.reports.view import FieldForm, View
+from linkstep.search.added import Hops, RecordComparison
 from linkstep.search.coverage import Coverage
 
 
@@ -19,7 +19,7 @@ class CoverageReport(View):
 
     report: ClassVar[str] = "coverage"
 
-    coverage: Annotated[Coverage, Form.INLINE]
+    coverage: Annotated[Coverage, FieldForm.INLINE]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class AdditionReport(View):
     """Whether the graph is better, and worth adding."""
 
     @classmethod
-    def of(cls, found: Standing) -> AdditionReport:
+    def of(cls, found: RecordComparison) -> AdditionReport:
         """Take a comparison apart."""
         topology = found.topology
         n, d, both = topology.num_nodes, topology.degree, topology.is_bidirectional

@@ -11,7 +11,7 @@ from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.costs import bandwidth_bound, cost_of, seconds_of
 from linkstep.reports.pricing import Pricing
-from linkstep.reports.view import Form, Seconds, View
+from linkstep.reports.view import FieldForm, Seconds, View
 from linkstep.reports.wiring import WiringStanding
 
 
@@ -41,12 +41,12 @@ class CheckReport(View):
     """The fabric that the time is for, in words."""
     wiring_bound: WiringStanding | None
     """T_B beside what the wiring allows; null where that takes long."""
-    topology: Annotated[str | None, Form.UNWRITTEN]
+    topology: Annotated[str | None, FieldForm.UNWRITTEN]
     """What the schedule's topology is called."""
-    nodes: Annotated[int, Form.UNWRITTEN]
-    ranks: Annotated[int, Form.UNWRITTEN]
+    nodes: Annotated[int, FieldForm.UNWRITTEN]
+    ranks: Annotated[int, FieldForm.UNWRITTEN]
     """Of the nodes, those that take part."""
-    bandwidth_optimal: Annotated[bool, Form.UNWRITTEN]
+    bandwidth_optimal: Annotated[bool, FieldForm.UNWRITTEN]
     """Whether T_B is (N-1)/N in each half, of collectives whose bound that is."""
 
     @classmethod

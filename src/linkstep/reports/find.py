@@ -13,7 +13,7 @@ from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick
 from linkstep.reports.halves import Halves, OurSchedule
 from linkstep.reports.pricing import FabricText, Pricing
 from linkstep.reports.training import JobRanking
-from linkstep.reports.view import Form, Ratio, Seconds, View
+from linkstep.reports.view import FieldForm, Ratio, Seconds, View
 from linkstep.search import Answer, Choice
 from linkstep.search.windows import Window
 
@@ -36,7 +36,7 @@ class FoundRow:
     """Where it is from, if not from families and expansions."""
     exact: bool
     """Whether the costs are what its schedules cost; if not, they cost at most so much."""
-    halves: Annotated[Halves, Form.INLINE]
+    halves: Annotated[Halves, FieldForm.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
     allreduce_over_bound: Ratio
@@ -57,7 +57,7 @@ class FoundRow:
     """Whether no graph of this N and d has schedules in fewer steps."""
     bidirectional: bool
     """Whether all links go both ways."""
-    twice_allgather_seconds: Annotated[Seconds, Form.UNWRITTEN]
+    twice_allgather_seconds: Annotated[Seconds, FieldForm.UNWRITTEN]
     """What an allreduce would take if its reduce-scatter cost what its allgather does, as the paper counts."""
 
     @classmethod
@@ -102,7 +102,7 @@ class FindBounds:
     """The part of a link's rate that every pair can get at once."""
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
-    all_to_all_seconds: Annotated[Seconds, Form.UNWRITTEN]
+    all_to_all_seconds: Annotated[Seconds, FieldForm.UNWRITTEN]
     """Of an all-to-all in which every server sends ``size``."""
 
     @classmethod
@@ -121,17 +121,17 @@ class TodayRow:
     """The schedule."""
     recipe: str
     """The wiring."""
-    halves: Annotated[Halves, Form.INLINE]
+    halves: Annotated[Halves, FieldForm.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
     all_to_all: Fraction | None
     """The part of a link's rate that every pair gets at once, where it is proven to be reached."""
     all_to_all_bound: Fraction | None
     """What that is at most, where it is not proven to be reached."""
-    ours: Annotated[OurSchedule, Form.INLINE]
-    short: Annotated[str, Form.UNWRITTEN]
+    ours: Annotated[OurSchedule, FieldForm.INLINE]
+    short: Annotated[str, FieldForm.UNWRITTEN]
     """The wiring in short."""
-    all_to_all_seconds: Annotated[Seconds | None, Form.UNWRITTEN]
+    all_to_all_seconds: Annotated[Seconds | None, FieldForm.UNWRITTEN]
     """Of an all-to-all in which every server sends ``size``; at least, where only a bound is known."""
 
     @classmethod
@@ -220,7 +220,7 @@ class FindReport(View):
     """Servers, N."""
     degree: int
     """Ports of a server, d."""
-    fabric: Annotated[FabricText, Form.INLINE]
+    fabric: Annotated[FabricText, FieldForm.INLINE]
     size: str
     """Of the data that times are for."""
     frontier: tuple[FoundRow, ...]
@@ -236,7 +236,7 @@ class FindReport(View):
     """Which row is the fastest at which size, where a range of sizes was asked for."""
     selector: str | None
     """The file that says so for an engine."""
-    job: Annotated[JobRanking | None, Form.OPTIONAL]
+    job: Annotated[JobRanking | None, FieldForm.OPTIONAL]
     """The rows by the time of a training job's iteration; left out where no job was named."""
 
     @classmethod

@@ -11,7 +11,7 @@ from linkstep.core.collective import Collective
 from linkstep.core.units import write_bandwidth, write_time
 from linkstep.costs import Fit, Run
 from linkstep.reports.pricing import FabricText
-from linkstep.reports.view import Form, View, to_members
+from linkstep.reports.view import FieldForm, View, to_members
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class FitReport(View):
 
     report: ClassVar[str] = "fit"
 
-    fabric: Annotated[FabricText, Form.INLINE]
+    fabric: Annotated[FabricText, FieldForm.INLINE]
     degree: int
     """Ports of the node that the bandwidth is of."""
-    source: Annotated[FitSource, Form.INLINE]
+    source: Annotated[FitSource, FieldForm.INLINE]
     file: str | None
     """Where the fabric was saved."""
     plot: str | None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from linkstep.reports.view import Form
+from linkstep.reports.view import FieldForm
 
 if TYPE_CHECKING:
     from linkstep.core.topology import Topology
@@ -23,7 +23,7 @@ class FabricText:
     """bit/s of a node over all its ports, such as "100Gbps"."""
     overhead: str
     """Seconds of a call, however many steps it has."""
-    host_bandwidth: Annotated[str | None, Form.OPTIONAL] = None
+    host_bandwidth: Annotated[str | None, FieldForm.OPTIONAL] = None
     """bit/s of all ports of a host together, where it has such a limit."""
 
     @property

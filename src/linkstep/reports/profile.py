@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar
 
-from linkstep.reports.view import Form, Seconds, View
+from linkstep.reports.view import FieldForm, Seconds, View
 from linkstep.simulation.training import Layer
 
 
@@ -39,7 +39,7 @@ class ProfileReport(View):
     """Of all layers."""
     backward_seconds: Seconds
     """Of all layers."""
-    rows: Annotated[tuple[LayerRow, ...], Form.UNWRITTEN]
+    rows: Annotated[tuple[LayerRow, ...], FieldForm.UNWRITTEN]
 
     @classmethod
     def of(cls, file: str, source: str, layers: Sequence[tuple[Layer, int]]) -> ProfileReport:

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from linkstep.reports.view import View
 from linkstep.reproduction import Exhibit
-from linkstep.reproduction.figures import Cell, Kind, Mark, Verdict, tally, write_value
-from linkstep.reproduction.output import Shown
+from linkstep.reproduction.figures import Cell, CellKind, Mark, Verdict, tally, write_value
+from linkstep.reproduction.output import ShownExhibit
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FigureRow:
     """What linkstep has."""
     linkstep_verdict: Verdict | None
     """"same", "better" or "differs"."""
-    kind: Kind
+    kind: CellKind
     """"compared", "point" (of a curve) or "measured" (on a machine)."""
     why: str
     """Where a difference comes from."""
@@ -110,9 +110,9 @@ class ReproductionReport(View):
     cells: tuple[FigureRow, ...]
 
     @classmethod
-    def of(cls, shown: Shown, folder: Path | None = None) -> ReproductionReport:
+    def of(cls, shown: ShownExhibit, folder: Path | None = None) -> ReproductionReport:
         """Count what agrees in an exhibit that was written to a folder, or nowhere."""
-        exhibit, counts = shown.exhibit, tally(shown.result.of_kind(Kind.COMPARED))
+        exhibit, counts = shown.exhibit, tally(shown.result.of_kind(CellKind.COMPARED))
         return cls(
             label=exhibit.label,
             title=exhibit.title,

@@ -10,10 +10,10 @@ from typing import ClassVar
 from linkstep.core.collective import Collective
 from linkstep.core.faults import Fault
 from linkstep.costs import Cost, lower_bound, seconds_of
-from linkstep.make import Made
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.view import Seconds, View
 from linkstep.reports.wiring import WiringStanding
+from linkstep.scheduling import ScheduleResult
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class WholeSchedule:
     """Of the schedule."""
 
     @classmethod
-    def of(cls, made: Made, pricing: Pricing) -> WholeSchedule:
+    def of(cls, made: ScheduleResult, pricing: Pricing) -> WholeSchedule:
         """Price a schedule on the topology before its faults."""
         seconds = seconds_of(made.schedule, pricing.fabric(made.schedule.topology.degree), pricing.size)
         return cls(made.method, made.cost.steps, made.cost.bandwidth, seconds)
@@ -109,11 +109,11 @@ class ScheduleReport(View):
     @classmethod
     def of(
         cls,
-        made: Made,
+        made: ScheduleResult,
         pricing: Pricing,
         file: str | None = None,
         faults: Sequence[Fault] = (),
-        whole: Made | None = None,
+        whole: ScheduleResult | None = None,
     ) -> ScheduleReport:
         """Price a schedule; with faults, ``whole`` is one for the topology without them."""
         schedule, cost = made.schedule, made.cost
@@ -158,7 +158,7 @@ class ScheduleReport(View):
         return self.wiring_bound is not None and self.wiring_bound.optimal
 
 
-def _limit(made: Made) -> str | None:
+def _limit(made: ScheduleResult) -> str | None:
     if made.certificate is None or made.method not in ("bfb", "arrival"):
         return None
     return made.certificate.explain_bandwidth()

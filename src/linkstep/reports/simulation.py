@@ -13,7 +13,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of
 from linkstep.reports.pricing import FabricText, Pricing
-from linkstep.reports.view import Form, View
+from linkstep.reports.view import FieldForm, View
 from linkstep.reports.wiring import WiringStanding
 from linkstep.simulation import Simulation, bound_time
 
@@ -41,7 +41,7 @@ class SimulationReport(View):
     """Of the topology."""
     size: str
     """Of the data in all."""
-    fabric: Annotated[FabricText, Form.INLINE]
+    fabric: Annotated[FabricText, FieldForm.INLINE]
     cost: str | None
     """Of the schedule, T_L and T_B in words; null for a runtime's file."""
     predicted_seconds: float | None

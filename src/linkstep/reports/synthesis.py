@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from linkstep.core.topology import Topology
 from linkstep.costs import bandwidth_bound, cost_of, is_bandwidth_optimal
 from linkstep.methods.synthesis import ParetoPoint, Synthesis
-from linkstep.reports.view import Form, View
+from linkstep.reports.view import FieldForm, View
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class SynthesisReport(View):
     """T_B, in M/B, that no schedule with these steps and chunks goes below."""
     seconds: float
     """That the search took."""
-    found: Annotated[SynthesizedSchedule | None, Form.INLINE]
-    bandwidth_bound: Annotated[Fraction, Form.UNWRITTEN]
+    found: Annotated[SynthesizedSchedule | None, FieldForm.INLINE]
+    bandwidth_bound: Annotated[Fraction, FieldForm.UNWRITTEN]
     """T_B that no schedule beats at this N, in M/B."""
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from linkstep.core.faults import Fault
 from linkstep.costs import all_to_all_bound
 from linkstep.reports.pricing import Pricing
-from linkstep.reports.view import Form, Ratio, Seconds, View
+from linkstep.reports.view import FieldForm, Ratio, Seconds, View
 from linkstep.throughput import Throughput
 
 
@@ -50,7 +50,7 @@ class ThroughputReport(View):
     """Of an all-to-all at ``value``."""
     least_seconds: Seconds
     """Of an all-to-all at ``bound``."""
-    rate: Annotated[Fraction, Form.FLOAT]
+    rate: Annotated[Fraction, FieldForm.FLOAT]
     """bit/s from each host to each other at ``value``."""
     fabric: str
     """The fabric that times are for, in words."""

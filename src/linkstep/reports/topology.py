@@ -13,13 +13,13 @@ from linkstep.core.faults import Fault
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, all_to_all_bound, bandwidth_bound, moore_steps, seconds_of
 from linkstep.description import Description
-from linkstep.make import schedule
 from linkstep.recipe import Recipe
 from linkstep.recipe.names import source_of
 from linkstep.reports.halves import Halves
 from linkstep.reports.pricing import Pricing
-from linkstep.reports.view import Form, Seconds, View
+from linkstep.reports.view import FieldForm, Seconds, View
 from linkstep.reports.wiring import WiringStanding
+from linkstep.scheduling import schedule
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,17 @@ class SplitFacts:
 
 
 @dataclass(frozen=True)
-class RunToday:
+class ScheduleInUse:
     """A schedule that people run on such a wiring today."""
 
     name: str
     """The schedule."""
-    halves: Annotated[Halves, Form.INLINE]
+    halves: Annotated[Halves, FieldForm.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of the size that times are for."""
 
     @classmethod
-    def of(cls, one: Baseline, fabric: Fabric, size: str) -> RunToday:
+    def of(cls, one: Baseline, fabric: Fabric, size: str) -> ScheduleInUse:
         """Price a baseline."""
         return cls(one.name, Halves.of(*one.halves_at(fabric, size)), one.allreduce_time(fabric, size))
 
@@ -182,11 +182,11 @@ class TopologyReport(View):
     """null where there is no such proof."""
     wiring_bound: WiringStanding | None
     """The BFB allgather beside what the wiring allows; null where that takes long."""
-    baselines: tuple[RunToday, ...]
+    baselines: tuple[ScheduleInUse, ...]
     """What people run on such a wiring today."""
-    all_to_all_bound: Annotated[Fraction | None, Form.OPTIONAL]
+    all_to_all_bound: Annotated[Fraction | None, FieldForm.OPTIONAL]
     """The part of a link's rate that every pair can get at once, by the distances; left out of a single node."""
-    all_to_all_bound_any: Annotated[Fraction | None, Form.OPTIONAL]
+    all_to_all_bound_any: Annotated[Fraction | None, FieldForm.OPTIONAL]
     """The same for any graph of this N and d."""
     without_faults: WholeTopology | None
     """null where there are no faults."""
@@ -247,6 +247,6 @@ def _wiring(found: Description, fabric: Fabric) -> WiringStanding | None:
     return WiringStanding.of(found.topology, Collective.ALLGATHER, found.certificate.cost, fabric)
 
 
-def _today(recipe: Recipe, pricing: Pricing) -> tuple[RunToday, ...]:
+def _today(recipe: Recipe, pricing: Pricing) -> tuple[ScheduleInUse, ...]:
     fabric = pricing.fabric(recipe.degree)
-    return tuple(RunToday.of(one, fabric, pricing.size) for one in baselines_on(recipe))
+    return tuple(ScheduleInUse.of(one, fabric, pricing.size) for one in baselines_on(recipe))

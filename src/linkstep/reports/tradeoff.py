@@ -13,7 +13,7 @@ from linkstep.costs import bandwidth_bound
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.schedule import HalfCost
 from linkstep.reports.view import Seconds, View
-from linkstep.tradeoff import Point
+from linkstep.scheduling import Point
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from linkstep.core.units import format_time
 from linkstep.reports.pricing import FabricText, Pricing
-from linkstep.reports.view import Form, Ratio, Seconds, View
+from linkstep.reports.view import FieldForm, Ratio, Seconds, View
 
 if TYPE_CHECKING:  # simulating takes a while to import, and most answers of `find` simulate nothing
     from linkstep.simulation.training import Comparison, Job, Model, Outcome
@@ -46,7 +46,7 @@ class IterationRow:
     """The part of a link's rate that every pair gets at once in an all-to-all."""
     reached: bool
     """Whether that is proven; if not, the iteration takes at least so long."""
-    bucket: Annotated[Fraction, Form.UNWRITTEN]
+    bucket: Annotated[Fraction, FieldForm.UNWRITTEN]
     """Bytes of a bucket, exactly."""
 
     @classmethod
@@ -126,14 +126,14 @@ class TrainingReport(View):
     """Servers, N."""
     degree: int
     """Ports of a server, d."""
-    fabric: Annotated[FabricText, Form.INLINE]
-    batch: Annotated[Fraction | None, Form.FLOAT]
+    fabric: Annotated[FabricText, FieldForm.INLINE]
+    batch: Annotated[Fraction | None, FieldForm.FLOAT]
     """Samples that a server trains on in an iteration; null where the model does not say."""
-    gradient_bytes: Annotated[Fraction, Form.FLOAT]
+    gradient_bytes: Annotated[Fraction, FieldForm.FLOAT]
     """Averaged in each iteration."""
     all_to_alls: int
     """Exchanges between experts in an iteration."""
-    memory_bytes: Annotated[Fraction, Form.FLOAT]
+    memory_bytes: Annotated[Fraction, FieldForm.FLOAT]
     """Of parameters, gradients and optimizer state on a server."""
     rows: tuple[IterationRow, ...]
     """Ours first, the bound last."""
@@ -141,11 +141,11 @@ class TrainingReport(View):
     """The file with a plot of the rows."""
     timeline: str | None
     """The file with a picture of our iteration."""
-    is_measured: Annotated[bool, Form.UNWRITTEN]
+    is_measured: Annotated[bool, FieldForm.UNWRITTEN]
     """Whether compute times were measured, not worked out from FLOP/s."""
-    peak_flops: Annotated[Fraction | None, Form.UNWRITTEN]
+    peak_flops: Annotated[Fraction | None, FieldForm.UNWRITTEN]
     """FLOP/s of a server at most; None where it is not known."""
-    utilisation: Annotated[Ratio, Form.UNWRITTEN]
+    utilisation: Annotated[Ratio, FieldForm.UNWRITTEN]
     """The part of that which is reached."""
 
     @classmethod

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 
-class Form(Enum):
+class FieldForm(Enum):
     """How a field is written where it is not written as it is."""
 
     FLOAT = auto()
@@ -29,9 +29,9 @@ class Form(Enum):
     """Not at all: for those who have the report itself."""
 
 
-Seconds = Annotated[Fraction, Form.FLOAT, "seconds"]
+Seconds = Annotated[Fraction, FieldForm.FLOAT, "seconds"]
 """A time."""
-Ratio = Annotated[Fraction, Form.FLOAT]
+Ratio = Annotated[Fraction, FieldForm.FLOAT]
 """A number without a unit."""
 
 
@@ -58,12 +58,12 @@ def to_members(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     for name, forms in fields_of(kind):
         member = getattr(value, name)
-        if Form.UNWRITTEN in forms or (member is None and forms & {Form.OPTIONAL, Form.INLINE}):
+        if FieldForm.UNWRITTEN in forms or (member is None and forms & {FieldForm.OPTIONAL, FieldForm.INLINE}):
             continue
-        if Form.INLINE in forms:
+        if FieldForm.INLINE in forms:
             found |= to_members(member)
         else:
-            found[member_name(name)] = _written(member, Form.FLOAT in forms)
+            found[member_name(name)] = _written(member, FieldForm.FLOAT in forms)
     return found
 
 
@@ -73,14 +73,14 @@ def member_name(field: str) -> str:
 
 
 @cache
-def fields_of(kind: type) -> tuple[tuple[str, frozenset[Form]], ...]:
+def fields_of(kind: type) -> tuple[tuple[str, frozenset[FieldForm]], ...]:
     """Return the fields of a dataclass with their forms."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple((field.name, frozenset(_forms(hints[field.name]))) for field in fields(kind))
 
 
-def _forms(hint: Any) -> Iterator[Form]:
-    yield from (mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Form))
+def _forms(hint: Any) -> Iterator[FieldForm]:
+    yield from (mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, FieldForm))
     for inner in get_args(hint):
         yield from _forms(inner)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from linkstep.core.collective import Collective
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, WiringBound, standing
-from linkstep.reports.view import Form
+from linkstep.reports.view import FieldForm
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class WiringHalf:
 
     collective: Collective
     """Which half."""
-    cut: Annotated[WiringCut, Form.INLINE]
+    cut: Annotated[WiringCut, FieldForm.INLINE]
 
 
 @dataclass(frozen=True)
 class WiringStanding:
     """How a schedule's T_B stands beside the least that its wiring allows."""
 
-    cut: Annotated[WiringCut, Form.INLINE]
+    cut: Annotated[WiringCut, FieldForm.INLINE]
     in_steps: Fraction | None
     """The least T_B in as many steps as the schedule has, in M/B; null: not known."""
     optimal: bool

@@ -22,9 +22,9 @@ from linkstep.reproduction import (
     tori,
     training,
 )
-from linkstep.reproduction.exhibit import Exhibit, Result
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 
-__all__ = ["EXHIBITS", "Exhibit", "Result", "check_needs", "exhibit_labelled"]
+__all__ = ["EXHIBITS", "Exhibit", "ExhibitResult", "check_needs", "exhibit_labelled"]
 
 EXHIBITS: tuple[Exhibit, ...] = (
     *topologies.EXHIBITS,

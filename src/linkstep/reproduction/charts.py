@@ -18,7 +18,7 @@ Number = int | float | Fraction
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """A curve."""
 
     name: str
@@ -41,13 +41,13 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """One pair of axes: lines over numbers, or bars over ``names``."""
 
     title: str
     x_label: str
     y_label: str
-    lines: tuple[Line, ...] = ()
+    lines: tuple[Curve, ...] = ()
     names: tuple[str, ...] = ()
     bars: tuple[Bars, ...] = ()
     is_stacked: bool = False
@@ -66,7 +66,7 @@ class Panel:
 class Chart:
     """Panels side by side, with one legend for all."""
 
-    panels: tuple[Panel, ...]
+    panels: tuple[ChartPanel, ...]
     columns: int = 3
     shares_y: bool = False
     """Whether all panels have the same y axis, to compare them by eye."""
@@ -114,7 +114,7 @@ def draw_chart(chart: Chart, title: str, path: AnyPath) -> None:
     save_picture(fill, path, size)
 
 
-def _draw_panel(axes: Any, panel: Panel, names: Sequence[str], handles: dict[str, Any]) -> None:
+def _draw_panel(axes: Any, panel: ChartPanel, names: Sequence[str], handles: dict[str, Any]) -> None:
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.x_label, fontsize=8.5)
     axes.set_ylabel(panel.y_label, fontsize=8.5)
@@ -132,7 +132,7 @@ def _draw_panel(axes: Any, panel: Panel, names: Sequence[str], handles: dict[str
     _plain_numbers(axes, panel)
 
 
-def _plain_numbers(axes: Any, panel: Panel) -> None:
+def _plain_numbers(axes: Any, panel: ChartPanel) -> None:
     """Write numbers on logarithmic axes in full where they are not too many digits; put no tick between whole steps."""
 
     def text(value: float, _: Any) -> str:
@@ -154,7 +154,7 @@ def _colour(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
-def _draw_line(axes: Any, line: Line, index: int) -> Any:
+def _draw_line(axes: Any, line: Curve, index: int) -> Any:
     x, y = [float(v) for v in line.x], [float(v) for v in line.y]
     if line.is_bound:
         return axes.plot(x, y, color=SOFT, linestyle=(0, (4, 2)), linewidth=1.4)[0]
@@ -169,7 +169,7 @@ def _draw_line(axes: Any, line: Line, index: int) -> Any:
     )[0]  # fmt: skip
 
 
-def _draw_bars(axes: Any, panel: Panel, names: Sequence[str], handles: dict[str, Any]) -> None:
+def _draw_bars(axes: Any, panel: ChartPanel, names: Sequence[str], handles: dict[str, Any]) -> None:
     width = 0.7 if panel.is_stacked else 0.8 / len(panel.bars)
     floor = [0.0] * len(panel.names)
     for k, bars in enumerate(panel.bars):

@@ -1,6 +1,6 @@
 """What an exhibit is: a table or figure of the paper that can be made again here. A row of ``EXHIBITS``.
 
-Its ``compute`` returns a ``Result``: cells, what to plot, and notes. Not here: any one exhibit.
+Its ``compute`` returns a ``ExhibitResult``: cells, what to plot, and notes. Not here: any one exhibit.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from linkstep.files import AnyPath
 from linkstep.reproduction.charts import Chart
-from linkstep.reproduction.figures import Cell, Kind
+from linkstep.reproduction.figures import Cell, CellKind
 
 
 @dataclass(frozen=True)
-class Result:
+class ExhibitResult:
     """What an exhibit shows: its cells in order, a picture where one makes sense, and what a reader should know."""
 
     cells: tuple[Cell, ...]
@@ -22,7 +22,7 @@ class Result:
     """A chart, or a function that draws to a .svg or .png file."""
     notes: tuple[str, ...] = ()
 
-    def of_kind(self, *kinds: Kind) -> tuple[Cell, ...]:
+    def of_kind(self, *kinds: CellKind) -> tuple[Cell, ...]:
         """Return the cells of some kinds."""
         return tuple(cell for cell in self.cells if cell.kind in kinds)
 
@@ -33,7 +33,7 @@ class Exhibit:
 
     label: str
     title: str
-    compute: Callable[[], Result]
+    compute: Callable[[], ExhibitResult]
     method: str
     """How the figures are found, in a sentence."""
     missing: str = ""

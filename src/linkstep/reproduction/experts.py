@@ -18,9 +18,9 @@ from linkstep.baselines.tori import torus_flow
 from linkstep.costs import Cost, bandwidth_bound, usual_fabric
 from linkstep.pictures.training import draw_iteration
 from linkstep.reproduction.changes import implied_compute, with_changes
-from linkstep.reproduction.charts import Bars, Chart, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import ABOUT, Better, Cell, Kind, Mark, cell, yes
+from linkstep.reproduction.charts import Bars, Chart, ChartPanel
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import ABOUT, Cell, CellKind, Direction, Mark, cell, yes
 from linkstep.reproduction.frontiers import MEANT, PRINTED, flow_of, paper_rows, with_flow
 from linkstep.reproduction.today import paper_rings
 from linkstep.search import Answer, find
@@ -125,7 +125,7 @@ def _measure(done: Iteration, what: str) -> Fraction:
     return done.all_to_all if what == _EXCHANGE else done.time
 
 
-def compute_experts() -> Result:
+def compute_experts() -> ExhibitResult:
     """Simulate expert-parallel training of Switch Transformers on 32 to 1024 servers."""
     cells: list[Cell] = []
     panels = []
@@ -138,7 +138,7 @@ def compute_experts() -> Result:
             cells += _implied_cells(scale, scale.item)
         cells += _iteration_points(scale.item, found)
         panels.append(_parts_panel(scale.item, found))
-    return Result(tuple(cells), Chart(tuple(panels)), _EXPERT_NOTES)
+    return ExhibitResult(tuple(cells), Chart(tuple(panels)), _EXPERT_NOTES)
 
 
 def _mark(scale: _Scale, what: str) -> Mark:
@@ -158,7 +158,7 @@ def _time_cells(scale: _Scale, found: dict[str, Iteration]) -> Iterator[Cell]:
             paper, quantity = scale.times.get((whom, what)), f"{what} time: {whom} over ours"
             yield cell(
                 scale.item, quantity, unit="times", paper=paper, bases=theirs / base, ours=theirs / ours,
-                better=Better.MORE, why=_COMPUTE if paper and what == _ITERATION else "", mark=_mark(scale, what),
+                better=Direction.MORE, why=_COMPUTE if paper and what == _ITERATION else "", mark=_mark(scale, what),
             )  # fmt: skip
             if _AS_PRINTED in found:
                 base = _measure(found[_AS_PRINTED], what)
@@ -272,22 +272,22 @@ def _iteration_points(item: str, found: dict[str, Iteration]) -> list[Cell]:
         "all-to-all": lambda done: done.all_to_all,
     }
     return [
-        cell(f"{item}, {name}", part, unit="ms", bases=1000 * take(done), kind=Kind.POINT)
+        cell(f"{item}, {name}", part, unit="ms", bases=1000 * take(done), kind=CellKind.POINT)
         for name, done in found.items()
         for part, take in parts.items()
     ]
 
 
-def _parts_panel(item: str, found: dict[str, Iteration]) -> Panel:
+def _parts_panel(item: str, found: dict[str, Iteration]) -> ChartPanel:
     bars = (
         Bars("compute", [1000 * done.compute for done in found.values()]),
         Bars("exposed allreduce", [1000 * done.exposed_allreduce for done in found.values()]),
         Bars("all-to-all", [1000 * done.all_to_all for done in found.values()]),
     )
-    return Panel(item, "", "iteration in ms", names=tuple(found), bars=bars, is_stacked=True)
+    return ChartPanel(item, "", "iteration in ms", names=tuple(found), bars=bars, is_stacked=True)
 
 
-def compute_timeline() -> Result:
+def compute_timeline() -> ExhibitResult:
     """Draw an iteration of expert-parallel training, and hold it against the rules of the paper's simulation."""
     done = _iterations(256, "switch-base-256")[_OURS]
     communication = [event for event in done.events if event.kind in (ALLREDUCE, ALL_TO_ALL)]
@@ -319,7 +319,9 @@ def compute_timeline() -> Result:
         )
     )
     title = "fig:simmoetimeline: an iteration of switch-base-256 on 256 servers"
-    return Result(tuple(cells), partial(_draw, done, title), ("One iteration on linkstep's topology, best bucket.",))
+    return ExhibitResult(
+        tuple(cells), partial(_draw, done, title), ("One iteration on linkstep's topology, best bucket.",)
+    )
 
 
 def _draw(done: Iteration, title: str, path: object) -> None:

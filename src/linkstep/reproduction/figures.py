@@ -17,7 +17,7 @@ from linkstep.core.errors import LinkstepError
 
 
 @dataclass(frozen=True)
-class Between:
+class Interval:
     """A value known to lie between two others, such as a flow that is reached and its bound; or a range over sizes."""
 
     least: Fraction
@@ -27,9 +27,9 @@ class Between:
         return f"{self.least}..{self.most}"
 
 
-def exactly(value: Fraction) -> Between:
+def exactly(value: Fraction) -> Interval:
     """Return a value that is known as one that lies between itself and itself."""
-    return Between(value, value)
+    return Interval(value, value)
 
 
 EXACTLY = Fraction(0)
@@ -37,11 +37,11 @@ EXACTLY = Fraction(0)
 ABOUT = Fraction(5)
 """How far, in points, from a percentage that the paper measured or calls approximate; shown with a ``~``."""
 
-Value = int | Fraction | float | str | Between | None
+Value = int | Fraction | float | str | Interval | None
 """A figure found here; None where there is none, text where it is no number."""
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """What a cell is there for."""
 
     COMPARED = "compared"
@@ -74,7 +74,7 @@ class Mark(StrEnum):
     """The paper prints no number here: what stands for it is read from a sentence."""
 
 
-class Better(StrEnum):
+class Direction(StrEnum):
     """Which way a figure improves."""
 
     LESS = "less"
@@ -97,7 +97,7 @@ class Cell:
     """What linkstep has."""
     ours_verdict: Verdict
     why: str = ""
-    kind: Kind = Kind.COMPARED
+    kind: CellKind = CellKind.COMPARED
     mark: Mark = Mark.NONE
 
 
@@ -109,10 +109,10 @@ def cell(
     paper: str | None = None,
     bases: Value = None,
     ours: Value = None,
-    better: Better = Better.NEITHER,
+    better: Direction = Direction.NEITHER,
     within: Fraction | None = None,
     why: str = "",
-    kind: Kind = Kind.COMPARED,
+    kind: CellKind = CellKind.COMPARED,
     mark: Mark = Mark.NONE,
 ) -> Cell:
     """Return a cell, its values compared; ``within`` is how far a value may lie from a figure that does not just round.
@@ -126,7 +126,7 @@ def cell(
     >>> cell("12 servers", "faster by", unit="%", paper="75", bases=Fraction(77), within=ABOUT).paper
     '~75'
     """
-    first, second = compare(paper, bases, Better.NEITHER, within), compare(paper, ours, better, within)
+    first, second = compare(paper, bases, Direction.NEITHER, within), compare(paper, ours, better, within)
     if first is Verdict.DIFFERS and second is Verdict.BETTER:
         second = Verdict.DIFFERS
     if paper is not None and within:
@@ -134,10 +134,10 @@ def cell(
     return Cell(item, quantity, unit, paper, bases, first, ours, second, why, kind, mark)
 
 
-def compare(paper: str | None, value: Value, better: Better, within: Fraction | None = None) -> Verdict:
+def compare(paper: str | None, value: Value, better: Direction, within: Fraction | None = None) -> Verdict:
     """Return how a value stands against a printed figure.
 
-    >>> str(compare("1.020", Fraction(101, 100), Better.LESS))
+    >>> str(compare("1.020", Fraction(101, 100), Direction.LESS))
     'better'
     """
     if paper is None or value is None:
@@ -150,21 +150,21 @@ def compare(paper: str | None, value: Value, better: Better, within: Fraction | 
     if figure is None:
         return Verdict.DIFFERS
     slack = half_digit(paper) if within is None else within
-    least, most = (value.least, value.most) if isinstance(value, Between) else (Fraction(value), Fraction(value))
+    least, most = (value.least, value.most) if isinstance(value, Interval) else (Fraction(value), Fraction(value))
     if least <= figure + slack and figure - slack <= most:
         return Verdict.SAME
-    improved = {Better.LESS: most < figure, Better.MORE: least > figure, Better.NEITHER: False}
+    improved = {Direction.LESS: most < figure, Direction.MORE: least > figure, Direction.NEITHER: False}
     return Verdict.BETTER if improved[better] else Verdict.DIFFERS
 
 
-def _compare_bound(paper: str, value: int | Fraction | float | Between, better: Better) -> Verdict:
+def _compare_bound(paper: str, value: int | Fraction | float | Interval, better: Direction) -> Verdict:
     """Compare with a figure that is only a bound, such as >10^4: what was given up after so long, say."""
     figure = _number(paper[1:])
-    if figure is None or isinstance(value, Between):
+    if figure is None or isinstance(value, Interval):
         return Verdict.DIFFERS
     if (value < figure) == (paper[0] == "<"):
         return Verdict.SAME
-    improved = Better.LESS if paper[0] == ">" else Better.MORE
+    improved = Direction.LESS if paper[0] == ">" else Direction.MORE
     return Verdict.BETTER if better is improved else Verdict.DIFFERS
 
 
@@ -201,7 +201,7 @@ def show(value: Value, like: str | None = None) -> str:
         return "-"
     if isinstance(value, str):
         return value
-    if isinstance(value, Between):
+    if isinstance(value, Interval):
         ends = [show(end, like) for end in (value.least, value.most)]
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
     if "/" in (like or "") and isinstance(value, Fraction):
@@ -238,7 +238,7 @@ def read_value(text: str) -> Value:
     if dots:
         ends = _number(least), _number(most)
         if ends[0] is not None and ends[1] is not None:
-            return Between(ends[0], ends[1])
+            return Interval(ends[0], ends[1])
     if "/" in text and (found := _number(text)) is not None:
         return found
     try:

@@ -14,9 +14,8 @@ from linkstep.baselines import baseline
 from linkstep.core.collective import Collective
 from linkstep.costs import Cost, Fit, Run, bandwidth_bound, fit
 from linkstep.costs.runs import Timing
-from linkstep.make import schedule
-from linkstep.reproduction.charts import Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import Cell, Mark, cell, yes
 from linkstep.reproduction.servers import (
     BEST,
@@ -32,6 +31,7 @@ from linkstep.reproduction.servers import (
     paper_half,
     ring_half,
 )
+from linkstep.scheduling import schedule
 from linkstep.simulation import simulate
 
 _ROUND = range(5, 13)
@@ -97,7 +97,7 @@ def _errors(found: Fit, mean: str, most: str) -> list[Cell]:
     ]
 
 
-def compute_latency() -> Result:
+def compute_latency() -> ExhibitResult:
     """Count the steps of fig:latencyfit, and fit alpha to simulated and to emulated times."""
     cells: list[Cell] = []
     for n in _ROUND:
@@ -116,7 +116,7 @@ def compute_latency() -> Result:
         cell("emulated wires of 10 ms", "average error", unit="%", ours=100 * emulated.mean_error),
     ]
     lines = [
-        Line(
+        Curve(
             name,
             list(_ROUND),
             [micro * TESTBED.time(half(n) + half(n), Collective.ALLREDUCE, 0) for n in _ROUND],
@@ -124,8 +124,8 @@ def compute_latency() -> Result:
         )
         for name, half in _schedules().items()
     ]
-    panel = Panel("the paper's fit", "servers N", "T_L + epsilon of an allreduce in us", tuple(lines))
-    return Result(tuple(cells), Chart((panel, _emulated_panel(1000, "1 kB"))), _FIT_NOTES)
+    panel = ChartPanel("the paper's fit", "servers N", "T_L + epsilon of an allreduce in us", tuple(lines))
+    return ExhibitResult(tuple(cells), Chart((panel, _emulated_panel(1000, "1 kB"))), _FIT_NOTES)
 
 
 _SIM = "fitted to simulated times on a fabric with the paper's values, not to GPUs"
@@ -138,14 +138,14 @@ _FIT_NOTES = (
 )
 
 
-def _emulated_panel(size: int, text: str) -> Panel:
+def _emulated_panel(size: int, text: str) -> ChartPanel:
     found = {n: emulated(Collective.ALLREDUCE, n, size) for n in _ROUND}
     names = (RING, BFB_RING, OURS)
-    lines = tuple(Line(name, list(_ROUND), [1000 * found[n][name] for n in _ROUND], is_marked=True) for name in names)
-    return Panel(f"measured on emulated wires, {text}", "hosts N", "allreduce in ms", lines)
+    lines = tuple(Curve(name, list(_ROUND), [1000 * found[n][name] for n in _ROUND], is_marked=True) for name in names)
+    return ChartPanel(f"measured on emulated wires, {text}", "hosts N", "allreduce in ms", lines)
 
 
-def compute_bandwidth() -> Result:
+def compute_bandwidth() -> ExhibitResult:
     """Fit B to simulated times, as fig:betafit does to measured ones."""
     found, emulated = _fit_of_simulation(), _fit_of_emulation()
     rate = found.fabric.node_bandwidth
@@ -169,9 +169,9 @@ def compute_bandwidth() -> Result:
             optimal = half.bandwidth == bandwidth_bound(n)
             cells.append(cell(f"{name}, N = {n}", "T_B is 2(N-1)/N", paper="yes", bases=yes(optimal)))
     times_of = [1000 * TESTBED.time(ring_half(n) + ring_half(n), Collective.ALLREDUCE, SIZES["1GB"]) for n in _ROUND]
-    lines = (Line("2 T_B* at 79 Gbps", list(_ROUND), times_of, is_marked=True),)
-    panel = Panel("the paper's fit, 1 GB", "servers N", "allreduce in ms", lines)
-    return Result(tuple(cells), Chart((panel, _emulated_panel(2_000_000, "2 MB"))), _FIT_NOTES)
+    lines = (Curve("2 T_B* at 79 Gbps", list(_ROUND), times_of, is_marked=True),)
+    panel = ChartPanel("the paper's fit, 1 GB", "servers N", "allreduce in ms", lines)
+    return ExhibitResult(tuple(cells), Chart((panel, _emulated_panel(2_000_000, "2 MB"))), _FIT_NOTES)
 
 
 EXHIBITS = (

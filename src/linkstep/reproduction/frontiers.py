@@ -16,11 +16,11 @@ from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.core.pareto import pareto
 from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, cost_of, lower_bound, usual_fabric
-from linkstep.make import schedule
 from linkstep.recipe import parse
-from linkstep.reproduction.charts import Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Better, Between, Cell, Kind, Mark, cell, yes
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import Cell, CellKind, Direction, Interval, Mark, cell, yes
+from linkstep.scheduling import schedule
 from linkstep.search import Answer, Choice, find
 from linkstep.search.spot import Spot
 from linkstep.throughput import all_to_all
@@ -128,10 +128,10 @@ def _own_cost(recipe: str) -> Cost:
 
 
 @cache
-def flow_of(recipe: str) -> Between:
+def flow_of(recipe: str) -> Interval:
     """Return the all-to-all throughput of a topology: what is reached, and what nothing exceeds."""
     found = all_to_all(parse(recipe).topology(keep=False), gap=_CLOSER.get(recipe, GAP), seconds=PATIENCE)
-    return Between(found.value, found.bound)
+    return Interval(found.value, found.bound)
 
 
 def paper_rows(size: int) -> list[tuple[str, Cost]]:
@@ -179,7 +179,7 @@ def _exchange(flow: Fraction, size: int) -> Fraction:
 
 def _row_cells(row: _Row, size: int) -> Iterator[Cell]:
     cost, flow = _own_cost(row.recipe), flow_of(row.recipe)
-    steps, less = cost.steps, Better.LESS
+    steps, less = cost.steps, Direction.LESS
     item, mark = row.item, row.mark
     yield cell(item, "T_L", unit="steps", paper=row.steps, bases=steps, mark=mark)
     yield cell(
@@ -192,7 +192,7 @@ def _row_cells(row: _Row, size: int) -> Iterator[Cell]:
     if row.allreduce is not None:
         yield cell(item, "allreduce of 1MB", unit="us", paper=row.allreduce, bases=_time(cost), mark=mark)
     if row.exchange is not None:
-        times = Between(_exchange(flow.most, size), _exchange(flow.least, size))
+        times = Interval(_exchange(flow.most, size), _exchange(flow.least, size))
         yield cell(item, "all-to-all of 1MB", unit="us", paper=row.exchange, bases=times, why=row.why_flow, mark=mark)
 
 
@@ -213,17 +213,17 @@ def _best_cells(size: int, rows: tuple[_Row, ...]) -> Iterator[Cell]:
     printed = [row.allreduce for row in rows if row.allreduce is not None]
     yield cell(
         name, "allreduce of 1MB", unit="us", paper=min(printed, key=float, default=None), bases=min(times),
-        ours=min(ours), better=Better.LESS,
+        ours=min(ours), better=Direction.LESS,
     )  # fmt: skip
     best = max(rows, key=lambda row: flow_of(row.recipe).least)
     paper = max((row.flow for row in rows), key=float)
     yield cell(
         name, "all-to-all throughput f", paper=paper, bases=flow_of(best.recipe), ours=best_flow(_found(size)),
-        better=Better.MORE, why=f"of {best.item}" if best.means else "", mark=best.mark,
+        better=Direction.MORE, why=f"of {best.item}" if best.means else "", mark=best.mark,
     )  # fmt: skip
 
 
-def _frontier_panel(size: int, rows: tuple[_Row, ...]) -> Panel:
+def _frontier_panel(size: int, rows: tuple[_Row, ...]) -> ChartPanel:
     def points(costs: list[Cost]) -> tuple[list[int], list[Fraction]]:
         best = pareto(costs, figures=lambda cost: (cost.steps, cost.bandwidth), tie=lambda cost: (cost.steps,))
         return [cost.steps for cost in best], [cost.bandwidth for cost in best]
@@ -232,14 +232,14 @@ def _frontier_panel(size: int, rows: tuple[_Row, ...]) -> Panel:
     ours = points([row.worse_half for row in _found(size).frontier])
     least = float(bandwidth_bound(size))
     lines = (
-        Line("paper's topologies", *own, is_marked=True),
-        Line("linkstep", *ours, is_marked=True),
-        Line("no graph beats", [min(own[0]), max(own[0])], [least, least], is_bound=True),
+        Curve("paper's topologies", *own, is_marked=True),
+        Curve("linkstep", *ours, is_marked=True),
+        Curve("no graph beats", [min(own[0]), max(own[0])], [least, least], is_bound=True),
     )
-    return Panel(f"N = {size}, d = {DEGREE}", "T_L in steps", "T_B in M/B", lines)
+    return ChartPanel(f"N = {size}, d = {DEGREE}", "T_L in steps", "T_B in M/B", lines)
 
 
-def compute_pareto() -> Result:
+def compute_pareto() -> ExhibitResult:
     """Make table:paretooptimal again: N = 1024, d = 4."""
     size = 1024
     cells = [one for row in _PARETO for one in _row_cells(row, size)]
@@ -274,7 +274,7 @@ def compute_pareto() -> Result:
         ),
         cell(
             "double binary tree", "all-to-all of 1MB", unit="us", paper="21475",
-            bases=Between(_exchange(flow_of(_TREES).most, size), _exchange(flow_of(_TREES).least, size)),
+            bases=Interval(_exchange(flow_of(_TREES).most, size), _exchange(flow_of(_TREES).least, size)),
         ),
     ]  # fmt: skip
     for row in (row for row in _PARETO if row.recipe in (PRINTED, MEANT)):
@@ -285,10 +285,10 @@ def compute_pareto() -> Result:
             cell(row.item, "all-to-all above the bound", unit="%", paper="<6", bases=100 * (exchange - 1),
                  why=row.why_flow, mark=row.mark),
         ]  # fmt: skip
-    return Result(tuple(cells), Chart((_frontier_panel(size, _PARETO),)))
+    return ExhibitResult(tuple(cells), Chart((_frontier_panel(size, _PARETO),)))
 
 
-def compute_all() -> Result:
+def compute_all() -> ExhibitResult:
     """Make tab:allourtopos again: N = 32 to 1024, d = 4."""
     cells: list[Cell] = []
     for size, rows in _TABLES.items():
@@ -297,7 +297,9 @@ def compute_all() -> Result:
         cells += _best_cells(size, tuple(plain))
         cells += _bound_cells(size)
     note = "The paper prints BiRing(1,4) for UniRing(1,4) in a row of N = 512: its N, d and 11 steps fit nothing else."
-    return Result(tuple(cells), Chart(tuple(_frontier_panel(size, rows) for size, rows in _TABLES.items())), (note,))
+    return ExhibitResult(
+        tuple(cells), Chart(tuple(_frontier_panel(size, rows) for size, rows in _TABLES.items())), (note,)
+    )
 
 
 # N, the topology, and T_L of its allreduce in tab:ourtopologies.
@@ -313,7 +315,7 @@ _SMALL = (
 )
 
 
-def compute_small() -> Result:
+def compute_small() -> ExhibitResult:
     """Build the allreduces of tab:ourtopologies."""
     cells, drawn = [], []
     for size, recipe, steps in _SMALL:
@@ -323,19 +325,21 @@ def compute_small() -> Result:
         optimal = made.bandwidth == 2 * bandwidth_bound(size)
         item = f"N = {size}, {recipe}"
         cells += [
-            cell(item, "T_L", unit="steps", paper=steps, bases=made.steps, ours=best.steps, better=Better.LESS),
+            cell(item, "T_L", unit="steps", paper=steps, bases=made.steps, ours=best.steps, better=Direction.LESS),
             cell(item, "T_B is 2(N-1)/N", paper="yes", bases=yes(optimal)),
-            cell(item, "T_B", unit="M/B", bases=made.bandwidth, ours=best.bandwidth, kind=Kind.POINT),
+            cell(item, "T_B", unit="M/B", bases=made.bandwidth, ours=best.bandwidth, kind=CellKind.POINT),
         ]
         drawn.append((size, made.steps, best.steps, 2 * lower_bound(size, DEGREE, bidirectional=True).steps))
     sizes, theirs, ours, bound = zip(*drawn, strict=True)
     lines = (
-        Line("paper's topologies", sizes, theirs, is_marked=True),
-        Line("linkstep, links both ways", sizes, ours, is_marked=True),
-        Line("bidirectional Moore bound", sizes, bound, is_bound=True),
+        Curve("paper's topologies", sizes, theirs, is_marked=True),
+        Curve("linkstep, links both ways", sizes, ours, is_marked=True),
+        Curve("bidirectional Moore bound", sizes, bound, is_bound=True),
     )
-    chart = Chart((Panel("bandwidth-optimal allreduce, d = 4", "nodes N", "T_L in steps", lines),))
-    return Result(tuple(cells), chart, ("BiRing(2,5)*2 takes 3 steps a half when expanded, and 2 by BFB on it.",))
+    chart = Chart((ChartPanel("bandwidth-optimal allreduce, d = 4", "nodes N", "T_L in steps", lines),))
+    return ExhibitResult(
+        tuple(cells), chart, ("BiRing(2,5)*2 takes 3 steps a half when expanded, and 2 by BFB on it.",)
+    )
 
 
 EXHIBITS = (

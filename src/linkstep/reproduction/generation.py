@@ -16,9 +16,9 @@ from linkstep.costs import Cost, bandwidth_bound, cost_of
 from linkstep.methods.bfb import bfb_allgather
 from linkstep.methods.synthesis import synthesize
 from linkstep.recipe import parse
-from linkstep.reproduction.charts import Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Better, Cell, Kind, Mark, cell, yes
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import Cell, CellKind, Direction, Mark, cell, yes
 
 LONG, NONE = ">10^4", "n/a"
 CHUNKS = (1, 2, 3, 4)
@@ -85,7 +85,7 @@ def _is_synthesized(row: _Row) -> bool:
     return parse(row.recipe).num_nodes <= _MOST_NODES
 
 
-def compute_times() -> Result:
+def compute_times() -> ExhibitResult:
     """Time BFB and exact synthesis beside the paper's times of SCCL, TACCL and BFB."""
     _timed_bfb("Q(2)")  # loads compiled kernels
     _timed_synthesis("Q(2)", 1)  # loads the solver
@@ -95,8 +95,8 @@ def compute_times() -> Result:
     for row in (*_CUBES, *_TORI):
         took[row.recipe], _ = _timed_bfb(row.recipe)
         cells.append(
-            cell(row.recipe, "BFB", unit="s of CPU", paper=row.bfb, ours=took[row.recipe], better=Better.LESS,
-                 kind=Kind.MEASURED, why="includes building all rows")
+            cell(row.recipe, "BFB", unit="s of CPU", paper=row.bfb, ours=took[row.recipe], better=Direction.LESS,
+                 kind=CellKind.MEASURED, why="includes building all rows")
         )  # fmt: skip
         for name, times in (("SCCL", row.sccl), ("TACCL", row.taccl), ("TACCL with symmetry", row.symmetric)):
             cells += [
@@ -108,9 +108,9 @@ def compute_times() -> Result:
             exact[row.recipe] = max(seconds, exact.get(row.recipe, 0))
             cells.append(
                 cell(row.recipe, f"exact synthesis here, SCCL there, c = {c}", unit="s", paper=paper, ours=seconds,
-                     better=Better.LESS, kind=Kind.MEASURED, why="another machine, another solver")
+                     better=Direction.LESS, kind=CellKind.MEASURED, why="another machine, another solver")
             )  # fmt: skip
-    return Result(tuple(cells), Chart(tuple(_time_panel(*group, took, exact) for group in _GROUPS)), _NOTES)
+    return ExhibitResult(tuple(cells), Chart(tuple(_time_panel(*group, took, exact) for group in _GROUPS)), _NOTES)
 
 
 _NOTES = (
@@ -120,10 +120,10 @@ _NOTES = (
 )
 
 
-def _time_panel(name: str, rows: tuple[_Row, ...], took: dict[str, float], exact: dict[str, float]) -> Panel:
-    def line(called: str, seconds: dict[str, float]) -> Line:
+def _time_panel(name: str, rows: tuple[_Row, ...], took: dict[str, float], exact: dict[str, float]) -> ChartPanel:
+    def line(called: str, seconds: dict[str, float]) -> Curve:
         kept = [row.recipe for row in rows if row.recipe in seconds]
-        return Line(called, [parse(r).num_nodes for r in kept], [seconds[r] for r in kept], is_marked=True)
+        return Curve(called, [parse(r).num_nodes for r in kept], [seconds[r] for r in kept], is_marked=True)
 
     lines = (
         line("SCCL, c = 1 (paper)", {row.recipe: float(row.sccl[0]) for row in rows if row.sccl[0] != LONG}),
@@ -132,13 +132,13 @@ def _time_panel(name: str, rows: tuple[_Row, ...], took: dict[str, float], exact
         line("BFB (here)", took),
         line("exact synthesis, slowest of c = 1 to 4 (here)", exact),
     )
-    return Panel(name, "nodes N", "seconds to generate", lines, log_x=True, log_y=True)
+    return ChartPanel(name, "nodes N", "seconds to generate", lines, log_x=True, log_y=True)
 
 
-def compute_costs() -> Result:
+def compute_costs() -> ExhibitResult:
     """Hold the costs of generated schedules against the optimum of their topologies."""
     cells: list[Cell] = []
-    panels: list[Panel] = []
+    panels: list[ChartPanel] = []
     for name, rows in _GROUPS:
         sizes = [parse(row.recipe).num_nodes for row in rows]
         bfb = [_timed_bfb(row.recipe)[1] for row in rows]
@@ -147,18 +147,20 @@ def compute_costs() -> Result:
         for row, cost, least_steps in zip(rows, bfb, hops, strict=True):
             cells += _optimal_cells(row, cost, least_steps)
         steps = (
-            Line("BFB", sizes, [cost.steps for cost in bfb], is_marked=True),
-            Line("no schedule on it beats", sizes, hops, is_bound=True),
+            Curve("BFB", sizes, [cost.steps for cost in bfb], is_marked=True),
+            Curve("no schedule on it beats", sizes, hops, is_bound=True),
         )
         ratios = (
             _ratio_line("BFB", sizes, [cost.bandwidth for cost in bfb]),
             _ratio_line("exact synthesis, 1 chunk", sizes, [one[1] for one in exact]),
             _ratio_line("exact synthesis, best of 1 to 4 chunks", sizes, [min(one.values()) for one in exact]),
-            Line("no schedule on it beats", sizes, [1] * len(sizes), is_bound=True),
+            Curve("no schedule on it beats", sizes, [1] * len(sizes), is_bound=True),
         )
-        panels.append(Panel(name, "nodes N", "T_L in steps", steps, log_x=True))
-        panels.append(Panel(name, "nodes N", "T_B / T_B*", ratios, log_x=True))
-    return Result(tuple(cells), Chart(tuple(panels), columns=2), (*_NOTES, "The paper prints no figures of this plot."))
+        panels.append(ChartPanel(name, "nodes N", "T_L in steps", steps, log_x=True))
+        panels.append(ChartPanel(name, "nodes N", "T_B / T_B*", ratios, log_x=True))
+    return ExhibitResult(
+        tuple(cells), Chart(tuple(panels), columns=2), (*_NOTES, "The paper prints no figures of this plot.")
+    )
 
 
 @cache
@@ -168,11 +170,11 @@ def _best_synthesized(recipe: str) -> dict[int, Fraction]:
     return {c: bandwidth for c, bandwidth in found.items() if bandwidth is not None}
 
 
-def _ratio_line(name: str, sizes: list[int], bandwidths: list[Fraction]) -> Line:
+def _ratio_line(name: str, sizes: list[int], bandwidths: list[Fraction]) -> Curve:
     """Return the curve of T_B over its bound at the first of these sizes, as many as there are."""
     kept = sizes[: len(bandwidths)]
     ratios = [bandwidth / bandwidth_bound(n) for n, bandwidth in zip(kept, bandwidths, strict=True)]
-    return Line(name, kept, ratios, is_marked=True)
+    return Curve(name, kept, ratios, is_marked=True)
 
 
 def _optimal_cells(row: _Row, cost: Cost, hops: int) -> list[Cell]:

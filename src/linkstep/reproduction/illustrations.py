@@ -21,7 +21,7 @@ from linkstep.pictures.broadcast import broadcast_picture, carried
 from linkstep.pictures.panels import Panel, draw_panels
 from linkstep.pictures.topology import topology_picture
 from linkstep.recipe import parse
-from linkstep.reproduction.exhibit import Exhibit, Result
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.figures import Cell, cell
 
 
@@ -45,7 +45,7 @@ def _small_base() -> Schedule:
     return _named(bfb_allgather(parse("K_{2,2}").topology()), "K_{2,2}", "abcd")
 
 
-def compute_notation() -> Result:
+def compute_notation() -> ExhibitResult:
     """Draw the allgather of K_{2,2}."""
     schedule = _small_base()
     cost = cost_of(schedule)
@@ -59,10 +59,10 @@ def compute_notation() -> Result:
              bases=sum(parts == {2: Fraction(1, 2)} for parts in to_b)),
     ]  # fmt: skip
     panels = [Panel("broadcast from a", broadcast_picture(schedule, 0))]
-    return Result(tuple(cells), _picture("fig:notationexample", "the allgather of K_{2,2}", panels))
+    return ExhibitResult(tuple(cells), _picture("fig:notationexample", "the allgather of K_{2,2}", panels))
 
 
-def compute_line_graph() -> Result:
+def compute_line_graph() -> ExhibitResult:
     """Draw K_{2,2}, its line graph, and a broadcast on either."""
     base = _small_base()
     ends = zip(base.topology.tail.tolist(), base.topology.head.tolist(), strict=True)
@@ -83,10 +83,10 @@ def compute_line_graph() -> Result:
         Panel("the line graph", topology_picture(line.topology)),
         Panel("broadcast from ca", broadcast_picture(line, root)),
     ]
-    return Result(tuple(cells), _picture("fig:linegraph", "K_{2,2} and its line graph", panels))
+    return ExhibitResult(tuple(cells), _picture("fig:linegraph", "K_{2,2} and its line graph", panels))
 
 
-def compute_degree() -> Result:
+def compute_degree() -> ExhibitResult:
     """Draw the ring of four nodes, its degree expansion, and broadcasts on either."""
     base = _named(bfb_allgather(parse("UniRing(1,4)").topology()), "UniRing(1,4)", "abcd")
     names = [f"{'abcd'[node // 2]}{node % 2 + 1}" for node in range(8)]
@@ -105,7 +105,9 @@ def compute_degree() -> Result:
         Panel("the expanded topology", topology_picture(wide.topology)),
         *(Panel(f"broadcast from {names[root]}", broadcast_picture(wide, root)) for root in roots),
     ]
-    return Result(tuple(cells), _picture("fig:degreeexample", "a ring of four nodes and its degree expansion", panels))
+    return ExhibitResult(
+        tuple(cells), _picture("fig:degreeexample", "a ring of four nodes and its degree expansion", panels)
+    )
 
 
 _SOURCES = {"w1": ("v1",), "w2": ("v1", "v2"), "w3": ("v2",)}
@@ -136,7 +138,7 @@ def _balanced(node: str) -> tuple[Fraction, dict[tuple[str, str], Fraction]]:
     return max(load.values()), parts
 
 
-def compute_balance() -> Result:
+def compute_balance() -> ExhibitResult:
     """Solve and draw the two linear programs of the example."""
     printed = {
         ("u1", "v1", "w1"): "1", ("u1", "v1", "w2"): "0", ("u1", "v2", "w2"): "1",
@@ -162,10 +164,10 @@ def compute_balance() -> Result:
     picture = topology_picture(topology, text, place=place)
     panels = [Panel("parts of the shards of v1 and v2 over links into u1 and u2 at step t", picture)]
     title = "what BFB balances at a step"
-    return Result(tuple(cells), _picture("fig:shortestpath-illustration", title, panels))
+    return ExhibitResult(tuple(cells), _picture("fig:shortestpath-illustration", title, panels))
 
 
-def compute_rings() -> Result:
+def compute_rings() -> ExhibitResult:
     """Draw broadcasts on an odd and an even ring."""
     cells, panels = [], []
     for size, pieces, what in ((5, 1, "odd"), (6, 2, "even")):
@@ -180,7 +182,7 @@ def compute_rings() -> Result:
             cell(name, "links that carry half of one", paper=str(2 * (pieces - 1)), bases=halves),
         ]
         panels.append(Panel(f"an {what} ring", broadcast_picture(schedule, 0)))
-    return Result(tuple(cells), _picture("fig:BFBringallgather", "broadcasts of BFB on rings", panels))
+    return ExhibitResult(tuple(cells), _picture("fig:BFBringallgather", "broadcasts of BFB on rings", panels))
 
 
 _DIAMOND = (
@@ -190,7 +192,7 @@ _DIAMOND = (
 """The links that the paper draws."""
 
 
-def compute_diamond() -> Result:
+def compute_diamond() -> ExhibitResult:
     """Draw Diamond."""
     topology = parse("Diamond").topology()
     ends = set(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
@@ -199,7 +201,7 @@ def compute_diamond() -> Result:
         cell("Diamond", "links as drawn", paper="16", bases=len(ends & set(_DIAMOND))),
     ]
     panels = [Panel("its links are those that the paper draws", topology_picture(topology))]
-    return Result(tuple(cells), _picture("fig:diamondtopo", "Diamond", panels))
+    return ExhibitResult(tuple(cells), _picture("fig:diamondtopo", "Diamond", panels))
 
 
 def _short_cycles(topology: Topology) -> tuple[int, int]:
@@ -208,7 +210,7 @@ def _short_cycles(topology: Topology) -> tuple[int, int]:
     return topology.num_self_loops, sum((w, u) in ends for u, w in ends if u < w)
 
 
-def compute_modified() -> Result:
+def compute_modified() -> ExhibitResult:
     """Draw a de Bruijn graph and the modified one."""
     plain, modified = (parse(recipe).topology() for recipe in ("DBJ(2,3)", "DBJMod(2,3)"))
     cells = [*_sizes("DBJMod(2,3)", modified, 8, 2)]
@@ -220,7 +222,7 @@ def compute_modified() -> Result:
         ]
     cells.append(cell("DBJMod(2,3)", "T_B by BFB", unit="M/B", bases=bfb_cost(modified).bandwidth))
     panels = [Panel("before", topology_picture(plain)), Panel("modified", topology_picture(modified))]
-    return Result(tuple(cells), _picture("fig:modifieddbjg", "a modified de Bruijn graph", panels))
+    return ExhibitResult(tuple(cells), _picture("fig:modifieddbjg", "a modified de Bruijn graph", panels))
 
 
 _METHOD = "Drawn from linkstep's own topologies and schedules; what the caption says of them is compared."

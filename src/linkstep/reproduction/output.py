@@ -20,8 +20,8 @@ from linkstep.core.errors import FileError
 from linkstep.files import AnyPath, to_path, write_atomically
 from linkstep.pictures.style import check_matplotlib
 from linkstep.reproduction.charts import Chart, draw_chart
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Cell, Kind, Mark, Value, Verdict, read_value, show, write_value
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import Cell, CellKind, Mark, Value, Verdict, read_value, show, write_value
 from linkstep.reproduction.inputs import digest
 
 COLUMNS = (
@@ -33,11 +33,11 @@ _SAID = {Verdict.SAME: "same", Verdict.BETTER: "**better**", Verdict.DIFFERS: "d
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownExhibit:
     """An exhibit with what was found, just now or by an earlier run."""
 
     exhibit: Exhibit
-    result: Result
+    result: ExhibitResult
     is_new: bool
 
 
@@ -63,7 +63,7 @@ def fingerprint(exhibit: Exhibit, testbed: bool = False) -> str:
     return hashlib.sha256("\n".join((__version__, *words, digest())).encode()).hexdigest()
 
 
-def write(exhibit: Exhibit, result: Result, folder: Path, testbed: bool = False) -> None:
+def write(exhibit: Exhibit, result: ExhibitResult, folder: Path, testbed: bool = False) -> None:
     """Write the files of an exhibit, LABEL.md last; ``testbed`` says whether runs on a testbed are in it."""
     write_atomically(folder / f"{exhibit.name}.csv", lambda file: _put(file, csv_text(result.cells)))
     draw(exhibit, result, folder / f"{exhibit.name}.svg")
@@ -76,7 +76,7 @@ def write(exhibit: Exhibit, result: Result, folder: Path, testbed: bool = False)
     write_atomically(folder / f"{exhibit.name}.md", lambda file: _put(file, "\n".join(parts)))
 
 
-def draw(exhibit: Exhibit, result: Result, path: Path) -> None:
+def draw(exhibit: Exhibit, result: ExhibitResult, path: Path) -> None:
     """Draw the picture of an exhibit, if it has one, to a .svg or .png file."""
     if isinstance(result.picture, Chart):
         draw_chart(result.picture, f"{exhibit.label}: {exhibit.title}", path)
@@ -124,11 +124,11 @@ def _read_cell(line: dict[str, str]) -> Cell:
     return Cell(
         line["item"], line["quantity"], line["unit"], line["paper"] or None, read_value(line["paper_bases"]),
         Verdict(line["paper_bases_verdict"]), read_value(line["linkstep"]), Verdict(line["linkstep_verdict"]),
-        line["why"], Kind(line["kind"]), Mark(line["mark"]),
+        line["why"], CellKind(line["kind"]), Mark(line["mark"]),
     )  # fmt: skip
 
 
-def stored(exhibit: Exhibit, folder: Path, testbed: bool = False) -> Result | None:
+def stored(exhibit: Exhibit, folder: Path, testbed: bool = False) -> ExhibitResult | None:
     """Return what an earlier run wrote of an exhibit, or None if it is incomplete or its inputs have changed.
 
     What holds runs on a testbed is kept where they are not asked for, but not the other way round.
@@ -144,7 +144,7 @@ def stored(exhibit: Exhibit, folder: Path, testbed: bool = False) -> Result | No
         return None
     if f"({exhibit.name}.svg)" in text and not (folder / f"{exhibit.name}.svg").exists():
         return None
-    return Result(read_cells(table), notes=read_notes(text))
+    return ExhibitResult(read_cells(table), notes=read_notes(text))
 
 
 def read_notes(text: str) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def read_notes(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r"^- (.*)$", text.partition("Notes:\n")[2], re.M))
 
 
-def make(exhibits: Sequence[Exhibit], folder: Path | None, testbed: bool = False) -> Iterator[Shown]:
+def make(exhibits: Sequence[Exhibit], folder: Path | None, testbed: bool = False) -> Iterator[ShownExhibit]:
     """Yield exhibits as they are found: from the folder where they are there and unchanged, else computed and written.
 
     Without a folder all are computed and nothing is written. Testbeds are built only with ``testbed``.
@@ -161,15 +161,15 @@ def make(exhibits: Sequence[Exhibit], folder: Path | None, testbed: bool = False
         runs = testbed and exhibit.emulate is not None
         known = None if folder is None else stored(exhibit, folder, runs)
         if known is not None:
-            yield Shown(exhibit, known, is_new=False)
+            yield ShownExhibit(exhibit, known, is_new=False)
             continue
         result = _computed(exhibit, runs)
         if folder is not None:
             write(exhibit, result, folder, runs)
-        yield Shown(exhibit, result, is_new=True)
+        yield ShownExhibit(exhibit, result, is_new=True)
 
 
-def _computed(exhibit: Exhibit, testbed: bool) -> Result:
+def _computed(exhibit: Exhibit, testbed: bool) -> ExhibitResult:
     """Compute an exhibit, with its runs on a testbed or with a note of what was left out and how to ask for it."""
     result = exhibit.compute()
     if exhibit.emulate is None:
@@ -180,14 +180,14 @@ def _computed(exhibit: Exhibit, testbed: bool) -> Result:
     return replace(result, notes=(*result.notes, left_out))
 
 
-def comparison(exhibit: Exhibit, result: Result) -> str:
+def comparison(exhibit: Exhibit, result: ExhibitResult) -> str:
     """Return the comparison with the paper as Markdown: how it was made, tables, notes."""
     parts = [f"{exhibit.method}\n"]
     if exhibit.missing:
         parts.append(f"Not made again here: {exhibit.missing}\n")
-    if compared := result.of_kind(Kind.COMPARED):
+    if compared := result.of_kind(CellKind.COMPARED):
         parts.append(table(compared))
-    if measured := result.of_kind(Kind.MEASURED):
+    if measured := result.of_kind(CellKind.MEASURED):
         parts += ["Measured on this machine, different on every run:\n", table(measured)]
     if result.notes:
         parts.append("Notes:\n\n" + "".join(f"- {note}\n" for note in result.notes))

@@ -9,8 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from linkstep.reproduction.figures import Cell, Kind, Verdict, tally
-from linkstep.reproduction.output import Shown, table
+from linkstep.reproduction.figures import Cell, CellKind, Verdict, tally
+from linkstep.reproduction.output import ShownExhibit, table
 
 HEAD = """# Results
 
@@ -41,13 +41,13 @@ measured here: their figures are the paper's. SCCL can be, from a checkout of it
 """
 
 
-def write_page(shown: Sequence[Shown], folder: Path, page: Path) -> str:
+def write_page(shown: Sequence[ShownExhibit], folder: Path, page: Path) -> str:
     """Return the page for exhibits whose files are in a folder; pictures are linked relative to the page."""
     near = Path(os.path.relpath(folder, page.parent)).as_posix()
     parts = [HEAD.format(folder=folder.as_posix(), page=page.as_posix()), _summary(shown)]
     for one in shown:
         exhibit, result = one.exhibit, one.result
-        compared = result.of_kind(Kind.COMPARED)
+        compared = result.of_kind(CellKind.COMPARED)
         body = [f"## {exhibit.label}\n\n{exhibit.title}. {exhibit.method}\n"]
         if exhibit.missing:
             body.append(f"Not made again here: {exhibit.missing}\n")
@@ -62,16 +62,16 @@ def write_page(shown: Sequence[Shown], folder: Path, page: Path) -> str:
     return "\n".join(parts)
 
 
-def _summary(shown: Sequence[Shown]) -> str:
+def _summary(shown: Sequence[ShownExhibit]) -> str:
     """Return the table of counts, each column by itself: a figure with both values is counted in both."""
     lines = [
         "| label | what | paper's bases: same | differs | linkstep: same | better | differs | marked |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in shown:
-        counts = _counts(one.result.of_kind(Kind.COMPARED))
+        counts = _counts(one.result.of_kind(CellKind.COMPARED))
         lines.append(f"| `{one.exhibit.label}` | {one.exhibit.title} | {' | '.join(map(str, counts))} |")
-    total = _counts(tuple(cell for one in shown for cell in one.result.of_kind(Kind.COMPARED)))
+    total = _counts(tuple(cell for one in shown for cell in one.result.of_kind(CellKind.COMPARED)))
     lines.append(f"| all | | {' | '.join(map(str, total))} |")
     return "\n".join(lines) + "\n\n" + _COUNTED
 

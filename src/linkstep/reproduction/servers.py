@@ -15,10 +15,10 @@ from pathlib import Path
 from linkstep.baselines import baseline
 from linkstep.core.collective import Collective
 from linkstep.costs import Cost, Fabric, bandwidth_bound
-from linkstep.make import schedule
-from linkstep.reproduction.charts import Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import ABOUT, Cell, Kind, Mark, cell, mean, percent_less, yes
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import ABOUT, Cell, CellKind, Mark, cell, mean, percent_less, yes
+from linkstep.scheduling import schedule
 from linkstep.search import find
 from linkstep.search.spot import Spot
 
@@ -132,15 +132,15 @@ def _curves(collective: Collective) -> tuple[list[Cell], Chart]:
         found = {n: times(collective, n, size) for n in BEST}
         for n, row in found.items():
             cells += [
-                cell(f"N = {n}, {name}", f"{collective}, {who}", unit="us", bases=10**6 * time, kind=Kind.POINT)
+                cell(f"N = {n}, {name}", f"{collective}, {who}", unit="us", bases=10**6 * time, kind=CellKind.POINT)
                 for who, time in row.items()
             ]
         scale, unit = (10**3, "ms") if name == "1GB" else (10**6, "us")
         lines = tuple(
-            Line(who, list(BEST), [scale * found[n][who] for n in BEST], is_marked=True)
+            Curve(who, list(BEST), [scale * found[n][who] for n in BEST], is_marked=True)
             for who in (OURS, RING, BFB_RING, TREE)
         )
-        panels.append(Panel(f"{collective}, M = {name}", "servers N", f"predicted time in {unit}", lines))
+        panels.append(ChartPanel(f"{collective}, M = {name}", "servers N", f"predicted time in {unit}", lines))
     return cells, Chart(tuple(panels))
 
 
@@ -175,20 +175,20 @@ def _emulated_cells(collective: Collective, nodes: tuple[int, ...]) -> list[Cell
     return cells
 
 
-def compute_allreduce() -> Result:
+def compute_allreduce() -> ExhibitResult:
     """Predict fig:arexptres, and take what was measured on emulated wires."""
     points, chart = _curves(Collective.ALLREDUCE)
     cells = [_claim(*claim, collective=Collective.ALLREDUCE) for claim in _CLAIMS]
     cells += [_claim(size, OURS, APART, (8, 10, 12), None, Collective.ALLREDUCE) for size in SIZES]
     cells += _emulated_cells(Collective.ALLREDUCE, (8, 12))
-    return Result((*cells, *points), chart, _NOTES)
+    return ExhibitResult((*cells, *points), chart, _NOTES)
 
 
-def compute_halves() -> Result:
+def compute_halves() -> ExhibitResult:
     """Predict fig:rs_ag_results, of which the paper prints no figures."""
     cells: list[Cell] = []
     points: list[Cell] = []
-    panels: list[Panel] = []
+    panels: list[ChartPanel] = []
     for collective in (Collective.REDUCE_SCATTER, Collective.ALLGATHER):
         for size, who, whom, nodes, _ in _CLAIMS:
             faster = _claim(size, who, whom, nodes, None, collective)
@@ -202,7 +202,7 @@ def compute_halves() -> Result:
         points += found
         panels += chart.panels
         cells += _emulated_cells(collective, (8, 12))
-    return Result((*cells, *points), Chart(tuple(panels)), _NOTES)
+    return ExhibitResult((*cells, *points), Chart(tuple(panels)), _NOTES)
 
 
 _NOTES = (
@@ -239,7 +239,7 @@ def _cube_halves() -> dict[tuple[str, str], Cost]:
     return found
 
 
-def compute_cubes() -> Result:
+def compute_cubes() -> ExhibitResult:
     """Predict fig:hypercubecompare: allreduce on 8 nodes with 3 ports, over recursive doubling on the hypercube."""
     halves = _cube_halves()
 
@@ -277,17 +277,20 @@ def compute_cubes() -> Result:
     ]  # fmt: skip
     sizes = [2**k for k in range(10, 31)]
     lines = [
-        Line(f"{name} on {cube}", sizes, [ratio(cube, name, size) for size in sizes], is_marked=True)
+        Curve(f"{name} on {cube}", sizes, [ratio(cube, name, size) for size in sizes], is_marked=True)
         for cube in _CUBES for name in ("BFB", _DOUBLING, _NCCL)
     ]  # fmt: skip
     for line in lines:
         cells += [
             cell(
-                f"{line.name}, {size} bytes", "time over recursive doubling on Q(3)", bases=Fraction(y), kind=Kind.POINT
+                f"{line.name}, {size} bytes",
+                "time over recursive doubling on Q(3)",
+                bases=Fraction(y),
+                kind=CellKind.POINT,
             )
             for size, y in zip(line.x, line.y, strict=True)
         ]
-    panel = Panel(
+    panel = ChartPanel(
         "allreduce, N = 8, d = 3",
         "data M",
         "time over that of recursive doubling on Q(3)",
@@ -296,7 +299,7 @@ def compute_cubes() -> Result:
         x_is_bytes=True,
     )
     note = "A message over two hops is charged on every link it uses, and alpha for each hop."
-    return Result(tuple(cells), Chart((panel,)), (note,))
+    return ExhibitResult(tuple(cells), Chart((panel,)), (note,))
 
 
 NO_GPUS = "the measurements themselves, on 12 servers with A100 GPUs; figures here are predictions and simulations."

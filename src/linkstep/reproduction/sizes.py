@@ -17,9 +17,9 @@ from linkstep.costs import Cost, bandwidth_bound, lower_bound, moore_steps, usua
 from linkstep.families import family_written
 from linkstep.recipe import Bidirectional, Member, Power, Product, Recipe
 from linkstep.recipe import Line as LineGraph
-from linkstep.reproduction.charts import Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Better, Cell, Kind, Mark, cell, yes
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import Cell, CellKind, Direction, Mark, cell, yes
 from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import Choice
 from linkstep.search.finders import finder
@@ -28,11 +28,11 @@ LARGEST = 2000
 DEGREES = (2, 4, 8, 16)
 
 
-def compute_kautz() -> Result:
+def compute_kautz() -> ExhibitResult:
     """Take T_B over T_B* of Pi_{d,N} for every N up to 2000."""
     family = family_written("Pi_{d,m}")
     cells: list[Cell] = []
-    lines: list[Line] = []
+    lines: list[Curve] = []
     means = []
     for degree in DEGREES:
         sizes = range(degree + 1, LARGEST + 1)
@@ -50,18 +50,21 @@ def compute_kautz() -> Result:
             cell(name, "mean T_B / T_B*", bases=mean),
         ]
         cells += [
-            cell(f"Pi_{{{degree},{size}}}", "T_B / T_B*", bases=ratio, kind=Kind.POINT)
+            cell(f"Pi_{{{degree},{size}}}", "T_B / T_B*", bases=ratio, kind=CellKind.POINT)
             for size, ratio in zip(sizes, ratios, strict=True)
         ]
-        lines.append(Line("generalized Kautz graph", sizes, ratios, is_scattered=True))
+        lines.append(Curve("generalized Kautz graph", sizes, ratios, is_scattered=True))
     closer = all(a > b for a, b in pairwise(means))
     cells.append(
         cell("d = 2, 4, 8, 16", "closer to T_B* the higher d is", paper="yes", bases=yes(closer), mark=Mark.WORDS)
     )
     panels = tuple(
-        Panel(f"d = {degree}", "nodes N", "T_B / T_B*", (line,)) for degree, line in zip(DEGREES, lines, strict=True)
+        ChartPanel(f"d = {degree}", "nodes N", "T_B / T_B*", (line,))
+        for degree, line in zip(DEGREES, lines, strict=True)
     )
-    return Result(tuple(cells), Chart(panels, columns=2, shares_y=True), ("T_B is that of the allgather by BFB.",))
+    return ExhibitResult(
+        tuple(cells), Chart(panels, columns=2, shares_y=True), ("T_B is that of the allgather by BFB.",)
+    )
 
 
 def _table(costs: Callable[..., tuple[Cost, Cost] | None], degree: int, size: int) -> Cost:
@@ -141,13 +144,15 @@ def _sweep(size: int) -> _Sweep:
     return found
 
 
-def compute_best() -> Result:
+def compute_best() -> ExhibitResult:
     """Find the least allreduce time at every N up to 2000, from the paper's bases and with the catalog."""
     sweeps = {name: _sweep(size) for name, size in SIZES.items()}
     cells: list[Cell] = []
     for name, sweep in sweeps.items():
         cells += [
-            cell(f"N = {n}, {name}", f"least allreduce ({kind})", unit="us", bases=paper, ours=ours, kind=Kind.POINT)
+            cell(
+                f"N = {n}, {name}", f"least allreduce ({kind})", unit="us", bases=paper, ours=ours, kind=CellKind.POINT
+            )
             for n, kind, paper, ours in zip(
                 sweep.sizes, sweep.kinds, sweep.times[_PAPER], sweep.times[_OURS], strict=True
             )
@@ -162,27 +167,27 @@ def compute_best() -> Result:
         "counts the allgather twice.",
         "linkstep: the least of the catalog's entries for that N and of the paper's bases.",
     )
-    return Result(tuple(cells), Chart(panels, columns=2), notes)
+    return ExhibitResult(tuple(cells), Chart(panels, columns=2), notes)
 
 
 _DRAWN, _REST = ("GenKautz", "Circulant", "L"), "DistReg, P, C and mixtures"
 
 
-def _kinds_panel(name: str, sweep: _Sweep) -> Panel:
+def _kinds_panel(name: str, sweep: _Sweep) -> ChartPanel:
     """Draw the times with the paper's bases, a colour for each kind."""
     points: dict[str, tuple[list[int], list[Fraction]]] = {kind: ([], []) for kind in (*_DRAWN, _REST)}
     for n, kind, time in zip(sweep.sizes, sweep.kinds, sweep.times[_PAPER], strict=True):
         x, y = points[kind if kind in _DRAWN else _REST]
         x.append(n)
         y.append(time)
-    lines = [Line(kind, x, y, is_scattered=True) for kind, (x, y) in points.items()]
-    lines.append(Line(_BOUND, sweep.sizes, sweep.times[_BOUND], is_bound=True))
-    return Panel(f"M = {name}, the paper's bases by kind", "nodes N", "allreduce time in us", tuple(lines))
+    lines = [Curve(kind, x, y, is_scattered=True) for kind, (x, y) in points.items()]
+    lines.append(Curve(_BOUND, sweep.sizes, sweep.times[_BOUND], is_bound=True))
+    return ChartPanel(f"M = {name}, the paper's bases by kind", "nodes N", "allreduce time in us", tuple(lines))
 
 
-def _over_panel(name: str, sweep: _Sweep) -> Panel:
-    lines = tuple(Line(who, sweep.sizes, sweep.over_bound(who), is_scattered=True) for who in (_BOTH, _PAPER, _OURS))
-    return Panel(f"M = {name}", "nodes N", "allreduce time over the bound", lines)
+def _over_panel(name: str, sweep: _Sweep) -> ChartPanel:
+    lines = tuple(Curve(who, sweep.sizes, sweep.over_bound(who), is_scattered=True) for who in (_BOTH, _PAPER, _OURS))
+    return ChartPanel(f"M = {name}", "nodes N", "allreduce time over the bound", lines)
 
 
 POPULAR = {"1MB": ("GenKautz", "L"), "100MB": ("Circulant", "L")}
@@ -197,7 +202,7 @@ def _claims(name: str, sweep: _Sweep) -> list[Cell]:
         if tuple(ranked[:2]) == POPULAR[name]
         else "both halves are counted here; the paper counts the allgather twice"
     )
-    item, less = f"M = {name}", Better.LESS
+    item, less = f"M = {name}", Direction.LESS
     means = [float(sum(one)) / len(one) for one in over]
     return [
         cell(

@@ -18,9 +18,9 @@ from linkstep.costs import Cost, all_to_all_bound, bandwidth_bound, lower_bound,
 from linkstep.families.circulant import best_two_jumps, circulant
 from linkstep.families.complete import generalized_kautz
 from linkstep.families.trees import double_binary_tree
-from linkstep.reproduction.charts import Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import Better, Between, Cell, Kind, Mark, cell, exactly, mean
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import Cell, CellKind, Direction, Interval, Mark, cell, exactly, mean
 from linkstep.reproduction.frontiers import best_flow
 from linkstep.search import find
 from linkstep.search.finders import finder
@@ -72,7 +72,7 @@ def _allreduces(num_nodes: int) -> dict[str, Fraction]:
 
 
 @cache
-def _flows(num_nodes: int) -> dict[str, Between]:
+def _flows(num_nodes: int) -> dict[str, Interval]:
     """Return all-to-all throughput by wiring: what is reached and what nothing exceeds, 1% apart at most."""
     jump = best_two_jumps(num_nodes)
     rings, best = (exact_all_to_all(one) for one in (paper_rings(num_nodes), circulant(num_nodes, (jump, jump + 1))))
@@ -92,18 +92,18 @@ def _flows(num_nodes: int) -> dict[str, Between]:
     return found
 
 
-def _flow_of(topology: Topology) -> Between:
+def _flow_of(topology: Topology) -> Interval:
     found = all_to_all(topology, gap=GAP, seconds=PATIENCE)
-    return Between(found.value, found.bound)
+    return Interval(found.value, found.bound)
 
 
-def _mean_ratio(who: str, whom: str) -> Between:
+def _mean_ratio(who: str, whom: str) -> Interval:
     """Return how many times the flow of one is another's, on average over sizes from 900 to 1000."""
     both = [(_flows(n)[who], _flows(n)[whom]) for n in NEAR]
-    return Between(mean(a.least / b.most for a, b in both), mean(a.most / b.least for a, b in both))
+    return Interval(mean(a.least / b.most for a, b in both), mean(a.most / b.least for a, b in both))
 
 
-def _times_faster(whom: str) -> tuple[Between, Between]:
+def _times_faster(whom: str) -> tuple[Interval, Interval]:
     """Return the range over sizes from 900 to 1000 of how many times as long an allreduce takes as ours does.
 
     With the paper's bases, and with linkstep's topologies.
@@ -113,7 +113,7 @@ def _times_faster(whom: str) -> tuple[Between, Between]:
     ranges = []
     for who in ("paper's bases", "linkstep"):
         ratios = [row[whom] / row[who] for row in rows]
-        ranges.append(Between(min(ratios), max(ratios)))
+        ranges.append(Interval(min(ratios), max(ratios)))
     return ranges[0], ranges[1]
 
 
@@ -123,9 +123,9 @@ _TREES = "the paper's own table:paretooptimal has 1434us beside 291.0us, 4.9 tim
 _FIND = "find has no row at some of these N that is proven to have as much throughput as Pi_{4,N}"
 
 
-def compute_comparison() -> Result:
+def compute_comparison() -> ExhibitResult:
     """Make fig:comparisonwithringdbt again."""
-    more = Better.MORE
+    more = Direction.MORE
     near = f"N = {', '.join(map(str, NEAR))}"
     cells = []
     for whom, paper, item, why in (
@@ -163,11 +163,11 @@ def compute_comparison() -> Result:
     cells.append(
         cell(
             f"{near}, all-to-all", "generalized Kautz above the bound, at most", unit="%", paper="<5.2",
-            bases=over[0], ours=over[1], better=Better.LESS, why=behind,
+            bases=over[0], ours=over[1], better=Direction.LESS, why=behind,
         )
     )  # fmt: skip
     points, panels = _comparison_curves()
-    return Result((*cells, *points), Chart(panels), _NOTES)
+    return ExhibitResult((*cells, *points), Chart(panels), _NOTES)
 
 
 _NOTES = (
@@ -180,15 +180,15 @@ _NOTES = (
 )
 
 
-def _comparison_curves() -> tuple[list[Cell], tuple[Panel, ...]]:
+def _comparison_curves() -> tuple[list[Cell], tuple[ChartPanel, ...]]:
     cells: list[Cell] = []
     names = ("ShiftedRing", "double binary tree", PIPELINED, "2D torus", "paper's bases", "linkstep", "no graph beats")
     lines = []
     for name in names:
         y = [MICRO * _allreduces(n)[name] for n in SQUARES]
-        lines.append(Line(name, SQUARES, y, is_marked=True, is_bound=name == "no graph beats"))
+        lines.append(Curve(name, SQUARES, y, is_marked=True, is_bound=name == "no graph beats"))
         cells += [
-            cell(f"N = {n}, allreduce of 1MB", name, unit="us", bases=time, kind=Kind.POINT)
+            cell(f"N = {n}, allreduce of 1MB", name, unit="us", bases=time, kind=CellKind.POINT)
             for n, time in zip(SQUARES, y, strict=True)
         ]
     exchange = []
@@ -197,14 +197,14 @@ def _comparison_curves() -> tuple[list[Cell], tuple[Panel, ...]]:
         is_today = name in ("ShiftedRing", "double binary tree", "2D torus")
         flows = [_flows(n)[name].most if is_today else _flows(n)[name].least for n in SQUARES]
         y = [MICRO * FABRIC.all_to_all_time(flow, n, SIZE) for flow, n in zip(flows, SQUARES, strict=True)]
-        exchange.append(Line(name, SQUARES, y, is_marked=True, is_bound=name == "no graph beats"))
+        exchange.append(Curve(name, SQUARES, y, is_marked=True, is_bound=name == "no graph beats"))
         cells += [
-            cell(f"N = {n}, all-to-all of 1MB", name, unit="us", bases=time, kind=Kind.POINT)
+            cell(f"N = {n}, all-to-all of 1MB", name, unit="us", bases=time, kind=CellKind.POINT)
             for n, time in zip(SQUARES, y, strict=True)
         ]
     return cells, (
-        Panel("allreduce of 1MB, d = 4", "nodes N", "time in us", tuple(lines), log_x=True, log_y=True),
-        Panel("all-to-all of 1MB, d = 4", "nodes N", "time in us", tuple(exchange), log_x=True, log_y=True),
+        ChartPanel("allreduce of 1MB, d = 4", "nodes N", "time in us", tuple(lines), log_x=True, log_y=True),
+        ChartPanel("all-to-all of 1MB, d = 4", "nodes N", "time in us", tuple(exchange), log_x=True, log_y=True),
     )
 
 

@@ -10,12 +10,12 @@ from fractions import Fraction
 
 from linkstep.core.distances import diameter
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps
-from linkstep.make import schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, parse
-from linkstep.reproduction.charts import Chart, Line, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import EXACTLY, Better, Cell, Kind, Mark, cell, yes
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import EXACTLY, Cell, CellKind, Direction, Mark, cell, yes
+from linkstep.scheduling import schedule
 from linkstep.symmetry.isomorphisms import is_reverse_symmetric
 
 LOOPS_COST = "self-loops occupy ports: T_B is 1 M/B, not (d-1)/d"
@@ -102,14 +102,14 @@ def _summary_of(member: _Member) -> list[Cell]:
         *cells,
         cell(
             name, "T_L", unit="steps", paper=None if member.steps is None else str(member.steps), bases=own.steps,
-            ours=best.steps, better=Better.LESS,
+            ours=best.steps, better=Direction.LESS,
         ),
         cell(
             name, "T_B is (N-1)/N", paper=yes(member.bandwidth_optimal), bases=yes(own.bandwidth == least),
             ours=yes(best.bandwidth == least),
             why=_why_optimal(member, own.bandwidth == least, best.bandwidth == least),
         ),
-        cell(name, "T_B", unit="M/B", bases=own.bandwidth, ours=best.bandwidth, kind=Kind.POINT),
+        cell(name, "T_B", unit="M/B", bases=own.bandwidth, ours=best.bandwidth, kind=CellKind.POINT),
     ]  # fmt: skip
 
 
@@ -119,14 +119,14 @@ def _why_optimal(member: _Member, own: bool, best: bool) -> str:
     return "" if own == best == member.bandwidth_optimal else member.why
 
 
-def compute_toposummary() -> Result:
+def compute_toposummary() -> ExhibitResult:
     """Build every member of the list, and measure what the table claims."""
     cells = tuple(one for member in _MEMBERS for one in _summary_of(member))
     notes = (
         "T_L and T_B are those of an allgather.",
         "By BFB: whether BFB costs as little as the schedule that the paper has for the topology.",
     )
-    return Result(cells, notes=notes)
+    return ExhibitResult(cells, notes=notes)
 
 
 # What tab:expansiontechniques says an expansion keeps, on bases that have it: recipe, base, theorem's T_L and T_B.
@@ -179,11 +179,11 @@ def _expansion(recipe: str, base: str, size: int, degree: int) -> list[Cell]:
         *_kept_cells(recipe, kept, is_line),
         cell(
             recipe, "T_L", unit="steps", paper=str(expected.steps), bases=made.steps, ours=best.steps,
-            better=Better.LESS, why=why,
+            better=Direction.LESS, why=why,
         ),
         cell(
             recipe, "T_B", unit="M/B", paper=str(expected.bandwidth), bases=made.bandwidth, ours=best.bandwidth,
-            better=Better.LESS, within=EXACTLY, why=why,
+            better=Direction.LESS, within=EXACTLY, why=why,
         ),
     ]  # fmt: skip
 
@@ -197,14 +197,14 @@ def _kept_cells(recipe: str, kept: dict[str, bool], is_line: bool) -> list[Cell]
     return cells
 
 
-def compute_expansions() -> Result:
+def compute_expansions() -> ExhibitResult:
     """Expand some bases, and hold what is built against the theorems."""
     cells = tuple(one for row in _EXPANDED for one in _expansion(*row))
     notes = (
         "Figures of the paper are those of its theorems, worked out for these bases (thm:linegraphconclusion, "
         "thm:degexp, thm:cartesianpowperformance, thm:spathcartesianexpopt).",
     )
-    return Result(cells, notes=notes)
+    return ExhibitResult(cells, notes=notes)
 
 
 # Graph name, N, T_L, T_L*, T_L** of tab:exampledistreg.
@@ -227,7 +227,7 @@ _DISTANCE_REGULAR = (
 )
 
 
-def compute_distance_regular() -> Result:
+def compute_distance_regular() -> ExhibitResult:
     """Build the graphs of the table, and take the best bidirectional topology of the same size beside them."""
     cells, ours = [], []
     for name, size, steps, moore, both_ways in _DISTANCE_REGULAR:
@@ -239,7 +239,7 @@ def compute_distance_regular() -> Result:
         cells += [
             cell(name, "N", paper=str(size), bases=topology.num_nodes),
             cell(
-                name, "T_L", unit="steps", paper=str(steps), bases=hops, ours=best, better=Better.LESS,
+                name, "T_L", unit="steps", paper=str(steps), bases=hops, ours=best, better=Direction.LESS,
                 why=_why_steps(best, steps),
             ),
             cell(name, "T_L*", unit="steps", paper=str(moore), bases=moore_steps(size, 4)),
@@ -252,12 +252,12 @@ def compute_distance_regular() -> Result:
         ]  # fmt: skip
     sizes = [row[1] for row in _DISTANCE_REGULAR]
     lines = (
-        Line("DistReg(4,N)", sizes, [row[2] for row in _DISTANCE_REGULAR], is_marked=True),
-        Line("linkstep, links both ways", sizes, ours, is_marked=True),
-        Line("bidirectional Moore bound T_L**", sizes, [row[4] for row in _DISTANCE_REGULAR], is_bound=True),
+        Curve("DistReg(4,N)", sizes, [row[2] for row in _DISTANCE_REGULAR], is_marked=True),
+        Curve("linkstep, links both ways", sizes, ours, is_marked=True),
+        Curve("bidirectional Moore bound T_L**", sizes, [row[4] for row in _DISTANCE_REGULAR], is_bound=True),
     )
-    panel = Panel("bandwidth-optimal allgather, d = 4", "nodes N", "T_L in steps", lines, log_x=True)
-    return Result(tuple(cells), Chart((panel,)))
+    panel = ChartPanel("bandwidth-optimal allgather, d = 4", "nodes N", "T_L in steps", lines, log_x=True)
+    return ExhibitResult(tuple(cells), Chart((panel,)))
 
 
 def _why_steps(best: int, steps: int) -> str:
@@ -282,7 +282,7 @@ _THEOREM = Mark.CIRCULAR
 """The costs are those of the theorem that says where they go."""
 
 
-def compute_trend() -> Result:
+def compute_trend() -> ExhibitResult:
     """Expand four bases again and again: T_B over T_B* stays below 1 + 1/((d-1) N)."""
     cells, lines = [], []
     for base in _TREND:
@@ -296,8 +296,8 @@ def compute_trend() -> Result:
             sizes.append(recipe.num_nodes)
             ratios.append(ratio)
             name = str(recipe)
-            cells.append(cell(name, "T_B / T_B*", bases=ratio, kind=Kind.POINT))
-            cells.append(cell(name, "T_L is Moore's bound", bases=yes(optimal), kind=Kind.POINT))
+            cells.append(cell(name, "T_B / T_B*", bases=ratio, kind=CellKind.POINT))
+            cells.append(cell(name, "T_L is Moore's bound", bases=yes(optimal), kind=CellKind.POINT))
         cells.append(
             cell(f"L^n({base})", f"Moore-optimal for n up to {_TIMES}", paper="yes", bases=yes(optimal), mark=_THEOREM)
         )
@@ -312,10 +312,10 @@ def compute_trend() -> Result:
             )
         )
         cells.append(_trend_here(base, sizes))
-        lines.append(Line(f"L^n({base})", sizes, ratios, is_marked=True))
-    panel = Panel("line graph expansion, d = 4", "nodes N", "T_B / T_B*", tuple(lines), log_x=True)
+        lines.append(Curve(f"L^n({base})", sizes, ratios, is_marked=True))
+    panel = ChartPanel("line graph expansion, d = 4", "nodes N", "T_B / T_B*", tuple(lines), log_x=True)
     notes = ("linkstep: the best T_B in as few steps that the catalog has for the largest N it covers.",)
-    return Result(tuple(cells), Chart((panel,)), notes)
+    return ExhibitResult(tuple(cells), Chart((panel,)), notes)
 
 
 def _limit(sizes: list[int], ratios: list[Fraction]) -> Fraction:

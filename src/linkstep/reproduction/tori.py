@@ -15,11 +15,11 @@ from linkstep.baselines import baseline
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.costs import Fabric, bandwidth_bound, cost_of, loads_of, seconds_of
-from linkstep.make import schedule
-from linkstep.reproduction.charts import Chart, Line, Panel
+from linkstep.reproduction.charts import Chart, ChartPanel, Curve
 from linkstep.reproduction.emulation import DELAY, RATE, SIZE, emulated_seconds
-from linkstep.reproduction.exhibit import Exhibit, Result
-from linkstep.reproduction.figures import ABOUT, Cell, Kind, Mark, cell, mean, percent_less, yes
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
+from linkstep.reproduction.figures import ABOUT, Cell, CellKind, Mark, cell, mean, percent_less, yes
+from linkstep.scheduling import schedule
 from linkstep.simulation import simulate
 
 _EQUAL = "Torus(3,3,3)"
@@ -91,7 +91,7 @@ def _percent(torus: str, host: int | None = HOST, waits: bool = True) -> Fractio
     return 100 * (_gain(torus, LARGE, host, waits) - 1)
 
 
-def compute_tori() -> Result:
+def compute_tori() -> ExhibitResult:
     """Predict and simulate fig:supercomp."""
     cells = [
         cell(
@@ -114,7 +114,7 @@ def compute_tori() -> Result:
     cells += _quoted()
     for torus in TORI:
         cells += _simulated(torus)
-    return Result((*cells, *_points()), Chart(tuple(map(_panel, TORI))), _NOTES)
+    return ExhibitResult((*cells, *_points()), Chart(tuple(map(_panel, TORI))), _NOTES)
 
 
 _ABOVE = "algbw of BFB above the traditional schedule's"
@@ -211,7 +211,7 @@ def run_tori() -> tuple[Cell, ...]:
             seconds, why = emulated_seconds(made.schedule)
             quantity = f"allreduce of {SIZE} by {who}, emulated wires of {RATE} and {DELAY}"
             found = None if seconds is None else 1000 * seconds
-            cells.append(cell(torus, quantity, unit="ms", ours=found, why=why, kind=Kind.MEASURED))
+            cells.append(cell(torus, quantity, unit="ms", ours=found, why=why, kind=CellKind.MEASURED))
     return tuple(cells)
 
 
@@ -219,7 +219,7 @@ def _points() -> list[Cell]:
     return [
         cell(
             f"{torus}, {size} bytes", f"algbw, {who}", unit="GB/s", bases=size / 10**9 / made.time(size),
-            kind=Kind.POINT,
+            kind=CellKind.POINT,
         )
         for torus in TORI
         for who, made in _made(torus).items()
@@ -227,13 +227,13 @@ def _points() -> list[Cell]:
     ]  # fmt: skip
 
 
-def _panel(torus: str) -> Panel:
+def _panel(torus: str) -> ChartPanel:
     sizes = [10**k for k in range(4, 10)]
     lines = tuple(
-        Line(who, sizes, [size / 10**9 / made.time(size) for size in sizes], is_marked=True)
+        Curve(who, sizes, [size / 10**9 / made.time(size) for size in sizes], is_marked=True)
         for who, made in _made(torus).items()
     )
-    return Panel(torus, "data M", "algbw in GB/s, predicted", lines, log_x=True, x_is_bytes=True)
+    return ChartPanel(torus, "data M", "algbw in GB/s, predicted", lines, log_x=True, x_is_bytes=True)
 
 
 EXHIBITS = (

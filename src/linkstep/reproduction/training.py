@@ -12,13 +12,13 @@ from fractions import Fraction
 
 from linkstep.baselines import Baseline, baseline
 from linkstep.core.collective import Collective
-from linkstep.make import schedule
 from linkstep.reproduction.changes import implied_compute, with_changes
-from linkstep.reproduction.charts import Bars, Chart, Panel
-from linkstep.reproduction.exhibit import Exhibit, Result
+from linkstep.reproduction.charts import Bars, Chart, ChartPanel
+from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
 from linkstep.reproduction.experts import EXPERT_EXHIBITS
-from linkstep.reproduction.figures import ABOUT, Cell, Kind, cell, mean, percent_less
+from linkstep.reproduction.figures import ABOUT, Cell, CellKind, cell, mean, percent_less
 from linkstep.reproduction.servers import APART, TESTBED
+from linkstep.scheduling import schedule
 from linkstep.simulation.training import Job, Network, best_iteration, load_model
 from linkstep.simulation.training.network import baseline_network, costed_network
 
@@ -97,7 +97,7 @@ def _testbed_cells(item: str, ours: str, jobs: dict[str, Job], networks: dict[st
     ]  # fmt: skip
 
 
-def compute_small() -> Result:
+def compute_small() -> ExhibitResult:
     """Simulate small models on 8 servers: K_{4,4} beside shifted rings and double binary trees."""
     networks = _small_networks(8, "K_{4,4}")
     jobs = {name: load_model(name).job(8) for name in SMALL}
@@ -123,7 +123,7 @@ def compute_small() -> Result:
                 )
             )
         cells += [
-            cell(f"{m} on {n if n != 'ours' else 'K_{4,4}'}", what, unit="ms", bases=1000 * time, kind=Kind.POINT)
+            cell(f"{m} on {n if n != 'ours' else 'K_{4,4}'}", what, unit="ms", bases=1000 * time, kind=CellKind.POINT)
             for (m, n), time in found.items()
         ]
     apart = mean([percent_less(total[m, "ours"], total[m, APART]) for m in SMALL])
@@ -131,10 +131,10 @@ def compute_small() -> Result:
     cells += _testbed_cells(item, "K_{4,4}", jobs, networks, 10)
     cells += _layer_cells(jobs, networks, total)
     panels = tuple(
-        Panel(title, "", "time over that on K_{4,4}", names=SMALL, bars=_bars(found, SMALL, "K_{4,4}"))
+        ChartPanel(title, "", "time over that on K_{4,4}", names=SMALL, bars=_bars(found, SMALL, "K_{4,4}"))
         for title, found in (("total allreduce time", total), ("iteration time", step))
     )
-    return Result(tuple(cells), Chart(panels), (_MODELS, _SMALL_NOTE))
+    return ExhibitResult(tuple(cells), Chart(panels), (_MODELS, _SMALL_NOTE))
 
 
 def _layer_cells(
@@ -177,7 +177,7 @@ def _bars(found: dict[tuple[str, str], Fraction], models: tuple[str, ...], ours:
     )
 
 
-def compute_gpt2() -> Result:
+def compute_gpt2() -> ExhibitResult:
     """Simulate GPT-2 on 12 servers: C(12,{2,3}) beside shifted rings and double binary trees."""
     networks = _small_networks(12, "C(12,{2,3})")
     jobs = {name: load_model(name).job(12) for name in GPT2}
@@ -191,17 +191,17 @@ def compute_gpt2() -> Result:
     ]  # fmt: skip
     cells += _testbed_cells("mean over models, 12 servers", "C(12,{2,3})", jobs, networks, 7)
     cells += [
-        cell(f"{m} on {n}", "iteration time", unit="ms", bases=1000 * time, kind=Kind.POINT)
+        cell(f"{m} on {n}", "iteration time", unit="ms", bases=1000 * time, kind=CellKind.POINT)
         for (m, n), time in step.items()
     ]
-    panel = Panel(
+    panel = ChartPanel(
         "iteration time, 12 servers",
         "",
         "time over that on C(12,{2,3})",
         names=GPT2,
         bars=_bars(step, GPT2, "C(12,{2,3})"),
     )
-    return Result(tuple(cells), Chart((panel,)), (_MODELS, _GPT2_NOTE))
+    return ExhibitResult(tuple(cells), Chart((panel,)), (_MODELS, _GPT2_NOTE))
 
 
 _GPT2_NOTE = (

@@ -7,7 +7,7 @@ from linkstep.search.answer import Answer, find
 from linkstep.search.catalog import Catalog, load_catalog
 from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 from linkstep.search.workload import Workload, pick
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Catalog",
     "Choice",
     "Entry",
-    "Job",
+    "SweepJob",
     "Workload",
     "find",
     "load_catalog",

@@ -45,7 +45,7 @@ class Hops:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RecordComparison:
     """A graph beside the best that is known of its N, d and kind: bidirectional, or any that is at least directed."""
 
     topology: Topology
@@ -91,14 +91,14 @@ def graph_entry(topology: Topology) -> Entry:
     return with_flow(entry_of(graph_recipe(topology)))
 
 
-def compare(topology: Topology, catalog: Catalog) -> Standing:
+def compare(topology: Topology, catalog: Catalog) -> RecordComparison:
     """Compare a graph with what a catalog has of its N, d and kind."""
     _check_regular(topology)
     check_connected(topology)
     count, found = topology.num_nodes, measure_distances(topology)
     known = catalog.entries(count, topology.degree, topology.is_bidirectional)
     best = min(known, key=lambda entry: (entry_hops(entry).order, entry.recipe), default=None)
-    return Standing(topology, Hops(found.diameter, Fraction(found.total, count * (count - 1))), best)
+    return RecordComparison(topology, Hops(found.diameter, Fraction(found.total, count * (count - 1))), best)
 
 
 def default_folder() -> Path:

@@ -16,9 +16,9 @@ from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, distance_flow_bound
-from linkstep.make import BEST, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
+from linkstep.scheduling import BEST, schedule
 from linkstep.search.scoring import FLOW_LINKS, ROUNDS
 from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import all_to_all
@@ -41,7 +41,7 @@ class Choice:
 
     recipe: Recipe
     method: str
-    """How its schedules are made: a name in ``linkstep.make.METHODS``."""
+    """How its schedules are made: a name in ``linkstep.scheduling.METHODS``."""
     cost: Cost
     """Of the allgather."""
     reduce_scatter: Cost

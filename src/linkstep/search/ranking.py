@@ -19,7 +19,7 @@ SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedChoice:
     """A choice and what the objective takes on it, in seconds."""
 
     choice: Choice
@@ -34,7 +34,7 @@ def rank(
     fabric: Fabric,
     seconds: float = SECONDS,
     progress: Progress | None = None,
-) -> tuple[Ranked, ...]:
+) -> tuple[RankedChoice, ...]:
     """Return choices by an objective, the best first, whose time is proven; without those whose time is not known.
 
     Where all-to-all counts and the throughput of a choice is only bounded, it takes at least what the bound says. So
@@ -42,18 +42,18 @@ def rank(
     that were not looked at come last, with their bounds.
     """
     hoped = ranked(choices, objective, fabric)
-    settled: list[Ranked] = []
+    settled: list[RankedChoice] = []
     for done, (least, choice) in enumerate(hoped):
         if progress is not None:
             progress(done, len(hoped))
-        found = Ranked(choice, least, choice.is_flow_reached or not objective.exchanges)
+        found = RankedChoice(choice, least, choice.is_flow_reached or not objective.exchanges)
         if not found.is_reached and not (settled and min(one.seconds for one in settled) <= least):
             found = _proven(choice.with_flow(seconds), objective, fabric)
         settled.append(found)
     return tuple(sorted(settled, key=lambda one: (not one.is_reached, one.seconds)))
 
 
-def _proven(choice: Choice, objective: Objective, fabric: Fabric) -> Ranked:
+def _proven(choice: Choice, objective: Objective, fabric: Fabric) -> RankedChoice:
     taken = objective.seconds(choice, fabric)
     assert taken is not None and choice.is_flow_reached
-    return Ranked(choice, taken, is_reached=True)
+    return RankedChoice(choice, taken, is_reached=True)

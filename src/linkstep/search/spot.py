@@ -22,7 +22,7 @@ from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
 from linkstep.search.finders import forget_catalog
 from linkstep.search.scoring import entry_of, score_best, with_flow
-from linkstep.search.sweep.job import MAX_DEGREE, Job
+from linkstep.search.sweep.job import MAX_DEGREE, SweepJob
 
 EVERY_WAY, MAX_NODES = 4096, 200_000
 """Up to so many nodes every way to search takes part, and up to so many any."""
@@ -59,7 +59,7 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
         search_large,
     )
 
-    job = Job(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
+    job = SweepJob(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
     search = search_best if num_nodes <= EVERY_WAY else search_large
     return score_best(search(job), SCORED if num_nodes * degree < MANY_LINKS else 1)
 

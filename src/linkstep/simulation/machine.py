@@ -24,7 +24,7 @@ from linkstep.methods.transform import in_rank_order
 from linkstep.programs import Program
 from linkstep.programs.events import NONE
 from linkstep.simulation.timetable import Timetable, timetable_of
-from linkstep.simulation.wires import Wires, first_links, used_links, wires_of
+from linkstep.simulation.wires import WireTraffic, first_links, used_links, wires_of
 
 _TICK = Fraction(1, 10**15)
 _MOST_TICKS = 2**61
@@ -116,8 +116,8 @@ class _Machine:
     """The state of a simulation; plain lists, for one loop that touches each event, edge and transfer once."""
 
     def __init__(
-        self, program: Program, wires: Wires, topology: Topology, fabric: Fabric, size: Number, overhead: Fraction,
-        tight: bool,
+        self, program: Program, wires: WireTraffic, topology: Topology, fabric: Fabric, size: Number,
+        overhead: Fraction, tight: bool,
     ) -> None:  # fmt: skip
         events, moves = program.events, program.events.moves
         n, self.position = events.num_events, events.step.tolist()
@@ -147,7 +147,7 @@ class _Machine:
         self.out, self.into = [0] * topology.num_nodes, [0] * topology.num_nodes
         self.link, self.sent, self.done, self.gone = ([0] * len(self.chunks) for _ in range(4))
 
-    def _set_edges(self, program: Program, wires: Wires, topology: Topology, alpha: int, tight: bool) -> None:
+    def _set_edges(self, program: Program, wires: WireTraffic, topology: Topology, alpha: int, tight: bool) -> None:
         """Sort edges by their first event; each is its transfer's arrival, or takes a time (a signal's, or none)."""
         n, rank = program.events.num_events, program.events.rank
         always, if_tight = program.events.time_edges, program.events.capacity

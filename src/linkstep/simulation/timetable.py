@@ -36,7 +36,9 @@ class Timetable:
             if closes is not None and last > round(closes / tick):
                 ends = f"{topology.called(int(topology.tail[e]))} to {topology.called(int(topology.head[e]))}"
                 when = f"closes after {format_time(closes)} and is in use until {format_time(last * tick)}"
-                raise LinkstepError(f"the link from {ends} {when}: the program does not keep to the steps of the schedule")
+                raise LinkstepError(
+                    f"the link from {ends} {when}: the program does not keep to the steps of the schedule"
+                )
 
 
 def timetable_of(schedule: Schedule, fabric: Fabric, size: Number) -> Timetable | None:

@@ -14,7 +14,7 @@ from linkstep.programs.memory import KINDS
 
 
 @dataclass(frozen=True, eq=False)
-class Wires:
+class WireTraffic:
     """Row k: ``event`` moves ``chunks`` from rank ``tail`` to rank ``head``; sorted by event.
 
     ``fetches`` where the event is on the head: it reads what is elsewhere and ends when that is here.
@@ -31,7 +31,7 @@ class Wires:
         return found
 
 
-def wires_of(program: Program) -> Wires:
+def wires_of(program: Program) -> WireTraffic:
     """Return what goes over wires: messages to be received, and accesses to other ranks' memory."""
     events, n = program.events, program.num_nodes
     moves, rank = events.moves, events.rank
@@ -53,7 +53,7 @@ def wires_of(program: Program) -> Wires:
     key = (np.concatenate(event) * n + np.concatenate(tail)) * n + np.concatenate(head)
     pairs, group = np.unique(key, return_inverse=True)
     chunks = np.bincount(group, weights=np.concatenate(count), minlength=pairs.size).astype(np.int64)
-    return Wires(pairs // n // n, pairs // n % n, pairs % n, chunks)
+    return WireTraffic(pairs // n // n, pairs // n % n, pairs % n, chunks)
 
 
 def used_links(program: Program) -> Topology:
@@ -63,7 +63,7 @@ def used_links(program: Program) -> Topology:
     return Topology.from_links(program.num_nodes, pairs[:, 0], pairs[:, 1])
 
 
-def first_links(wires: Wires, topology: Topology) -> tuple[Ints, Ints]:
+def first_links(wires: WireTraffic, topology: Topology) -> tuple[Ints, Ints]:
     """Return for each row the links that may carry it, [first, end); LinkstepError if there are none."""
     key = topology.tail.astype(np.int64) * topology.num_nodes + topology.head
     wanted = wires.tail * topology.num_nodes + wires.head

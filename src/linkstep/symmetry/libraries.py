@@ -21,7 +21,7 @@ _SECONDS = 600
 
 
 @dataclass(frozen=True)
-class Coloured:
+class ColouredGraph:
     """A simple digraph: a colour for each vertex, and edges between two different ones."""
 
     colours: list[int]
@@ -34,9 +34,9 @@ class Library:
 
     name: str
     is_there: Callable[[], bool]
-    automorphisms: Callable[[Coloured], list[list[int]]]
+    automorphisms: Callable[[ColouredGraph], list[list[int]]]
     """Permutations of the vertices that generate all automorphisms."""
-    isomorphism: Callable[[Coloured, Coloured], list[int] | None] | None
+    isomorphism: Callable[[ColouredGraph, ColouredGraph], list[int] | None] | None
     """The vertex of the second graph for each of the first, of graphs with as many vertices of each colour and as many
     edges; None if there is none. None for a library that is not asked."""
 
@@ -54,7 +54,7 @@ def _has(module: str) -> Callable[[], bool]:
 # pybliss
 
 
-def _bliss_graph(graph: Coloured) -> Any:
+def _bliss_graph(graph: ColouredGraph) -> Any:
     found = import_module("pybliss").Digraph(len(graph.colours))
     for vertex, colour in enumerate(graph.colours):
         found.change_color(vertex, colour)
@@ -63,14 +63,14 @@ def _bliss_graph(graph: Coloured) -> Any:
     return found
 
 
-def _bliss_automorphisms(graph: Coloured) -> list[list[int]]:
+def _bliss_automorphisms(graph: ColouredGraph) -> list[list[int]]:
     found: list[list[int]] = []
     built = _bliss_graph(graph)
     built.find_automorphisms(import_module("pybliss").Stats(), lambda size, new: found.append(new.tolist()))
     return found
 
 
-def _bliss_isomorphism(left: Coloured, right: Coloured) -> list[int] | None:
+def _bliss_isomorphism(left: ColouredGraph, right: ColouredGraph) -> list[int] | None:
     """Compose the ways of both graphs to a canonical form; where the forms differ, so do the graphs."""
     stats = import_module("pybliss").Stats
     one, other = _bliss_graph(left), _bliss_graph(right)
@@ -101,16 +101,16 @@ def _graph_class() -> Any:
     return sys.modules[name].GraphBase
 
 
-def _igraph(graph: Coloured) -> Any:
+def _igraph(graph: ColouredGraph) -> Any:
     return _graph_class()(n=len(graph.colours), edges=graph.edges, directed=True)
 
 
-def _igraph_automorphisms(graph: Coloured) -> list[list[int]]:
+def _igraph_automorphisms(graph: ColouredGraph) -> list[list[int]]:
     found: list[list[int]] = _igraph(graph).automorphism_group(color=graph.colours)
     return found
 
 
-def _igraph_isomorphism(left: Coloured, right: Coloured) -> list[int] | None:
+def _igraph_isomorphism(left: ColouredGraph, right: ColouredGraph) -> list[int] | None:
     # Not by canonical_permutation: igraph 1.0 turned round what it returns; mapping_12 stayed as it was.
     found, mapping, _ = _igraph(left).isomorphic_bliss(
         _igraph(right), return_mapping_12=True, color1=left.colours, color2=right.colours
@@ -121,7 +121,7 @@ def _igraph_isomorphism(left: Coloured, right: Coloured) -> list[int] | None:
 # dreadnaut, a program of nauty
 
 
-def _dreadnaut_automorphisms(graph: Coloured) -> list[list[int]]:
+def _dreadnaut_automorphisms(graph: ColouredGraph) -> list[list[int]]:
     """Ask for generators as lists of images (``p``), sparse and directed, each ended by a line that is no numbers."""
     import subprocess  # 5 ms, which most never need
 

@@ -17,7 +17,7 @@ import numpy as np
 from linkstep.core.memo import Memo
 from linkstep.core.topology import LINK_COLUMNS, Ids, Topology
 from linkstep.symmetry.known import known_symmetry
-from linkstep.symmetry.libraries import Coloured, find_library
+from linkstep.symmetry.libraries import ColouredGraph, find_library
 from linkstep.symmetry.permutations import is_automorphism, orbits_of
 from linkstep.symmetry.refinement import GaveUp, Pair
 from linkstep.symmetry.value import Symmetry
@@ -86,7 +86,7 @@ def pairs_of(topology: Topology) -> Pairs:
     return {pair: tuple(sorted(links)) for pair, links in found.items()}
 
 
-def encode(pairs: Pairs, num_nodes: int, codes: dict[Signature, int]) -> Coloured:
+def encode(pairs: Pairs, num_nodes: int, codes: dict[Signature, int]) -> ColouredGraph:
     """Return a simple digraph and vertex colours; ``codes`` numbers signatures, 0 being the plain one."""
     colours = [0] * num_nodes
     edges = []
@@ -99,7 +99,7 @@ def encode(pairs: Pairs, num_nodes: int, codes: dict[Signature, int]) -> Coloure
         else:
             edges += [(u, len(colours)), (len(colours), w)]
             colours.append(2 * code)
-    return Coloured(colours, edges)
+    return ColouredGraph(colours, edges)
 
 
 def plain(pairs: Pairs) -> dict[Signature, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from linkstep._kernels.routing import _tree_flow
 from linkstep.core.topology import Ints
 from linkstep.throughput.master import Master
-from linkstep.throughput.problem import Problem, Routes
+from linkstep.throughput.problem import FlowProblem, Routes
 from linkstep.throughput.result import Flow
 from linkstep.throughput.watch import Watch
 
@@ -41,7 +41,7 @@ def _rounded(prices: tuple[Fraction, ...], parts: int) -> tuple[int, ...]:
     return tuple(round(p * parts / largest) for p in prices)
 
 
-def _whole(problem: Problem, prices: tuple[Fraction, ...]) -> tuple[int, ...]:
+def _whole(problem: FlowProblem, prices: tuple[Fraction, ...]) -> tuple[int, ...]:
     """Return prices as whole numbers: exactly where distances fit into 64 bits, nearly otherwise."""
     scale = lcm(*(p.denominator for p in prices))
     exact = [int(p * scale) for p in prices]
@@ -53,7 +53,7 @@ def _whole(problem: Problem, prices: tuple[Fraction, ...]) -> tuple[int, ...]:
 class _Search:
     """Columns found so far, and the best bound with its prices."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: FlowProblem) -> None:
         self.problem = problem
         self.master = Master(problem.capacities)
         self.routes: list[Routes] = []
@@ -96,7 +96,7 @@ class _Search:
         return Solution(_mixture(self.problem, self.routes, self.master.weights()), self.prices, self.bound)
 
 
-def solve_by_columns(problem: Problem, watch: Watch) -> Solution:
+def solve_by_columns(problem: FlowProblem, watch: Watch) -> Solution:
     """Return the largest flow exactly, or the best so far when time is up."""
     search = _Search(problem)
     search.improves(search.try_prices((1,) * problem.num_classes))
@@ -110,7 +110,7 @@ def solve_by_columns(problem: Problem, watch: Watch) -> Solution:
                 return search.solution()
 
 
-def _mixture(problem: Problem, routes: list[Routes], weights: tuple[Fraction, ...]) -> Flow:
+def _mixture(problem: FlowProblem, routes: list[Routes], weights: tuple[Fraction, ...]) -> Flow:
     """Return the weighted sum of route trees, in whole numbers."""
     unit = lcm(*(weight.denominator for weight in weights))
     wires, sources = problem.wires, problem.orbits.sources

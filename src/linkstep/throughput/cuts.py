@@ -8,13 +8,13 @@ import numpy as np
 
 from linkstep.core.distances import distances_from, distances_to
 from linkstep.core.topology import Ints, Topology
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 
 SEARCHES = 8
 """Nodes whose balls are tried as cuts; every single node is, too, and the first k nodes for every k."""
 
 
-def cut_bound(problem: Problem) -> Fraction:
+def cut_bound(problem: FlowProblem) -> Fraction:
     """Return the least flow that a cut allows, of single nodes, balls round nodes, and nodes in order of numbers.
 
     A set S of the N nodes sends to all others |S| (N - |S|) f, and what its outgoing links carry is all there is.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkstep.throughput.columns import Solution
 from linkstep.throughput.prices import whole_flow, whole_prices
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 from linkstep.throughput.watch import Watch
 
 MAX_COLUMNS = 30_000
@@ -28,12 +28,12 @@ def is_available() -> bool:
     return find_spec("highspy") is not None
 
 
-def num_columns(problem: Problem) -> int:
+def num_columns(problem: FlowProblem) -> int:
     """Return the size of the program: a variable for each wire and source."""
     return int(problem.orbits.sources.size) * problem.wires.num_links
 
 
-def _model(problem: Problem) -> Any:
+def _model(problem: FlowProblem) -> Any:
     """Return the program: the least t so that a unit from each source to each node loads class j at most t C_j.
 
     Columns: wire e of source i at i E + e, and t last. Rows: what each node keeps of each source's flow, then classes.
@@ -67,7 +67,7 @@ def _model(problem: Problem) -> Any:
     return lp
 
 
-def solve(problem: Problem, solver: str, seconds: float) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def solve(problem: FlowProblem, solver: str, seconds: float) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Return a flow and prices of classes in floats, by one of HiGHS's solvers; None if it found none in time."""
     highspy: Any = import_module("highspy")
     highs = highspy.Highs()
@@ -86,7 +86,7 @@ def solve(problem: Problem, solver: str, seconds: float) -> tuple[NDArray[np.flo
     return amounts, prices
 
 
-def solve_by_lp(problem: Problem, watch: Watch, solver: str = "ipx") -> Solution | None:
+def solve_by_lp(problem: FlowProblem, watch: Watch, solver: str = "ipx") -> Solution | None:
     """Return flow and prices of the linear program, made exact; None where the solver gave nothing to work with."""
     left = watch.seconds - (monotonic() - watch.started)
     found = solve(problem, solver, left / 2)  # the rest is for prices, if this comes to nothing

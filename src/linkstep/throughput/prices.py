@@ -18,7 +18,7 @@ from linkstep._kernels.pricing import _cancel_cycles, _follow_prices, _whole_flo
 from linkstep._kernels.routing import _send_first
 from linkstep.core.topology import Ints
 from linkstep.throughput.columns import Solution
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 from linkstep.throughput.result import Flow
 from linkstep.throughput.watch import Watch
 
@@ -40,7 +40,7 @@ NOTHING = 1e-9
 SEED = 0
 
 
-def whole_flow(problem: Problem, amounts: Floats) -> Flow | None:
+def whole_flow(problem: FlowProblem, amounts: Floats) -> Flow | None:
     """Return a flow in whole numbers near one in floats, which need not be conserved exactly.
 
     What goes round in circles is dropped, and what is next to nothing. None if some node is then reached by no link.
@@ -60,7 +60,7 @@ def whole_flow(problem: Problem, amounts: Floats) -> Flow | None:
     return Flow(problem, unit, whole)
 
 
-def whole_prices(problem: Problem, prices: Floats) -> tuple[int, ...]:
+def whole_prices(problem: FlowProblem, prices: Floats) -> tuple[int, ...]:
     """Return whole numbers in proportion to prices of classes, the largest as large as distances allow."""
     parts = min(PARTS, 2**60 // problem.wires.num_nodes)
     return tuple(int(p) for p in np.rint(np.maximum(prices, 0.0) * (parts / prices.max())))
@@ -69,7 +69,7 @@ def whole_prices(problem: Problem, prices: Floats) -> tuple[int, ...]:
 class _Descent:
     """Flows of all sources, loads of classes over their capacities, and the best prices so far."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: FlowProblem) -> None:
         self.problem = problem
         orbits, wires = problem.orbits, problem.wires
         self.capacity = np.array(problem.capacities, float)
@@ -121,7 +121,7 @@ class _Descent:
         self.eta = max(self.eta, STEEP * scale)
 
 
-def solve_by_prices(problem: Problem, watch: Watch) -> Solution:
+def solve_by_prices(problem: FlowProblem, watch: Watch) -> Solution:
     """Return a flow and prices that are within the gap asked for, or as near as time allows."""
     descent = _Descent(problem)
     gap = inf

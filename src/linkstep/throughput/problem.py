@@ -41,7 +41,7 @@ class Routes:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class FlowProblem:
     """A topology's wires, their capacities and orbits."""
 
     topology: Topology
@@ -54,7 +54,7 @@ class Problem:
     orbits: Orbits
 
     @classmethod
-    def of(cls, topology: Topology) -> Problem:
+    def of(cls, topology: Topology) -> FlowProblem:
         """Merge parallel links and find symmetries; refuses what has no throughput."""
         if topology.num_nodes == 1:
             raise LinkstepError("all-to-all needs at least two nodes")

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.symmetry.permutations import link_images
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Flow:
     Nodes that an automorphism maps to each other send alike, so ``amounts`` has a row for one source of each orbit.
     """
 
-    problem: Problem
+    problem: FlowProblem
     unit: int
     """How much a source sends to each node, in the whole numbers of ``amounts``."""
     amounts: Ints

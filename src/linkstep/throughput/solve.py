@@ -13,7 +13,7 @@ from linkstep.throughput import lp
 from linkstep.throughput.columns import Solution, solve_by_columns
 from linkstep.throughput.cuts import cut_bound
 from linkstep.throughput.prices import solve_by_prices
-from linkstep.throughput.problem import Problem
+from linkstep.throughput.problem import FlowProblem
 from linkstep.throughput.result import Throughput
 from linkstep.throughput.watch import GapProgress, Watch
 
@@ -57,7 +57,7 @@ def all_to_all(
         number = f"{float(gap):g}" if -(10**9) < gap < 10**9 else shown(gap)
         raise LinkstepError(f"gap must lie in [0, 1), not {number}")
     watch = Watch(Fraction(gap), seconds, progress)
-    problem = Problem.of(topology)
+    problem = FlowProblem.of(topology)
     method, found = _solve(problem, watch)
     value = problem.value(found.flow.loads(), found.flow.unit)
     by_distance = problem.bound((1,) * problem.num_classes, problem.route((1,) * problem.num_classes).total)
@@ -83,7 +83,7 @@ def exact_all_to_all(topology: Topology) -> Fraction | None:
     >>> print(exact_all_to_all(Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])))
     1/6
     """
-    problem = Problem.of(topology)
+    problem = FlowProblem.of(topology)
     if problem.num_classes > MAX_CLASSES:
         return None
     found = solve_by_columns(problem, _Rounds(MAX_ROUNDS))
@@ -98,7 +98,7 @@ def quick_all_to_all(topology: Topology) -> tuple[Fraction, Fraction] | None:
     >>> print(value, bound)
     1/2 1/2
     """
-    problem = Problem.of(topology)
+    problem = FlowProblem.of(topology)
     work = problem.orbits.sources.size * problem.wires.num_links
     if work > MOST_QUICK:
         return None
@@ -120,7 +120,7 @@ def rounded(value: Fraction, bound: Fraction) -> tuple[Fraction, Fraction]:
     return value // part * part, -(-bound // part) * part
 
 
-def _solve(problem: Problem, watch: Watch) -> tuple[str, Solution]:
+def _solve(problem: FlowProblem, watch: Watch) -> tuple[str, Solution]:
     """Return the name of the method that serves a problem best, and what it found."""
     if problem.num_classes <= MAX_CLASSES:
         return "columns", solve_by_columns(problem, watch)
@@ -139,10 +139,10 @@ def _solve(problem: Problem, watch: Watch) -> tuple[str, Solution]:
     return min(found.items(), key=lambda item: _ratio(problem, item[1]))
 
 
-def _ratio(problem: Problem, found: Solution) -> Fraction:
+def _ratio(problem: FlowProblem, found: Solution) -> Fraction:
     return found.bound / problem.value(found.flow.loads(), found.flow.unit)
 
 
-def _is_near(problem: Problem, found: Solution, watch: Watch) -> bool:
+def _is_near(problem: FlowProblem, found: Solution, watch: Watch) -> bool:
     """Whether it is as near as was asked for, or as near as a linear program in floats comes to anything."""
     return _ratio(problem, found) <= 1 + max(watch.gap, FLOATS)

@@ -19,7 +19,7 @@ from torch._C import _distributed_c10d as c10d
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.backend.torchwork import FutureWork, Worker
+from linkstep.engines.backend.torchwork import FutureWork, WorkerThread
 from linkstep.engines.communicator import Communicator
 
 _log = logging.getLogger("linkstep")
@@ -108,7 +108,7 @@ class ScheduledGroup(_BASE):  # type: ignore[misc, valid-type, unused-ignore]
             self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
             self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
         self._size, self._inner, self._communicator = size, inner, communicator
-        self._worker = Worker("linkstep backend") if communicator else None
+        self._worker = WorkerThread("linkstep backend") if communicator else None
         self._told: set[Collective] = set()
 
     def getBackendName(self) -> str:

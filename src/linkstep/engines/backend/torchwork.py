@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import Work
 _Queue = SimpleQueue[tuple[Callable[[], Any], Any]]
 
 
-class Worker:
+class WorkerThread:
     """The thread; what it is given by all ranks in the same order, it does in that order."""
 
     def __init__(self, name: str) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
-from linkstep.engines.plans.layout import Layout
+from linkstep.engines.plans.layout import BufferLayout
 
 EXACT = {
     "float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "int64": 2**62, "int32": 2**31 - 1,
@@ -47,8 +47,8 @@ def numbers(rank: Any, index: Any, repetition: int, num_ranks: int, operation: s
 
 
 def expected(
-    collective: Collective, layout: Layout, rank: int, index: Ints, repetition: int, num_ranks: int, operation: str,
-    type_name: str, root: int,
+    collective: Collective, layout: BufferLayout, rank: int, index: Ints, repetition: int, num_ranks: int,
+    operation: str, type_name: str, root: int,
 ) -> Ints:  # fmt: skip
     """Return what positions of a rank's output must hold."""
     source, position = index // layout.section, index % layout.section
@@ -73,8 +73,8 @@ def fill(array: Any, rank: int, repetition: int, num_ranks: int, operation: str,
 
 
 def count_wrong(
-    array: Any, collective: Collective, layout: Layout, rank: int, repetition: int, num_ranks: int, operation: str,
-    type_name: str, root: int,
+    array: Any, collective: Collective, layout: BufferLayout, rank: int, repetition: int, num_ranks: int,
+    operation: str, type_name: str, root: int,
 ) -> int:  # fmt: skip
     """Return how many elements of a rank's flat output are not what they must be."""
     if collective is Collective.REDUCE and rank != root:

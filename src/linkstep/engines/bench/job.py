@@ -1,7 +1,7 @@
 """What one rank of ``linkstep run`` does: join the others, measure every size, and return what happened.
 
-Whoever starts ranks makes a ``Job`` with the plans already compiled (``linkstep.engines.bench.preparation``), so that a
-rank needs little more than numpy and its engine. All ranks run it alike and end with the same rows.
+What starts ranks makes a ``BenchJob`` with the plans already compiled (``linkstep.engines.bench.preparation``), so that
+a rank needs little more than numpy and its engine. All ranks run it alike and end with the same rows.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
 from linkstep.core.progress import Progress
-from linkstep.engines.bench.measure import Bench, Row
+from linkstep.engines.bench.measure import Bench, Measurement
 from linkstep.engines.bench.watch import guarded
 from linkstep.engines.communicator import Communicator
-from linkstep.engines.plans.plan import Compiled
+from linkstep.engines.plans.plan import CompiledPlans
 from linkstep.engines.transports.counters import device_bytes
 from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.notes import register_rank, report_silence
@@ -28,10 +28,10 @@ from linkstep.engines.transports.transport import SETUP, Silent, Transport
 
 
 @dataclass(frozen=True)
-class Job:
+class BenchJob:
     """What to run, and how."""
 
-    compiled: Sequence[Compiled]
+    compiled: Sequence[CompiledPlans]
     """The plans of each rank, then of each node that only forwards."""
     collective: Collective
     sizes: Sequence[int]
@@ -66,7 +66,7 @@ def _hear_mistakes(transport: Transport) -> None:
             raise EngineError(f"rank {rank} cannot begin: {mistake.decode()}")
 
 
-def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
+def run_job(job: BenchJob, progress: Progress) -> tuple[int, list[Measurement]]:
     """Run a job as one of its ranks; return the rank's number and what was measured."""
     transport = engine_named(job.engine).open(job.timeout)
     register_rank(transport.rank)
@@ -90,7 +90,7 @@ def run_job(job: Job, progress: Progress) -> tuple[int, list[Row]]:
         raise
 
 
-def _placed(transport: Transport, job: Job) -> Transport:
+def _placed(transport: Transport, job: BenchJob) -> Transport:
     """Return the transport with ranks numbered by their hosts, if the job names these, or as the job says."""
     if job.hosts is None:
         return numbered(transport, job.order)
@@ -99,7 +99,7 @@ def _placed(transport: Transport, job: Job) -> Transport:
     return numbered(transport, order_of(job.hosts, found))
 
 
-def _measure(job: Job, communicator: Communicator, progress: Progress) -> list[Row]:
+def _measure(job: BenchJob, communicator: Communicator, progress: Progress) -> list[Measurement]:
     bench = Bench(
         communicator, job.collective, job.type_name, job.operation, job.root, job.repetitions,
         counters=None if job.devices is None else _counters(job.devices[communicator.rank]),

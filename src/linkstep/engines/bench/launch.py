@@ -23,7 +23,7 @@ from pathlib import Path
 from linkstep.engines.bench.roster import Roster
 from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.notes import FOLDER
-from linkstep.engines.transports.start import Place
+from linkstep.engines.transports.start import LaunchSite
 from linkstep.engines.transports.transport import SETUP, ranks_in_words
 
 _POLL = 0.05
@@ -47,7 +47,7 @@ def run_folder() -> Iterator[Path]:
 
 
 def launch(
-    engine: str, num_ranks: int, command: Sequence[str], folder: Path, timeout: float, place: Place | None = None
+    engine: str, num_ranks: int, command: Sequence[str], folder: Path, timeout: float, place: LaunchSite | None = None
 ) -> int:  # fmt: skip
     """Run a command in so many ranks and return the exit code: 0 if every rank's is.
 

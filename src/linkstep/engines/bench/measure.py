@@ -24,7 +24,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.engines.bench.data import count_wrong, fill
 from linkstep.engines.bench.watch import watched
 from linkstep.engines.communicator import Communicator
-from linkstep.engines.plans.layout import Layout
+from linkstep.engines.plans.layout import BufferLayout
 from linkstep.engines.transports.engine import ENGINES, engine_named
 from linkstep.engines.transports.transport import SETUP, Silent, Transport
 
@@ -46,7 +46,7 @@ Seconds = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """What was measured for one size; times in seconds."""
 
     size: int
@@ -118,7 +118,7 @@ def actual_sizes(
     """
     item, found = np.dtype(_SIZES[type_name]).itemsize, set()
     for size in sizes:
-        layout = Layout.of(collective, num_ranks, num_ranks, count_for(collective, num_ranks, size, item))
+        layout = BufferLayout.of(collective, num_ranks, num_ranks, count_for(collective, num_ranks, size, item))
         found.add(layout.total * item)
     return tuple(sorted(found))
 
@@ -170,14 +170,14 @@ class Bench:
         self._counted: dict[int, int] = {}
         """What the counters said when the last repetition began."""
 
-    def row(self, size: int, own: bool = True) -> Row:
+    def row(self, size: int, own: bool = True) -> Measurement:
         """Measure one size; every rank returns the same."""
         n, item = self.communicator.size, np.dtype(_SIZES[self.type_name]).itemsize
         if own and not self._has_split:
             self._has_split = True
             self._ranks = self._transport.split(range(n)) if self._transport.size > n else self._transport
         count = count_for(self.collective, n, size, item)
-        layout = Layout.of(self.collective, n, n, count)
+        layout = BufferLayout.of(self.collective, n, n, count)
         source = self._transport.array(count, self.type_name)
         target = self._transport.array(layout.section * layout.output_sections, self.type_name)
 
@@ -194,7 +194,7 @@ class Bench:
         times, own_times, sent = self._in_turn(turns)
         cables = None if self.counters is None else self._cables(sent, repetitions, layout, item)
         wrong += self._check(ours, source, target, layout, 2)
-        return Row(
+        return Measurement(
             size=layout.total * item, count=count, repetitions=repetitions, minimum=float(times.min()),
             median=float(np.median(times)), p99=float(np.quantile(times, 0.99)),
             busfactor=busfactor(self.collective, n), wrong=wrong,
@@ -208,7 +208,7 @@ class Bench:
         except Silent as silent:
             raise self.communicator.failure("between two measurements", silent.silence) from None
 
-    def _check(self, run: Callable[[], None], source: Any, target: Any, layout: Layout, repetition: int) -> int:
+    def _check(self, run: Callable[[], None], source: Any, target: Any, layout: BufferLayout, repetition: int) -> int:
         """Run once on data of a repetition and return the wrong elements of all ranks."""
         n, rank = self.communicator.size, self.communicator.rank
         if self.communicator.forwards:
@@ -284,11 +284,13 @@ class Bench:
         _sleep_until(begin)
         return begin
 
-    def _cables(self, sent: dict[int, int], repetitions: int, layout: Layout, item: int) -> tuple[float, float]:
+    def _cables(self, sent: dict[int, int], repetitions: int, layout: BufferLayout, item: int) -> tuple[float, float]:
         """Return the least and the most that a cable carried, over what the schedule says."""
         size = layout.total * item
         plan = self.communicator.plan_for(self.collective, size, False, self.root)
-        chunk = Layout.of(self.collective, plan.num_ranks, plan.chunks, layout.section * layout.input_sections).chunk
+        chunk = BufferLayout.of(
+            self.collective, plan.num_ranks, plan.chunks, layout.section * layout.input_sections
+        ).chunk
         found = []
         for peer, chunks in plan.chunks_to.items():
             said = chunks * chunk * item * repetitions

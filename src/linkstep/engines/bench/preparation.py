@@ -1,7 +1,7 @@
 """Prepare a run: read what is to be run, compile it for every rank, see that a testbed has the wires, and predict.
 
-This is what ``linkstep run`` does before ranks exist and after they have ended. Ranks get a ``Job`` and need none of
-what is imported here.
+This is what ``linkstep run`` does before ranks exist and after they have ended. Ranks get a ``BenchJob`` and need none
+of what is imported here.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, cost_of, seconds_of
 from linkstep.costs.runs import step_loads
-from linkstep.engines.bench.measure import Row
+from linkstep.engines.bench.measure import Measurement
 from linkstep.engines.plans.compile import compile_plans
-from linkstep.engines.plans.plan import Compiled
+from linkstep.engines.plans.plan import CompiledPlans
 from linkstep.engines.plans.source import Source, source_for, sources_of
 from linkstep.engines.testbed import Testbed, Trunk, predict_time
 from linkstep.simulation import simulate_program, used_links
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Preparation:
     """What will run: a source for each size, its plans for each rank, and what it costs where that is known."""
 
     collective: Collective
     root: int
     sources: tuple[Source, ...]
     """Of each size; the same one several times if it serves several."""
-    compiled: tuple[Compiled, ...]
+    compiled: tuple[CompiledPlans, ...]
     """For each rank, then for each node that only forwards."""
 
     @property
@@ -89,7 +89,7 @@ class Prepared:
         return simulate_program(program, links, wires, size).time
 
 
-def prepare(what: Any, collective: Collective, sizes: Sequence[int], root: int) -> Prepared:
+def prepare(what: Any, collective: Collective, sizes: Sequence[int], root: int) -> Preparation:
     """Return what serves each size, compiled for every rank."""
     sources = sources_of(what)
     chosen = tuple(source_for(sources, collective, size, root) for size in sizes)
@@ -102,12 +102,14 @@ def prepare(what: Any, collective: Collective, sizes: Sequence[int], root: int) 
         for rank, plan in enumerate(compile_plans(program, False not in program.modes)):
             plans[rank].append((largest, plan))
     last = [(2**63, plan) for _, plan in (rows[-1] for rows in plans)]
-    compiled = tuple(Compiled(" ".join(prints), root, (*rows[:-1], end)) for rows, end in zip(plans, last, strict=True))
-    return Prepared(collective, root, chosen, compiled)
+    compiled = tuple(
+        CompiledPlans(" ".join(prints), root, (*rows[:-1], end)) for rows, end in zip(plans, last, strict=True)
+    )
+    return Preparation(collective, root, chosen, compiled)
 
 
 @dataclass(frozen=True)
-class Result:
+class BenchResult:
     """What was measured, and what it was to cost."""
 
     name: str
@@ -115,15 +117,15 @@ class Result:
     type_name: str
     operation: str
     testbed: str | None
-    prepared: Prepared
-    rows: list[Row] = field(default_factory=list)
+    prepared: Preparation
+    rows: list[Measurement] = field(default_factory=list)
 
     @property
     def wrong(self) -> int:
         """Elements that were wrong in any row."""
         return sum(row.wrong for row in self.rows)
 
-    def predicted(self, fabric: Fabric | None) -> Result:
+    def predicted(self, fabric: Fabric | None) -> BenchResult:
         """Return it with the times that a fabric predicts."""
         if fabric is None:
             return self
@@ -131,7 +133,7 @@ class Result:
         rows = [replace(row, predicted=self.prepared.predict(source, fabric, row.size)) for row, source in pairs]
         return replace(self, rows=rows)
 
-    def predicted_on(self, bed: Testbed) -> Result:
+    def predicted_on(self, bed: Testbed) -> BenchResult:
         """Return it with the times that a testbed's delay, rates and token buckets predict.
 
         Where a program's schedule is not known, it is simulated, and the buckets are left out.
@@ -162,7 +164,7 @@ class Result:
         }  # fmt: skip
 
 
-def check_wires(prepared: Prepared, bed: Testbed) -> None:
+def check_wires(prepared: Preparation, bed: Testbed) -> None:
     """Raise unless every link that is used is a cable of the testbed that is not cut."""
     if prepared.num_nodes != bed.num_hosts:
         raise LinkstepError(f"it is for {prepared.num_nodes} hosts, testbed {bed.name} has {bed.num_hosts} hosts")

@@ -18,7 +18,7 @@ from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.notes import count_ended, fail, leave_process, register_end, register_start, say
 
 if TYPE_CHECKING:
-    from linkstep.engines.bench.job import Job
+    from linkstep.engines.bench.job import BenchJob
 
 JOB, ROWS = "job", "rows"
 """The files: pickled by this machine's linkstep for itself."""
@@ -34,7 +34,7 @@ def main(engine: str, folder: Path) -> int:
     register_start(row.rank_of(os.environ))
     from linkstep.engines.bench.job import run_job
 
-    job: Job = pickle.loads((folder / JOB).read_bytes())
+    job: BenchJob = pickle.loads((folder / JOB).read_bytes())
     try:
         rank, rows = run_job(job, lambda done, total: None)
     except LinkstepError as error:

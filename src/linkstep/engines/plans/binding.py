@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from linkstep.engines.plans.layout import Layout
+from linkstep.engines.plans.layout import BufferLayout
 from linkstep.engines.plans.plan import Plan
 from linkstep.engines.plans.session import Session
-from linkstep.engines.transports.arrays import Kind
+from linkstep.engines.transports.arrays import ArrayLibrary
 from linkstep.engines.transports.transport import Transport
 
 SMALL = 2**16
@@ -73,7 +73,8 @@ def _nothing(array: Any) -> None:
 
 
 def bind_direct(
-    plan: Plan, transport: Transport, kind: Kind, operation: str, tag: int, layout: Layout, array: Any, out: Any
+    plan: Plan, transport: Transport, kind: ArrayLibrary, operation: str, tag: int, layout: BufferLayout, array: Any,
+    out: Any,
 ) -> Bound:  # fmt: skip
     """Bind arrays as they are; they stay referenced until the binding is closed."""
     source, target = array.reshape(-1), out.reshape(-1)
@@ -84,7 +85,8 @@ def bind_direct(
 
 
 def bind_staged(
-    plan: Plan, transport: Transport, kind: Kind, operation: str, tag: int, layout: Layout, array: Any, out: Any
+    plan: Plan, transport: Transport, kind: ArrayLibrary, operation: str, tag: int, layout: BufferLayout, array: Any,
+    out: Any,
 ) -> Bound:  # fmt: skip
     """Bind buffers of our own, into which every call's input is copied, and its result out of them."""
     is_small = kind.length(array) * kind.item_size(array) <= SMALL
@@ -94,7 +96,7 @@ def bind_staged(
 
 
 def _staged(
-    plan: Plan, transport: Transport, kind: Kind, operation: str, tag: int, layout: Layout, like: Any
+    plan: Plan, transport: Transport, kind: ArrayLibrary, operation: str, tag: int, layout: BufferLayout, like: Any
 ) -> _Turn:  # fmt: skip
     sections = (0, 0) if plan.forwards else (layout.input_sections, layout.output_sections)
     sizes = [number * layout.padded_section for number in sections]

@@ -18,7 +18,7 @@ Versions = frozenset[tuple[int, int]]
 
 
 @dataclass
-class Message:
+class PlannedMessage:
     """Chunks on their way from ``sender``; the receiver is known once it asks for them."""
 
     sender: int
@@ -45,7 +45,7 @@ class Cells:
     """The level from which on a cell may be written: all that reads it is done, sends once they are waited for."""
     sent: list[int]
     """One more than the level of the last send that reads a cell and was not waited for."""
-    coming: list[Message | None]
+    coming: list[PlannedMessage | None]
     """What a cell was received from, and was not written since."""
     version: list[int]
     """How often the program has written each of its cells."""
@@ -58,8 +58,8 @@ class Cells:
     work: list[tuple[int, Work]] = field(default_factory=list)
     """(level, work) in the order of the program."""
     settled: dict[int, int] = field(default_factory=dict)
-    sends: list[Message] = field(default_factory=list)
-    receives: list[Message] = field(default_factory=list)
+    sends: list[PlannedMessage] = field(default_factory=list)
+    receives: list[PlannedMessage] = field(default_factory=list)
 
     @classmethod
     def of(cls, num_cells: int, spare: Versions) -> Cells:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkstep.core.errors import FileError
-from linkstep.engines.plans.cells import Cells, Message, Versions
+from linkstep.engines.plans.cells import Cells, PlannedMessage, Versions
 from linkstep.engines.plans.plan import Level, Plan, Transfer, Work
 from linkstep.programs import Findings, Memory, Program
 from linkstep.programs.columns import Ints, grouped
@@ -79,7 +79,7 @@ class _Compiler:
         """Cells of the input and the output; those that only forward have none."""
         self.floor = 0
         """The level at which the program has the event that is being taken."""
-        self.slots: dict[int, Message] = {}
+        self.slots: dict[int, PlannedMessage] = {}
         self.numbers: dict[tuple[int, int], int] = {}
 
     def run(self) -> None:
@@ -146,12 +146,12 @@ class _Compiler:
             return message.arrived
         return self.receive(at, self.send(rank, self.ranks[rank].find(cell, count, self.floor), count), None)
 
-    def slot(self, cell: int) -> Message:
+    def slot(self, cell: int) -> PlannedMessage:
         if cell not in self.slots:
             raise FileError("cannot be run: a message is received in parts, which no engine here does")
         return self.slots[cell]
 
-    def send(self, sender: int, cell: int, count: int) -> Message:
+    def send(self, sender: int, cell: int, count: int) -> PlannedMessage:
         """Send cells as soon as they are ready and the program sends them."""
         rank, end = self.ranks[sender], cell + count
         level = max(self.floor, *rank.ready[cell:end])
@@ -162,11 +162,11 @@ class _Compiler:
                 free[k] = after
             if sent[k] < after:
                 sent[k] = after
-        message = Message(sender, cell, count, level)
+        message = PlannedMessage(sender, cell, count, level)
         rank.sends.append(message)
         return message
 
-    def receive(self, at: int, message: Message, cell: int | None) -> int:
+    def receive(self, at: int, message: PlannedMessage, cell: int | None) -> int:
         """Receive a message into a cell if that is free in time, and otherwise into a fresh one, copied on."""
         rank, count = self.ranks[at], message.count
         wanted = None if cell is None or rank.is_spare(cell, count) else cell
@@ -236,7 +236,7 @@ def _places(memory: Memory, buffer: Ints, offset: Ints) -> list[_Place]:
 def _levels(last: int, rank: Cells, borders: tuple[int, ...]) -> tuple[Level, ...]:
     """Return what a rank does at each level; at the last, what nobody needed must have arrived as well."""
     levels = range(last + 1)
-    posted, needed, arriving, sends = ([list[Message]() for _ in levels] for _ in range(4))
+    posted, needed, arriving, sends = ([list[PlannedMessage]() for _ in levels] for _ in range(4))
     work = [list[Work]() for _ in levels]
     for m in rank.receives:
         posted[m.posted].append(m)
@@ -261,11 +261,13 @@ def _levels(last: int, rank: Cells, borders: tuple[int, ...]) -> tuple[Level, ..
     )
 
 
-def _arrival(message: Message) -> Transfer:
+def _arrival(message: PlannedMessage) -> Transfer:
     return Transfer(message.sender, message.number, message.arrived, message.count)
 
 
-def _split(work: list[Work], sends: list[Message], posted: list[Message]) -> tuple[list[Work], list[Work]]:
+def _split(
+    work: list[Work], sends: list[PlannedMessage], posted: list[PlannedMessage]
+) -> tuple[list[Work], list[Work]]:
     """Tell the work of a level that must come before its sends and its new receives from what may come after.
 
     Going backwards, ``read`` and ``written`` are the cells that what comes later needs, or overwrites.

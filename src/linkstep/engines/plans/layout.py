@@ -12,7 +12,7 @@ from linkstep.core.errors import LinkstepError
 
 
 @dataclass(frozen=True)
-class Layout:
+class BufferLayout:
     """Elements of a section and of a chunk, and how many sections a rank's input and output have."""
 
     section: int
@@ -23,11 +23,11 @@ class Layout:
     output_sections: int
 
     @classmethod
-    def of(cls, collective: Collective, num_ranks: int, chunks: int, length: int) -> Layout:
+    def of(cls, collective: Collective, num_ranks: int, chunks: int, length: int) -> BufferLayout:
         """Cut a rank's input of ``length`` elements when the data is ``chunks`` chunks.
 
-        >>> Layout.of(Collective.ALLGATHER, 4, 12, 10)
-        Layout(section=10, chunk=4, chunks=3, input_sections=1, output_sections=4)
+        >>> BufferLayout.of(Collective.ALLGATHER, 4, 12, 10)
+        BufferLayout(section=10, chunk=4, chunks=3, input_sections=1, output_sections=4)
         """
         sections = num_ranks if collective.is_divided else 1
         input_sections = 1 if collective.starts_with_shard else sections

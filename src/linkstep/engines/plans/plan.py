@@ -126,7 +126,7 @@ class Plans(Protocol):
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledPlans:
     """Plans that were compiled before: for one collective and root, each up to and with a size."""
 
     fingerprint: str

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from linkstep.engines.plans.plan import Level, Plan, Transfer, Work
-from linkstep.engines.transports.arrays import Kind
+from linkstep.engines.transports.arrays import ArrayLibrary
 from linkstep.engines.transports.transport import Silence, Silent, Transport, Wire
 
 _AT_ONCE = 2**14
@@ -46,7 +46,7 @@ class Session:
     """A plan on given arrays; ``run`` may be called any number of times, ``close`` when it is no longer needed."""
 
     def __init__(
-        self, plan: Plan, transport: Transport, kind: Kind, operation: str, tag: int, source: Any, target: Any,
+        self, plan: Plan, transport: Transport, kind: ArrayLibrary, operation: str, tag: int, source: Any, target: Any,
         chunk: int, is_borrowed: bool,
     ) -> None:  # fmt: skip
         """Bind a plan to a flat input and output, the same array in place, in chunks of so many elements.

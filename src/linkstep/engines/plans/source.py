@@ -24,9 +24,9 @@ from linkstep.engines.plans.compile import compile_plan
 from linkstep.engines.plans.plan import Plan
 from linkstep.files import SUFFIXES, load
 from linkstep.lowering import lower
-from linkstep.make import schedule
 from linkstep.programs import Program, read_program, runtime_text
 from linkstep.recipe import Recipe, parse
+from linkstep.scheduling import schedule
 from linkstep.selector import Rule, Selector
 from linkstep.verification import verify_program
 
@@ -228,7 +228,7 @@ def first_collective(what: Any) -> Collective | None:
     return sources_of(what)[0].collective
 
 
-class Library:
+class PlanLibrary:
     """Sources in the order they are asked, and the plans of one rank that were made from them."""
 
     def __init__(self, what: Any, node: int, num_nodes: int) -> None:

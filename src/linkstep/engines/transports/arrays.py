@@ -1,6 +1,6 @@
 """What differs between numpy arrays and torch tensors: how to make one, combine two, and see one as bytes.
 
-``Kind`` is that difference as a value, so that whoever executes plans is the same for both. Reductions are done here,
+``ArrayLibrary`` is that difference as a value, so that plans are executed alike on both. Reductions are done here,
 never by the engine: an engine only carries bytes, so that every element type works on each of them.
 """
 
@@ -21,7 +21,7 @@ _TORCH = {"sum": "add", "min": "minimum", "max": "maximum", "prod": "mul"}
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArrayLibrary:
     """How to handle arrays of one library."""
 
     combine: Callable[[str], Callable[..., Any]]
@@ -52,7 +52,7 @@ def _numpy_name(array: Any) -> str:
     return str(array.dtype)
 
 
-NUMPY = Kind(
+NUMPY = ArrayLibrary(
     combine=lambda name: _NUMPY[name],
     copy=np.copyto,
     make=lambda size, like: np.zeros(size, like.dtype),
@@ -68,14 +68,14 @@ NUMPY = Kind(
 
 
 @cache
-def _torch() -> Kind:
+def _torch() -> ArrayLibrary:
     import torch
 
     def combine(name: str) -> Callable[..., Any]:
         function = getattr(torch, _TORCH[name])
         return lambda a, b, out: function(a, b, out=out)
 
-    return Kind(
+    return ArrayLibrary(
         combine=combine,
         copy=lambda to, source: to.copy_(source),
         make=lambda size, like: torch.zeros(size, dtype=like.dtype, device=like.device),
@@ -90,7 +90,7 @@ def _torch() -> Kind:
     )
 
 
-def kind_of(array: Any) -> Kind:
+def kind_of(array: Any) -> ArrayLibrary:
     """Return how to handle an array; LinkstepError if it is neither numpy's nor torch's.
 
     >>> kind_of(np.zeros(3, np.float32)).type_name(np.zeros(3, np.float32))

@@ -10,7 +10,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.engines.transports.transport import Silence, Silent, Transport, Wire
 
 
-class Renumbered:
+class RenumberedTransport:
     """Another transport, with rank ``order[v]`` of it called v."""
 
     def __init__(self, inner: Transport, order: Sequence[int]) -> None:
@@ -92,7 +92,7 @@ def numbered(transport: Transport, order: Sequence[int] | None) -> Transport:
     """Return the transport with rank ``order[v]`` of it called v; the same one if all keep their numbers."""
     if order is None or list(order) == list(range(transport.size)):
         return transport
-    return Renumbered(transport, order)
+    return RenumberedTransport(transport, order)
 
 
 def order_of(hosts: Sequence[str], found: Sequence[str]) -> list[int]:

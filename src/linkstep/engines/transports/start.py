@@ -19,7 +19,7 @@ from linkstep.engines.transports.notes import end_with_parent
 
 
 @dataclass(frozen=True)
-class Place:
+class LaunchSite:
     """Where ranks run: a prefix of each rank's command, and variables that all of them need."""
 
     prefixes: Sequence[Sequence[str]]
@@ -28,7 +28,7 @@ class Place:
     """Where rank 0 can be reached."""
 
 
-Start = Callable[[int, list[str], dict[str, str], Place | None, Path], list["subprocess.Popen[bytes]"]]
+Start = Callable[[int, list[str], dict[str, str], LaunchSite | None, Path], list["subprocess.Popen[bytes]"]]
 """Start so many ranks of a command in an environment, at a place if it is given, with a folder for what they need."""
 
 
@@ -55,7 +55,7 @@ def mpi_launcher() -> tuple[list[str], dict[str, str]]:
 
 
 def start_mpi(
-    num_ranks: int, command: list[str], environment: dict[str, str], place: Place | None, folder: Path
+    num_ranks: int, command: list[str], environment: dict[str, str], place: LaunchSite | None, folder: Path
 ) -> list[subprocess.Popen[bytes]]:  # fmt: skip
     """Start all ranks by one mpiexec."""
     launcher, more = mpi_launcher()
@@ -68,7 +68,7 @@ def start_mpi(
 
 
 def start_torch(
-    num_ranks: int, command: list[str], environment: dict[str, str], place: Place | None, folder: Path
+    num_ranks: int, command: list[str], environment: dict[str, str], place: LaunchSite | None, folder: Path
 ) -> list[subprocess.Popen[bytes]]:  # fmt: skip
     """Start a process for each rank, as torchrun would."""
     common = {

@@ -9,7 +9,7 @@ from linkstep._version import __version__
 from linkstep.costs import cost_of
 from linkstep.lowering.lists import ListInstruction, ListProgram
 from linkstep.lowering.targets import Target
-from linkstep.lowering.windows import Window
+from linkstep.lowering.windows import SelectionWindow
 from linkstep.lowering.writers.naming import File, attributes
 
 
@@ -31,7 +31,7 @@ def _line(position: int, one: ListInstruction) -> str:
     return f"<{one.type} {attributes(fields | {'cnt': one.chunks})}/>"
 
 
-def head(program: ListProgram, target: Target, proto: str, window: Window) -> dict[str, object]:
+def head(program: ListProgram, target: Target, proto: str, window: SelectionWindow) -> dict[str, object]:
     """Return the attributes of ``schedule`` but for where it comes from."""
     placement = program.placement
     forwarders = placement.num_nodes - placement.num_ranks

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from linkstep.core.collective import Collective
 from linkstep.lowering.targets import Target
 from linkstep.lowering.values import BlockProgram, BufferSizes, Instruction
-from linkstep.lowering.windows import Window
+from linkstep.lowering.windows import SelectionWindow
 from linkstep.lowering.writers.naming import File, algorithm_name, attributes, describe
 
 
@@ -42,7 +42,7 @@ def _step(position: int, instruction: Instruction) -> str:
     )
 
 
-def head(program: BlockProgram, target: Target, proto: str, window: Window) -> dict[str, object]:
+def head(program: BlockProgram, target: Target, proto: str, window: SelectionWindow) -> dict[str, object]:
     """Return the attributes of ``algo``."""
     placement = program.placement
     return {

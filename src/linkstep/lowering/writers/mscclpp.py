@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from linkstep.lowering.ports import Operation, Piece, PortProgram, PortRank
 from linkstep.lowering.targets import Target
 from linkstep.lowering.values import BufferSizes
-from linkstep.lowering.windows import Window
+from linkstep.lowering.windows import SelectionWindow
 from linkstep.lowering.writers.naming import File, describe, plan_name
 
 _LOCAL = '{{"name": "{name}", "src_buff": [{src}], "dst_buff": [{dst}]}}'
@@ -59,7 +59,7 @@ def _gpu(number: int, rank: PortRank, sizes: BufferSizes) -> str:
     )
 
 
-def head(program: PortProgram, target: Target, proto: str, window: Window) -> dict[str, object]:
+def head(program: PortProgram, target: Target, proto: str, window: SelectionWindow) -> dict[str, object]:
     """Return the plan's fields but for its name, where it comes from, and the gpus."""
     placement = program.placement
     fields: dict[str, object] = {

@@ -10,11 +10,11 @@ from linkstep.methods.arrival.schedule import (
     arrival_certificate,
     arrival_cost,
 )
-from linkstep.methods.arrival.solve import Watch, Wish, arrival_costs, find_arrivals
+from linkstep.methods.arrival.solve import SearchLimits, Watch, arrival_costs, find_arrivals
 
 __all__ = [
+    "SearchLimits",
     "Watch",
-    "Wish",
     "arrival_allgather",
     "arrival_certificate",
     "arrival_cost",

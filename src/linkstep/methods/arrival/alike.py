@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from linkstep._kernels.arrival_alike import _anneal
 from linkstep.core.topology import Ids
 from linkstep.methods.arrival.best import Best, Clock, random_state
-from linkstep.methods.arrival.network import Network
+from linkstep.methods.arrival.network import ArrivalNetwork
 
 _PIECES = (1, 1, 2, 1, 2, 4, 3)
 """Pieces of a shard in each run."""
@@ -24,7 +24,7 @@ _HOT, _COLD = 0.5, 0.02
 
 
 def search_alike(
-    network: Network,
+    network: ArrivalNetwork,
     group: Ids,
     steps: int,
     chunks: int | None,

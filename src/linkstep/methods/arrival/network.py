@@ -22,7 +22,7 @@ MAX_LINKS = 10
 
 
 @dataclass(frozen=True)
-class Network:
+class ArrivalNetwork:
     """In- and out-neighbours of each node; the arrays are described in ``linkstep._kernels.arrival``."""
 
     topology: Topology
@@ -40,7 +40,7 @@ class Network:
     """How many of the fastest links a host keeps busy at once; None: all it has."""
 
     @classmethod
-    def of(cls, topology: Topology, width: Fraction | None = None) -> Network:
+    def of(cls, topology: Topology, width: Fraction | None = None) -> ArrivalNetwork:
         """Collect a topology's neighbours, self-loops left out."""
         links = Links.of(topology, width)
         n = topology.num_nodes

@@ -30,7 +30,7 @@ _FEW = 12
 
 
 @dataclass(frozen=True)
-class Shape:
+class ProfileShape:
     """What profiles depend on besides their sum."""
 
     steps: int
@@ -44,7 +44,7 @@ class Shape:
     """How many times as many nodes are two links away as one."""
 
     @classmethod
-    def of(cls, quotient: Quotient, steps: int, pieces: int, ticks: int) -> Shape:
+    def of(cls, quotient: Quotient, steps: int, pieces: int, ticks: int) -> ProfileShape:
         """Measure a network; ``ticks`` make the time of a shard over a link of weight 1."""
         network, dist = quotient.network, quotient.dist
         typical = int(np.median(network.weight[quotient.kind, 1]))
@@ -103,8 +103,8 @@ class Shape:
     def _power(self, total: int, power: float, slope: int, first: int) -> Caps:
         """Powers of the step, with a slope at the end."""
         number = np.arange(1, self.steps + 1)
-        wish = number**power * np.minimum(1.0, (self.steps + 1 - number) / slope)
-        caps = np.concatenate([[0.0], wish])
+        limits = number**power * np.minimum(1.0, (self.steps + 1 - number) / slope)
+        caps = np.concatenate([[0.0], limits])
         caps[1] = min(first, total)
         if self.steps > 1:
             caps[2:] *= (total - caps[1]) / caps[2:].sum()
@@ -114,11 +114,11 @@ class Shape:
         """Growth up to a plateau, the same backwards at the end, or not; nothing where growth does not come so far."""
         number = np.arange(1, self.steps + 1)
         growth = max(1.0, share * self.growth)
-        wish = np.float64(growth) ** (number - 1.0) * self.whole
+        limits = np.float64(growth) ** (number - 1.0) * self.whole
         if end:
-            wish = np.minimum(wish, growth ** (self.steps - number) * self.whole * end)
-        if wish.sum() >= total:
-            caps = _rounded(np.concatenate([[0.0], np.minimum(wish, _level(wish, total))]), total)
+            limits = np.minimum(limits, growth ** (self.steps - number) * self.whole * end)
+        if limits.sum() >= total:
+            caps = _rounded(np.concatenate([[0.0], np.minimum(limits, _level(limits, total))]), total)
             yield caps if rounding is None else self._whole_pieces(caps, total, rounding)
 
     def _whole_pieces(self, caps: Caps, total: int, rounding: Rounding) -> Caps:
@@ -140,10 +140,10 @@ def _rounded(caps: Floats, total: int) -> Caps:
     return np.diff(done, prepend=0)
 
 
-def _level(wish: Floats, total: int) -> float:
+def _level(limits: Floats, total: int) -> float:
     """Return the level at which wishes cut off there add up to a total."""
-    low, high = 0.0, float(wish.max())
+    low, high = 0.0, float(limits.max())
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if np.minimum(wish, middle).sum() < total else (low, middle)
+        low, high = (middle, high) if np.minimum(limits, middle).sum() < total else (low, middle)
     return high

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from linkstep.core.distances import distances_from, distances_to
 from linkstep.core.topology import Ids
-from linkstep.methods.arrival.network import Network
+from linkstep.methods.arrival.network import ArrivalNetwork
 from linkstep.symmetry.free_orbits import FreeOrbits
 
 Steps = NDArray[np.int16]
@@ -35,12 +35,12 @@ class Quotient:
     kind: Ids
     turns: Ids
     """turns[t, v]: where the inverse of the element number t among those that links need takes node v."""
-    network: Network
+    network: ArrivalNetwork
     orbits: FreeOrbits | None
     """None: there is no group, and every node is its own representative."""
 
     @classmethod
-    def of(cls, network: Network, group: Ids | None) -> Quotient:
+    def of(cls, network: ArrivalNetwork, group: Ids | None) -> Quotient:
         """Collect the neighbours of one node of each orbit."""
         if group is None:
             none = np.zeros_like(network.near), np.zeros_like(network.after)

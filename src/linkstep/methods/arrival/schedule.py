@@ -14,55 +14,55 @@ from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, bandwidth_bound, cost_within
 from linkstep.methods.arrival.network import all_distances
-from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, Watch, Wish, find_arrivals
+from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, SearchLimits, Watch, find_arrivals
 from linkstep.methods.bfb import Certificate, bfb_step_times
 from linkstep.methods.bfb.cost import certificate_of, solve
 from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.methods.bfb.schedule import build
 from linkstep.methods.ladder import ladder
 
-_PLAIN = Wish()
+_PLAIN = SearchLimits()
 _FOUND: Memo[Certificate] = Memo()
 
 
 def arrival_certificate(
-    topology: Topology, wish: Wish = _PLAIN, *, size: Number | None = None, watch: Watch | None = None
+    topology: Topology, limits: SearchLimits = _PLAIN, *, size: Number | None = None, watch: Watch | None = None
 ) -> Certificate:
     """Return, for the arrivals that a search finds, what decides each step's load: no split of them takes less.
 
     Where links differ, distances take their place if a schedule of ``size`` bytes, or of so many chunks, is as fast
-    with these. Fewer steps than the wish's are searched as well, and taken if more bring nothing; with ``rounds``, the
+    with these. Fewer steps than the limit are searched as well, and taken if more bring nothing; with ``rounds``, the
     search is the one that these and the steps name and no other.
 
     >>> ring = Topology.from_links(3, [0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])
     >>> arrival_certificate(ring).cost
     Cost(steps=1, bandwidth=Fraction(2, 3))
     """
-    if wish.steps is None or wish.rounds is not None or topology.num_nodes > MAX_NODES:
-        return _of_arrivals(topology, wish, size, watch)
-    least = certificate_of(topology, wish.width).cost.steps
-    if check_count("steps", wish.steps, 1, MAX_STEPS) <= least:
-        return _of_arrivals(topology, wish, size, watch)
-    return _FOUND.find(topology, lambda: _of_fewer_steps(topology, wish, least, size, watch), (wish, size))
+    if limits.steps is None or limits.rounds is not None or topology.num_nodes > MAX_NODES:
+        return _of_arrivals(topology, limits, size, watch)
+    least = certificate_of(topology, limits.width).cost.steps
+    if check_count("steps", limits.steps, 1, MAX_STEPS) <= least:
+        return _of_arrivals(topology, limits, size, watch)
+    return _FOUND.find(topology, lambda: _of_fewer_steps(topology, limits, least, size, watch), (limits, size))
 
 
 def _of_fewer_steps(
-    topology: Topology, wish: Wish, least: int, size: Number | None, watch: Watch | None
+    topology: Topology, limits: SearchLimits, least: int, size: Number | None, watch: Watch | None
 ) -> Certificate:
-    """Search in fewer steps than the wish's as well, so that more are taken only where they save bandwidth.
+    """Search in fewer steps than the limit as well, so that more are taken only where they save bandwidth.
 
     Where time is limited the others have a quarter of it, and no more than the beginning of a search.
     """
-    assert wish.steps is not None
-    *fewer, most = ladder(least, wish.steps)
-    short, last = wish, replace(wish, steps=most)
-    if wish.seconds is not None:
-        short = replace(wish, rounds=0, seconds=wish.seconds / (4 * max(1, len(fewer))))
-        last = replace(last, seconds=wish.seconds * 3 / 4)
+    assert limits.steps is not None
+    *fewer, most = ladder(least, limits.steps)
+    short, last = limits, replace(limits, steps=most)
+    if limits.seconds is not None:
+        short = replace(limits, rounds=0, seconds=limits.seconds / (4 * max(1, len(fewer))))
+        last = replace(last, seconds=limits.seconds * 3 / 4)
     best, cheapest = None, Fraction(0)
     for asked in (*(replace(short, steps=steps) for steps in fewer), last):
         found = _of_arrivals(topology, asked, size, watch)
-        price = _price(topology, found, wish, size)
+        price = _price(topology, found, limits, size)
         if best is None or price < cheapest:
             best, cheapest = found, price
         if size is None and cheapest <= bandwidth_bound(topology.num_nodes):
@@ -71,41 +71,41 @@ def _of_fewer_steps(
     return best
 
 
-def _of_arrivals(topology: Topology, wish: Wish, size: Number | None, watch: Watch | None) -> Certificate:
+def _of_arrivals(topology: Topology, limits: SearchLimits, size: Number | None, watch: Watch | None) -> Certificate:
     """Return the certificate of one search, or of distances where these are as good for the schedule that is made."""
     links = Links.of(topology)
-    found = solve(topology, links, arrivals=find_arrivals(topology, wish, watch=watch), width=wish.width)
-    by_hosts, by_time = wish.width is not None, size is not None and topology.alpha is not None
-    uneven = wish.chunks is not None and np.ptp(links.weight) > 0
+    found = solve(topology, links, arrivals=find_arrivals(topology, limits, watch=watch), width=limits.width)
+    by_hosts, by_time = limits.width is not None, size is not None and topology.alpha is not None
+    uneven = limits.chunks is not None and np.ptp(links.weight) > 0
     if topology.num_nodes == 1 or not (by_time or uneven or by_hosts):
         return found
-    breadth_first = solve(topology, links, arrivals=Arrivals(all_distances(topology)), width=wish.width)
-    return min([breadth_first, found], key=lambda certificate: _price(topology, certificate, wish, size))
+    breadth_first = solve(topology, links, arrivals=Arrivals(all_distances(topology)), width=limits.width)
+    return min([breadth_first, found], key=lambda certificate: _price(topology, certificate, limits, size))
 
 
-def _price(topology: Topology, certificate: Certificate, wish: Wish, size: Number | None) -> Fraction:
+def _price(topology: Topology, certificate: Certificate, limits: SearchLimits, size: Number | None) -> Fraction:
     """Return what the schedule of a certificate takes: seconds where links have latencies and a size, or bandwidth."""
-    if size is not None and topology.alpha is not None and wish.width is None:
+    if size is not None and topology.alpha is not None and limits.width is None:
         return sum(bfb_step_times(topology, size, certificate.arrivals), Fraction(0))
-    if wish.chunks is not None:
-        return cost_within(build(topology, certificate, wish.chunks), wish.width).bandwidth
+    if limits.chunks is not None:
+        return cost_within(build(topology, certificate, limits.chunks), limits.width).bandwidth
     return certificate.cost.bandwidth
 
 
-def arrival_cost(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Cost:
+def arrival_cost(topology: Topology, limits: SearchLimits = _PLAIN, *, watch: Watch | None = None) -> Cost:
     """Return the cost of the schedule that ``arrival_allgather`` makes where shards may be cut at will."""
-    return arrival_certificate(topology, wish, watch=watch).cost
+    return arrival_certificate(topology, limits, watch=watch).cost
 
 
 def arrival_allgather(
     topology: Topology,
-    wish: Wish = _PLAIN,
+    limits: SearchLimits = _PLAIN,
     *,
     size: Number | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> Schedule:
-    """Return an allgather of little bandwidth within a number of steps, the diameter unless the wish says more.
+    """Return an allgather of little bandwidth within a number of steps, the diameter unless the limits say more.
 
     ``size`` counts where links differ in latency, as in ``bfb_allgather``: arrivals are chosen by bandwidth, and then
     compared with distances by time.
@@ -114,5 +114,5 @@ def arrival_allgather(
     >>> arrival_allgather(path)
     <Schedule allgather on N=3: 6 rows, 2 steps, unit 1>
     """
-    certificate = arrival_certificate(topology, wish, size=size, watch=watch)
-    return build(topology, certificate, wish.chunks, size, progress)
+    certificate = arrival_certificate(topology, limits, size=size, watch=watch)
+    return build(topology, certificate, limits.chunks, size, progress)

@@ -20,8 +20,8 @@ from linkstep._kernels.arrival import _draw, _repair, _worst_loads
 from linkstep._kernels.arrival_greedy import _deadlines, _greedy
 from linkstep.core.topology import Ids
 from linkstep.methods.arrival.best import Best, Bits, Clock, packed, random_state
-from linkstep.methods.arrival.network import Network
-from linkstep.methods.arrival.profiles import Caps, Shape
+from linkstep.methods.arrival.network import ArrivalNetwork
+from linkstep.methods.arrival.profiles import Caps, ProfileShape
 from linkstep.methods.arrival.quotient import Quotient, Steps
 
 
@@ -78,7 +78,7 @@ _SHORT = 1500
 """Rounds of a repair in ``wander``, and of one that is made at once."""
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """Caps and the excess of arrivals over them; ``number``, the order in which they were tried, breaks ties."""
 
     excess: int
@@ -87,10 +87,10 @@ class Tried(NamedTuple):
 
 
 @dataclass
-class Search:
+class ArrivalSearch:
     """The state of a search in which every shard is so many pieces with arrivals of their own."""
 
-    network: Network
+    network: ArrivalNetwork
     steps: int
     pieces: int
     ticks: int
@@ -110,7 +110,7 @@ class Search:
         net = self.network
         self.rows = Quotient.of(net, self.group)
         n, total = self.rows.num_rows, net.num_nodes * self.pieces
-        self.shape = Shape.of(self.rows, self.steps, self.pieces, self.ticks)
+        self.shape = ProfileShape.of(self.rows, self.steps, self.pieces, self.ticks)
         self.neighbours = self.rows.neighbours(self.pieces)
         self.owner = self.rows.owners(self.pieces)
         self.begin = np.zeros(total, np.int16) if self.start is None else np.repeat(self.start, self.pieces)
@@ -208,9 +208,9 @@ class Search:
                 return 0
         return least
 
-    def _look(self, ticks: int, effort: Effort) -> list[Tried]:
+    def _look(self, ticks: int, effort: Effort) -> list[Trial]:
         """Run a pass under each profile, and more as feedback has it, until all fits; return the best first."""
-        ranked: list[Tried] = []
+        ranked: list[Trial] = []
         for first in self.shape.profiles(ticks)[: effort.looks]:
             caps: Caps | None = first
             for _ in range(effort.feedback + 1):
@@ -226,7 +226,7 @@ class Search:
                 if 0 < excess < least and excess <= self.rows.num_rows // _NEARLY:
                     excess = self.repair(caps, _SHORT)
                     self.keep()
-                ranked = sorted([*ranked, Tried(excess, len(ranked), caps)], key=lambda tried: tried[:2])
+                ranked = sorted([*ranked, Trial(excess, len(ranked), caps)], key=lambda tried: tried[:2])
                 if excess == 0:
                     return ranked
                 caps = following

@@ -21,9 +21,9 @@ from linkstep.core.units import check_count
 from linkstep.costs import Cost, step_bound
 from linkstep.methods.arrival.alike import search_alike
 from linkstep.methods.arrival.best import Best, Clock, OutOfTime
-from linkstep.methods.arrival.network import MAX_LINKS, Network, all_distances, most_neighbours
+from linkstep.methods.arrival.network import MAX_LINKS, ArrivalNetwork, all_distances, most_neighbours
 from linkstep.methods.arrival.quotient import Quotient, Steps
-from linkstep.methods.arrival.search import Search, passes_of_a_glance, ticks_for
+from linkstep.methods.arrival.search import ArrivalSearch, passes_of_a_glance, ticks_for
 from linkstep.methods.bfb.cost import certificate_of
 from linkstep.methods.bfb.problems import Arrivals, Links
 from linkstep.symmetry.translations import translations
@@ -49,8 +49,8 @@ _ALIKE_ENOUGH = 1024
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is asked of a search."""
+class SearchLimits:
+    """How far a search may go."""
 
     steps: int | None = None
     """The most steps; None: the diameter."""
@@ -68,20 +68,20 @@ class Wish:
 _FOUND: Memo[Arrivals] = Memo()
 
 
-def find_arrivals(topology: Topology, wish: Wish, *, watch: Watch | None = None) -> Arrivals:
+def find_arrivals(topology: Topology, limits: SearchLimits, *, watch: Watch | None = None) -> Arrivals:
     """Return arrivals within a number of steps that take as little bandwidth as a search finds; kept with the topology.
 
     Stopped by time, or by a ``KeyboardInterrupt``, it returns the best so far.
     """
     check_connected(topology)
-    return _FOUND.find(topology, lambda: _find(topology, wish, watch), wish)
+    return _FOUND.find(topology, lambda: _find(topology, limits, watch), limits)
 
 
-def _find(topology: Topology, wish: Wish, watch: Watch | None) -> Arrivals:
+def _find(topology: Topology, limits: SearchLimits, watch: Watch | None) -> Arrivals:
     if topology.num_nodes == 1:
         return Arrivals(np.zeros((1, 1), np.int16))
-    task = Task(topology, wish.width)
-    best = task.search(wish, watch)
+    task = Task(topology, limits.width)
+    best = task.search(limits, watch)
     return Arrivals(_without_gaps(best.everywhere()), best.pieces, best.group)
 
 
@@ -102,7 +102,7 @@ def arrival_costs(topology: Topology, steps: Sequence[int], enough: Fraction = F
     if task.network is None:
         return [task.certificate.cost]
     for number in steps:
-        best = task.search(Wish(number, rounds=0))
+        best = task.search(SearchLimits(number, rounds=0))
         found.append(Cost(best.num_steps, best.total * task.scale))
         if best.total <= enough * task.bound:
             break
@@ -123,15 +123,15 @@ class Task:
         ports = Fraction(topology.degree) if width is None else width
         self.scale = ports * self.fastest / topology.num_nodes
         """T_B of one shard a unit of weight."""
-        self.network = Network.of(topology, width) if most_neighbours(topology) <= MAX_LINKS else None
+        self.network = ArrivalNetwork.of(topology, width) if most_neighbours(topology) <= MAX_LINKS else None
         self.bound = Fraction(0) if self.network is None else self.network.least_total()
         """What a search aims at and stops at, in shards a unit of weight."""
 
-    def search(self, wish: Wish, watch: Watch | None = None) -> Best:
-        """Return the best arrivals found for a wish."""
-        chunks = None if wish.chunks is None else check_count("chunks", wish.chunks, 1, 10**6)
+    def search(self, limits: SearchLimits, watch: Watch | None = None) -> Best:
+        """Return the best arrivals found within limits."""
+        chunks = None if limits.chunks is None else check_count("chunks", limits.chunks, 1, 10**6)
         least = self.certificate.cost.steps
-        steps = least if wish.steps is None else check_count("steps", wish.steps, 1, MAX_STEPS)
+        steps = least if limits.steps is None else check_count("steps", limits.steps, 1, MAX_STEPS)
         if steps < least:
             raise LinkstepError(
                 f"steps must be at least the diameter, {least}: a shard moves one link a step, not {steps}"
@@ -150,8 +150,8 @@ class Task:
                 watch(steps, total * self.scale, self.bound * self.scale)
 
         tell(total)
-        asked = replace(wish, steps=steps)
-        return _search(self.network, asked, whole, self.bound, Clock(wish.seconds, tell), self._breadth_first(total))
+        asked = replace(limits, steps=steps)
+        return _search(self.network, asked, whole, self.bound, Clock(limits.seconds, tell), self._breadth_first(total))
 
     def _breadth_first(self, total: Fraction) -> Best:
         """Return BFB's arrivals, the distances."""
@@ -160,31 +160,33 @@ class Task:
         return Best(total, Quotient.of(self.network, group).dist, 1, group)
 
 
-def _search(network: Network, wish: Wish, whole: int | None, bound: Fraction, clock: Clock, best: Best) -> Best:
-    assert wish.steps is not None
+def _search(
+    network: ArrivalNetwork, limits: SearchLimits, whole: int | None, bound: Fraction, clock: Clock, best: Best
+) -> Best:
+    assert limits.steps is not None
     if best.total <= bound:
         return best
     group, holder = best.group, [best]  # what stands when the search is interrupted
     try:
         if group is not None:
             if len(group) == network.num_nodes:
-                search_alike(network, group, wish.steps, wish.chunks, whole, bound, wish.seed, clock, holder)
+                search_alike(network, group, limits.steps, limits.chunks, whole, bound, limits.seed, clock, holder)
             else:
-                _search_in_rounds(network, wish, whole, bound, clock, holder, group)
-            enough = wish.rounds is not None or network.num_nodes > _ALIKE_ENOUGH
+                _search_in_rounds(network, limits, whole, bound, clock, holder, group)
+            enough = limits.rounds is not None or network.num_nodes > _ALIKE_ENOUGH
             if holder[0].total <= bound or enough:
                 return holder[0]
         n = network.num_nodes
-        if wish.rounds != 0 or passes_of_a_glance(n, wish.steps, network.weight.shape[1], n):
-            _search_in_rounds(network, wish, whole, bound, clock, holder)
+        if limits.rounds != 0 or passes_of_a_glance(n, limits.steps, network.weight.shape[1], n):
+            _search_in_rounds(network, limits, whole, bound, clock, holder)
     except (OutOfTime, KeyboardInterrupt):
         pass
     return holder[0]
 
 
 def _search_in_rounds(
-    network: Network,
-    wish: Wish,
+    network: ArrivalNetwork,
+    limits: SearchLimits,
     whole: int | None,
     bound: Fraction,
     clock: Clock,
@@ -192,16 +194,16 @@ def _search_in_rounds(
     group: Ids | None = None,
 ) -> None:
     """Search with one piece a shard, then with several in turn, until the bound is reached or the rounds are over."""
-    n, steps, chunks = network.num_nodes, wish.steps, wish.chunks
+    n, steps, chunks = network.num_nodes, limits.steps, limits.chunks
     assert steps is not None
     plan = [pieces for pieces in _PIECES if chunks is None or chunks % pieces == 0]
     most = next((rounds for nodes, rounds in _ROUNDS if n <= nodes), _FEW_ROUNDS)
-    for number, pieces in enumerate(plan[: most if wish.rounds is None else max(1, wish.rounds)]):
+    for number, pieces in enumerate(plan[: most if limits.rounds is None else max(1, limits.rounds)]):
         parts = None if whole is None else whole // pieces
         ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if whole is None else whole
-        seed = wish.seed * len(_PIECES) + number
-        search = Search(network, steps, pieces, ticks, parts, seed, clock, holder, group=group)
-        if number == 0 and (search.rows.num_rows * n <= _FEW_NODES**2 or wish.rounds != 0):
+        seed = limits.seed * len(_PIECES) + number
+        search = ArrivalSearch(network, steps, pieces, ticks, parts, seed, clock, holder, group=group)
+        if number == 0 and (search.rows.num_rows * n <= _FEW_NODES**2 or limits.rounds != 0):
             search.run(bound, lambda: _least_in_steps(network, steps))
         elif number == 0:
             search.glance(bound, lambda: _least_in_steps(network, steps))
@@ -212,7 +214,7 @@ def _search_in_rounds(
             return
 
 
-def _least_in_steps(network: Network, steps: int) -> Fraction:
+def _least_in_steps(network: ArrivalNetwork, steps: int) -> Fraction:
     """Return the time, in shards a unit of weight, that no schedule of so many steps goes below."""
     topology = network.topology
     bound = step_bound(topology, steps).cost.bandwidth

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkstep._kernels.exchange import _route, _tree_loads
 from linkstep.core.progress import Progress
-from linkstep.methods.exchange.orbits import WAIT, Floats, Orbits, Paths
+from linkstep.methods.exchange.orbits import WAIT, Floats, FreeAction, Paths
 
 _WORK = 10**8
 """Links at a step that may be looked at for a number of chunks: more passes where a pass is cheap."""
@@ -35,7 +35,7 @@ _EXACT = 1.0001
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class Relaxation:
     """The problem with chunks as small as need be: what is below every routing, and loads that are near it."""
 
     bound: Fraction
@@ -45,7 +45,7 @@ class Relaxed:
 
 
 @dataclass(frozen=True, eq=False)
-class Balanced:
+class BalancedPaths:
     """Paths, and the sum over steps of the busiest link's load, a piece being 1."""
 
     paths: Paths
@@ -53,7 +53,7 @@ class Balanced:
     load: Fraction
 
 
-def relax(orbits: Orbits, steps: int) -> Relaxed:
+def relax(orbits: FreeAction, steps: int) -> Relaxation:
     """Send everything by the cheapest ways again and again, at prices that the mean of all loads so far gives.
 
     Means of prices give the better bounds while prices are soft; in the end they are steeper.
@@ -78,10 +78,10 @@ def relax(orbits: Orbits, steps: int) -> Relaxed:
             average += (price - average) * 2 / (k + 2)
             if k % 4 == 3:
                 best = max(best, _route_at(orbits, average, load), key=lambda priced: priced.nearly(orbits))
-    return Relaxed(best.exactly(orbits), mean)
+    return Relaxation(best.exactly(orbits), mean)
 
 
-def _part(orbits: Orbits, mean: Floats, load: Floats, k: int) -> float:
+def _part(orbits: FreeAction, mean: Floats, load: Floats, k: int) -> float:
     """Return how much of the mean new loads replace; where rates differ, less if a slow link makes them bad."""
     usual = 2 / (k + 2)
     if k == 0 or orbits.rate.min() == orbits.rate.max():
@@ -102,11 +102,11 @@ class _Priced:
     total: int
     price: Floats
 
-    def nearly(self, orbits: Orbits) -> float:
+    def nearly(self, orbits: FreeAction) -> float:
         """The bound, to compare."""
         return self.total / float((self.price / orbits.weight).sum(axis=1).max())
 
-    def exactly(self, orbits: Orbits) -> Fraction:
+    def exactly(self, orbits: FreeAction) -> Fraction:
         """The bound, rounded down where its denominator is large."""
         rates = orbits.rate.tolist()
         worth = max(sum(int(p) * r for p, r in zip(row, rates, strict=True)) for row in self.price.tolist())
@@ -114,14 +114,16 @@ class _Priced:
         return found if found.denominator <= _PRICE else Fraction(found * _PRICE // 1, _PRICE)
 
 
-def _route_at(orbits: Orbits, price: Floats, load: Floats) -> _Priced:
+def _route_at(orbits: FreeAction, price: Floats, load: Floats) -> _Priced:
     """Send everything by the cheapest ways at whole prices: as fine as sums along paths are exact in floats."""
     whole = np.floor(price * min(float(_PRICE), _MOST_PRICE / (len(price) * float(price.max()))))
     high, low = _tree_loads(*orbits.graph, whole, load)
     return _Priced((int(high) << 31) + int(low), whole)
 
 
-def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: Progress | None) -> Balanced:
+def balance(
+    orbits: FreeAction, relaxed: Relaxation, chunks: int, seed: int, progress: Progress | None
+) -> BalancedPaths:
     """Route all paths and reroute them; keep the best."""
     n, steps = orbits.topology.num_nodes, len(relaxed.load)
     numbers, rng = orbits.sources.size * chunks, np.random.default_rng(seed)
@@ -140,7 +142,7 @@ def balance(orbits: Orbits, relaxed: Relaxed, chunks: int, seed: int, progress: 
             best, lightest = (paths.copy(), load.copy()), float(busiest.sum())
         if lightest <= _EXACT * float(relaxed.bound) * chunks:
             break
-    return Balanced(best[0], chunks, orbits.exactly(best[1]) / chunks)
+    return BalancedPaths(best[0], chunks, orbits.exactly(best[1]) / chunks)
 
 
 def _passes(num_nodes: int, each: int, top: float) -> list[tuple[int, float]]:

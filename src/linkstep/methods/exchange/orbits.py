@@ -28,7 +28,7 @@ WAIT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Orbits:
+class FreeAction:
     """A topology and a group that acts freely on it."""
 
     topology: Topology
@@ -47,7 +47,7 @@ class Orbits:
     """The bandwidth of each class."""
 
     @classmethod
-    def of(cls, topology: Topology, seed: int) -> Orbits:
+    def of(cls, topology: Topology, seed: int) -> FreeAction:
         """Look for symmetries, and sort links."""
         group = free_group(topology, seed)
         images = images_of_links(topology, group)

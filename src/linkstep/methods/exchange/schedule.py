@@ -18,8 +18,8 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import distance_flow_bound
-from linkstep.methods.exchange.balance import Balanced, Relaxed, balance, relax
-from linkstep.methods.exchange.orbits import Orbits
+from linkstep.methods.exchange.balance import BalancedPaths, Relaxation, balance, relax
+from linkstep.methods.exchange.orbits import FreeAction
 from linkstep.methods.ladder import ladder
 
 MAX_CHUNKS = 16
@@ -69,14 +69,14 @@ def all_to_all_schedule(
     check_count("steps", wanted, 0, 2**15 - 1)
     if chunks is not None:
         check_count("chunks", chunks, 1, 2**16)
-    orbits = Orbits.of(topology, seed)
+    orbits = FreeAction.of(topology, seed)
     if topology.num_nodes == 1:
         return Exchange(orbits.schedule(np.zeros((1, 1, 0), np.int16)), 1, Fraction(0))
     unit = Fraction(topology.degree, topology.num_nodes)
     by_distance = 1 / distance_flow_bound(topology)
     longest = relax(orbits, wanted)
     bound = max(longest.bound, by_distance)
-    best: Balanced | None = None
+    best: BalancedPaths | None = None
     for number in ladder(least, wanted):
         relaxed = longest if number == wanted else relax(orbits, number)
         enough = float(max(relaxed.bound, by_distance)) * _CLOSE
@@ -89,8 +89,8 @@ def all_to_all_schedule(
 
 
 def _finer(
-    orbits: Orbits, relaxed: Relaxed, enough: float, chunks: int | None, seed: int, progress: Progress | None
-) -> Balanced:
+    orbits: FreeAction, relaxed: Relaxation, enough: float, chunks: int | None, seed: int, progress: Progress | None
+) -> BalancedPaths:
     """Return balanced paths of so many chunks; of more and more, while that pays, if their number is not given."""
     best = balance(orbits, relaxed, chunks or 1, seed, progress)
     in_vain = 0

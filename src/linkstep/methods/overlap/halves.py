@@ -14,10 +14,10 @@ import numpy as np
 
 from linkstep.core.topology import Ints, Topology
 from linkstep.methods.arrival.best import Best, Clock, OutOfTime
-from linkstep.methods.arrival.network import MAX_LINKS, Network
-from linkstep.methods.arrival.search import Search, ticks_for
-from linkstep.methods.arrival.solve import Wish, find_arrivals
-from linkstep.methods.overlap.split import Plan, Steps
+from linkstep.methods.arrival.network import MAX_LINKS, ArrivalNetwork
+from linkstep.methods.arrival.search import ArrivalSearch, ticks_for
+from linkstep.methods.arrival.solve import SearchLimits, find_arrivals
+from linkstep.methods.overlap.split import Steps, Timetable
 
 _FEW_NODES = 150
 """Up to here the search of a half takes about a second."""
@@ -33,8 +33,8 @@ class Middle:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.network = Network.of(topology)
-        self.turned = self.network if topology.is_bidirectional else Network.of(topology.transpose())
+        self.network = ArrivalNetwork.of(topology)
+        self.turned = self.network if topology.is_bidirectional else ArrivalNetwork.of(topology.transpose())
         self.before: Ints = self.turned.dist.max(axis=0).astype(np.int64)
         """The last distance to each node: its shard cannot be complete before."""
         self.beyond: Ints = self.network.dist.max(axis=0).astype(np.int64)
@@ -55,38 +55,38 @@ class Middle:
         return found
 
 
-def plan_halves(middle: Middle, wish: Wish) -> list[Plan]:
-    """Return plans of two halves of little bandwidth each, for the steps of the wish: one, or the odd step in either.
+def plan_halves(middle: Middle, limits: SearchLimits) -> list[Timetable]:
+    """Return plans of two halves of little bandwidth each, for the steps of the limits: one, or the odd step in either.
 
     With enough steps for one half after the other, they are as ``arrival_allgather`` makes them.
     """
-    steps = wish.steps
+    steps = limits.steps
     assert steps is not None
     at = {steps // 2, steps - steps // 2} if len(middle.before) <= _FEW_NODES else {steps // 2}
     if steps >= 2 * middle.diameter:
-        return [_one_after_the_other(middle, wish, steps, m) for m in sorted(at)]
+        return [_one_after_the_other(middle, limits, steps, m) for m in sorted(at)]
     found = {middle.complete(steps, m).tobytes(): middle.complete(steps, m) for m in sorted(at)}
-    return [_overlapping(middle, wish, steps, tau) for tau in found.values()]
+    return [_overlapping(middle, limits, steps, tau) for tau in found.values()]
 
 
-def _one_after_the_other(middle: Middle, wish: Wish, steps: int, first: int) -> Plan:
-    reduce = find_arrivals(transpose_of(middle.topology), replace(wish, steps=first))
-    gather = find_arrivals(middle.topology, replace(wish, steps=steps - first))
+def _one_after_the_other(middle: Middle, limits: SearchLimits, steps: int, first: int) -> Timetable:
+    reduce = find_arrivals(transpose_of(middle.topology), replace(limits, steps=first))
+    gather = find_arrivals(middle.topology, replace(limits, steps=steps - first))
     used = reduce.num_steps + gather.num_steps
     pieces = lcm(reduce.pieces, gather.pieces)
     backwards = _in_pieces(reduce.step + np.int16(gather.num_steps), reduce.pieces, pieces)
     onwards = _in_pieces(gather.step + np.int16(reduce.num_steps), gather.pieces, pieces)
-    return Plan(used, pieces, backwards, onwards)
+    return Timetable(used, pieces, backwards, onwards)
 
 
-def _overlapping(middle: Middle, wish: Wish, steps: int, tau: Ints) -> Plan:
-    backwards, a = _searched(middle.turned, wish, steps, steps - tau)
-    onwards, b = _searched(middle.network, wish, steps, tau)
+def _overlapping(middle: Middle, limits: SearchLimits, steps: int, tau: Ints) -> Timetable:
+    backwards, a = _searched(middle.turned, limits, steps, steps - tau)
+    onwards, b = _searched(middle.network, limits, steps, tau)
     pieces = lcm(a, b)
-    return Plan(steps, pieces, _in_pieces(backwards, a, pieces), _in_pieces(onwards, b, pieces))
+    return Timetable(steps, pieces, _in_pieces(backwards, a, pieces), _in_pieces(onwards, b, pieces))
 
 
-def _searched(network: Network, wish: Wish, steps: int, start: Ints) -> tuple[Steps, int]:
+def _searched(network: ArrivalNetwork, limits: SearchLimits, steps: int, start: Ints) -> tuple[Steps, int]:
     """Return arrivals, and how many pieces a shard has, where each shard is at its node at the end of a step."""
     first = int(start.min())
     begin = (start - first).astype(np.int16)
@@ -95,16 +95,16 @@ def _searched(network: Network, wish: Wish, steps: int, start: Ints) -> tuple[St
         return fallback, 1
     bound = network.least_total()
     holder = [Best(Fraction(network.num_nodes), network.dist + begin)]
-    plan = [p for p in (1, 2, 1, 2)[: 1 if wish.rounds is not None else 4] if (wish.chunks or p) % p == 0]
+    plan = [p for p in (1, 2, 1, 2)[: 1 if limits.rounds is not None else 4] if (limits.chunks or p) % p == 0]
     try:
         for number, pieces in enumerate(plan):
-            parts = None if wish.chunks is None else wish.chunks // pieces
-            ticks = wish.chunks or ticks_for(bound, network.num_nodes - 1)
-            clock = Clock(wish.seconds)
-            search = Search(
-                network, steps - first, pieces, ticks, parts, wish.seed * len(plan) + number, clock, holder, begin
+            parts = None if limits.chunks is None else limits.chunks // pieces
+            ticks = limits.chunks or ticks_for(bound, network.num_nodes - 1)
+            clock = Clock(limits.seconds)
+            search = ArrivalSearch(
+                network, steps - first, pieces, ticks, parts, limits.seed * len(plan) + number, clock, holder, begin
             )
-            if number == 0 and (network.num_nodes <= _FEW_NODES or wish.rounds != 0):
+            if number == 0 and (network.num_nodes <= _FEW_NODES or limits.rounds != 0):
                 search.run(bound)
             elif number == 0:
                 search.glance(bound)

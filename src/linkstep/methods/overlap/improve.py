@@ -16,10 +16,10 @@ import numpy as np
 from linkstep._kernels.arrival import _repair
 from linkstep.core.topology import Ids, Ints
 from linkstep.methods.arrival.best import Clock, random_state
-from linkstep.methods.arrival.network import Network
+from linkstep.methods.arrival.network import ArrivalNetwork
 from linkstep.methods.arrival.quotient import Quotient
 from linkstep.methods.overlap.halves import Middle
-from linkstep.methods.overlap.split import Plan, Steps, Transport, Wiring, groups_of
+from linkstep.methods.overlap.split import Steps, Timetable, TransportationProblem, Wiring, groups_of
 
 _TICKS = 24
 """Ticks of time in which the fastest link carries a piece."""
@@ -28,10 +28,10 @@ _TRIES, _TENURE = 4, 5
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredTimetable:
     """A plan, what each step of it takes, in pieces a unit of weight, and what all take in shards."""
 
-    plan: Plan
+    plan: Timetable
     loads: tuple[Fraction, ...]
 
     @property
@@ -40,29 +40,29 @@ class Scored:
         return sum(self.loads, Fraction(0)) / self.plan.pieces
 
 
-def score(wiring: Wiring, plan: Plan, chunks: int | None = None) -> Scored:
+def score(wiring: Wiring, plan: Timetable, chunks: int | None = None) -> ScoredTimetable:
     """Find out what the steps of a plan take at least, with shards cut at will or in so many chunks."""
     loads = [Fraction(0)] * (plan.steps + 1)
     for groups in groups_of(wiring, plan):
-        step = Transport(wiring, groups)
+        step = TransportationProblem(wiring, groups)
         load = step.least_load()
         loads[groups.step] = load if chunks is None else step.least_on_grid(load, chunks // plan.pieces)
-    return Scored(plan, tuple(loads))
+    return ScoredTimetable(plan, tuple(loads))
 
 
 class Joint:
     """The state of a search: the plan it has come to, and what the kernels work on."""
 
-    def __init__(self, wiring: Wiring, middle: Middle, begin: Scored, seed: int, clock: Clock) -> None:
+    def __init__(self, wiring: Wiring, middle: Middle, begin: ScoredTimetable, seed: int, clock: Clock) -> None:
         self.wiring = wiring
-        self.networks: tuple[Network, Network] = (middle.turned, middle.network)
+        self.networks: tuple[ArrivalNetwork, ArrivalNetwork] = (middle.turned, middle.network)
         self.now = begin
         self.rng = np.random.default_rng(seed)
         self.state = random_state(seed)
         self.clock = clock
         self.owner = begin.plan.owner.astype(np.int32)
 
-    def run(self, rounds: int, bound: Fraction) -> Iterator[Scored]:
+    def run(self, rounds: int, bound: Fraction) -> Iterator[ScoredTimetable]:
         """Take time from steps, so many times or until the bound on the total is reached; yield what is no worse."""
         for _ in range(rounds):
             if self.now.total <= bound:
@@ -73,7 +73,7 @@ class Joint:
                 self.now = found
                 yield found
 
-    def _caps(self, now: Scored) -> Ints:
+    def _caps(self, now: ScoredTimetable) -> Ints:
         """Return ticks for each step: those of a plan, some taken from one or two steps, fewer given to another."""
         caps = np.array([int(load * self.wiring.fastest * _TICKS) for load in now.loads], np.int64)
         steps = len(caps) - 1
@@ -86,7 +86,7 @@ class Joint:
                 caps[b] += int(self.rng.integers(0, amount + 1))
         return caps
 
-    def _attempt(self, now: Scored, caps: Ints) -> Scored:
+    def _attempt(self, now: ScoredTimetable, caps: Ints) -> ScoredTimetable:
         plan = now.plan
         for half in self.rng.permutation(2).tolist():
             arrive = plan.halves[half].copy()
@@ -101,15 +101,15 @@ class Joint:
                 arrive, *neighbours, self.owner, kind, limit, load, excess, tabu, _REPAIR, _TRIES, _TENURE, self.state,
             )  # fmt: skip
             _repair(*state)
-            plan = Plan(plan.steps, plan.pieces, *((plan.reduce, arrive) if half else (arrive, plan.gather)))
+            plan = Timetable(plan.steps, plan.pieces, *((plan.reduce, arrive) if half else (arrive, plan.gather)))
         return score(self.wiring, self._with_new_middle(plan))
 
-    def _limits(self, plan: Plan, caps: Ints, half: int) -> Ids:
+    def _limits(self, plan: Timetable, caps: Ints, half: int) -> Ids:
         """Return how many pieces sets of links carry for one half at each of its steps, beside the other half."""
         wiring, network = self.wiring, self.networks[half]
         free = np.outer(caps, wiring.weight) // wiring.fastest
         for groups in groups_of(wiring, plan):
-            transport = Transport(wiring, groups)
+            transport = TransportationProblem(wiring, groups)
             carried, _ = transport.flow(_TICKS, caps[groups.step] * transport.weight // wiring.fastest)
             others = groups.half[groups.arc_group] != half
             np.subtract.at(free[groups.step], groups.arc_link[others], carried[others])
@@ -126,7 +126,7 @@ class Joint:
         limit: Ids = np.ascontiguousarray(sums.transpose(1, 0, 2) // _TICKS).astype(np.int32)
         return limit
 
-    def _with_new_middle(self, plan: Plan) -> Plan:
+    def _with_new_middle(self, plan: Timetable) -> Timetable:
         """Let shards be complete at any step between their last reduction and their first gathering."""
         own = plan.owner, np.arange(plan.owner.size)
         reduce, gather = plan.reduce.copy(), plan.gather.copy()
@@ -134,10 +134,10 @@ class Joint:
         first, last = plan.steps + 1 - reduce.min(axis=0), gather.min(axis=0) - 1
         tau = self.rng.integers(first, last + 1)
         reduce[own], gather[own] = plan.steps - tau, tau
-        return Plan(plan.steps, plan.pieces, reduce, gather)
+        return Timetable(plan.steps, plan.pieces, reduce, gather)
 
 
-def loads_of(network: Network, arrive: Steps, owner: Ints, steps: int) -> Ids:
+def loads_of(network: ArrivalNetwork, arrive: Steps, owner: Ints, steps: int) -> Ids:
     """Return how many pieces only the in-neighbours in each set can bring to each node at each step."""
     n, width = network.num_nodes, network.near.shape[1]
     mask = np.zeros(arrive.shape, np.int64)
@@ -153,7 +153,7 @@ def loads_of(network: Network, arrive: Steps, owner: Ints, steps: int) -> Ids:
     return np.ascontiguousarray(counts.reshape(n, steps + 1, -1)).astype(np.int32)
 
 
-def staggered(plan: Plan, steps: int, period: int) -> Plan:
+def staggered(plan: Timetable, steps: int, period: int) -> Timetable:
     """Return a plan for more steps: shards in pieces, each of which does as all did, ``period`` steps after another.
 
     While one piece is gathered the next is reduced, so that links which one half has no use for serve the other.
@@ -162,4 +162,4 @@ def staggered(plan: Plan, steps: int, period: int) -> Plan:
     used, count = plan.steps + int(late[-1]), late.size
     delay = np.tile(late, plan.owner.size)
     reduce, gather = (np.repeat(step, count, axis=1) for step in plan.halves)
-    return Plan(used, plan.pieces * count, reduce + (late[-1] - delay), gather + delay)
+    return Timetable(used, plan.pieces * count, reduce + (late[-1] - delay), gather + delay)

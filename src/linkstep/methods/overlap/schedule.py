@@ -18,15 +18,15 @@ from linkstep.core.units import check_count
 from linkstep.costs import Cost
 from linkstep.methods.arrival.best import Clock, OutOfTime
 from linkstep.methods.arrival.network import MAX_LINKS
-from linkstep.methods.arrival.solve import MAX_STEPS, Watch, Wish
+from linkstep.methods.arrival.solve import MAX_STEPS, SearchLimits, Watch
 from linkstep.methods.ladder import ladder
 from linkstep.methods.overlap.halves import Middle, plan_halves
-from linkstep.methods.overlap.improve import Joint, Scored, score, staggered
-from linkstep.methods.overlap.split import Plan, Wiring, build, cost_of_loads
+from linkstep.methods.overlap.improve import Joint, ScoredTimetable, score, staggered
+from linkstep.methods.overlap.split import Timetable, Wiring, build, cost_of_loads
 
-_PLAIN = Wish()
+_PLAIN = SearchLimits()
 _MIDDLE: Memo[Middle] = Memo()
-_FOUND: Memo[Scored] = Memo()
+_FOUND: Memo[ScoredTimetable] = Memo()
 _FEW_NODES = 150
 """Nodes up to which shards in pieces, one after the other, are tried."""
 _MORE = 2
@@ -51,7 +51,7 @@ def least_total(wiring: Wiring) -> Fraction:
     return Fraction(2 * n * (n - 1), int(wiring.weight.sum()))
 
 
-def overlapped_cost(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Cost:
+def overlapped_cost(topology: Topology, limits: SearchLimits = _PLAIN, *, watch: Watch | None = None) -> Cost:
     """Return the cost of what ``overlapped_allreduce`` makes.
 
     Where that would take more chunks than a schedule has, it makes one a little above this on a fine grid.
@@ -59,11 +59,11 @@ def overlapped_cost(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | N
     if topology.num_nodes == 1:
         return Cost.zero()
     wiring = Wiring.of(topology)
-    found = _find(wiring, wish, watch)
+    found = _find(wiring, limits, watch)
     return cost_of_loads(wiring, [load / found.plan.pieces for load in found.loads if load])
 
 
-def overlapped_allreduce(topology: Topology, wish: Wish = _PLAIN, *, watch: Watch | None = None) -> Schedule:
+def overlapped_allreduce(topology: Topology, limits: SearchLimits = _PLAIN, *, watch: Watch | None = None) -> Schedule:
     """Return an allreduce of little bandwidth in so many steps in all, as few as the wiring allows if None is given.
 
     Shards that are complete early are gathered while others are still being reduced. Latencies of links do not count.
@@ -75,7 +75,7 @@ def overlapped_allreduce(topology: Topology, wish: Wish = _PLAIN, *, watch: Watc
     if topology.num_nodes == 1:
         return Schedule.from_columns(topology, 1, [], [], [], [], [], Collective.ALLREDUCE)
     wiring = Wiring.of(topology)
-    return build(wiring, _find(wiring, wish, watch).plan, wish.chunks)
+    return build(wiring, _find(wiring, limits, watch).plan, limits.chunks)
 
 
 def _middle(topology: Topology) -> Middle:
@@ -83,46 +83,46 @@ def _middle(topology: Topology) -> Middle:
     return _MIDDLE.find(topology, lambda: Middle(topology))
 
 
-def _find(wiring: Wiring, wish: Wish, watch: Watch | None) -> Scored:
+def _find(wiring: Wiring, limits: SearchLimits, watch: Watch | None) -> ScoredTimetable:
     """Return the best plan; kept with the topology. Stopped by time or a KeyboardInterrupt, the best so far."""
     topology = wiring.topology
     middle = _middle(topology)
-    steps = middle.least_steps if wish.steps is None else check_count("steps", wish.steps, 1, MAX_STEPS)
+    steps = middle.least_steps if limits.steps is None else check_count("steps", limits.steps, 1, MAX_STEPS)
     if steps < middle.least_steps:
         node = int(np.argmax(middle.before + middle.beyond))
         raise LinkstepError(
             f"steps must be at least {middle.least_steps}, not {steps}: the farthest part of {topology.called(node)}'s "
             f"shard takes {middle.before[node]} steps to it, and the sum {middle.beyond[node]} to all others"
         )
-    if wish.chunks is not None:
-        check_count("chunks", wish.chunks, 1, 10**6)
-    wish = replace(wish, steps=steps)
-    return _FOUND.find(topology, lambda: _best(wiring, middle, wish, watch), wish)
+    if limits.chunks is not None:
+        check_count("chunks", limits.chunks, 1, 10**6)
+    limits = replace(limits, steps=steps)
+    return _FOUND.find(topology, lambda: _best(wiring, middle, limits, watch), limits)
 
 
-def _best(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Scored:
-    """Search in fewer steps than the wish's as well: more are taken only where they save bandwidth.
+def _best(wiring: Wiring, middle: Middle, limits: SearchLimits, watch: Watch | None) -> ScoredTimetable:
+    """Search in fewer steps than the limit as well: more are taken only where they save bandwidth.
 
-    Where time is limited the others have a quarter of it, and no more than a short search; where the wish has a number
-    of rounds, its own steps alone are searched.
+    Where time is limited the others have a quarter of it, and no more than a short search; where the limits have a
+    number of rounds, their own steps alone are searched.
     """
-    assert wish.steps is not None
-    if wish.rounds is not None or wish.steps == middle.least_steps:
-        return _search(wiring, middle, wish, watch)
-    *fewer, most = ladder(middle.least_steps, wish.steps)
-    short, last = wish, replace(wish, steps=most)
-    if wish.seconds is not None:
-        short = replace(wish, rounds=0, seconds=wish.seconds / (4 * max(1, len(fewer))))
-        last = replace(last, seconds=wish.seconds * 3 / 4)
-    best: Scored | None = None
+    assert limits.steps is not None
+    if limits.rounds is not None or limits.steps == middle.least_steps:
+        return _search(wiring, middle, limits, watch)
+    *fewer, most = ladder(middle.least_steps, limits.steps)
+    short, last = limits, replace(limits, steps=most)
+    if limits.seconds is not None:
+        short = replace(limits, rounds=0, seconds=limits.seconds / (4 * max(1, len(fewer))))
+        last = replace(last, seconds=limits.seconds * 3 / 4)
+    best: ScoredTimetable | None = None
     for asked in (*(replace(short, steps=steps) for steps in fewer), last):
-        known = _FOUND.get(wiring.topology, asked) if wish.seconds is None else None
+        known = _FOUND.get(wiring.topology, asked) if limits.seconds is None else None
         if known is not None:
             best = known
         else:
             found = _search(wiring, middle, asked, watch)
             best = found if best is None else min(best, found, key=lambda scored: _rank(scored)[:2])
-            if wish.seconds is None:
+            if limits.seconds is None:
                 _FOUND.keep(wiring.topology, best, asked)
         assert best is not None
         if best.total <= least_total(wiring):
@@ -131,39 +131,41 @@ def _best(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Sc
     return best
 
 
-def _search(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Scored:
-    assert wish.steps is not None
-    clock = Clock(wish.seconds)
+def _search(wiring: Wiring, middle: Middle, limits: SearchLimits, watch: Watch | None) -> ScoredTimetable:
+    assert limits.steps is not None
+    clock = Clock(limits.seconds)
     bound = least_total(wiring)
     scale = Fraction(wiring.topology.degree * wiring.fastest, wiring.topology.num_nodes)
-    best: Scored | None = None
+    best: ScoredTimetable | None = None
 
-    def better(found: Scored) -> Scored:
+    def better(found: ScoredTimetable) -> ScoredTimetable:
         if best is not None and _rank(best) <= _rank(found):
             return best
         if watch is not None:
             watch(found.plan.steps, found.total * scale, bound * scale)
         return found
 
-    for plan in plan_halves(middle, wish if wish.seconds is None else replace(wish, seconds=wish.seconds / 4)):
-        best = better(score(wiring, plan, wish.chunks))
+    for plan in plan_halves(middle, limits if limits.seconds is None else replace(limits, seconds=limits.seconds / 4)):
+        best = better(score(wiring, plan, limits.chunks))
     assert best is not None
     begin = [best]
     try:
         if best.total > bound and middle.network.num_nodes <= _FEW_NODES:
-            for plan in _in_turn(middle, wish):
+            for plan in _in_turn(middle, limits):
                 clock.check()
-                begin.append(score(wiring, plan, wish.chunks))
+                begin.append(score(wiring, plan, limits.chunks))
                 best = better(begin[-1])
-        for start in _starts(begin, wish.steps):
-            for found in Joint(wiring, middle, start, wish.seed, clock).run(_rounds(middle, start.plan, wish), bound):
+        for start in _starts(begin, limits.steps):
+            for found in Joint(wiring, middle, start, limits.seed, clock).run(
+                _rounds(middle, start.plan, limits), bound
+            ):
                 best = better(found)
     except (OutOfTime, KeyboardInterrupt):
         pass
     return best
 
 
-def _starts(found: list[Scored], steps: int) -> list[Scored]:
+def _starts(found: list[ScoredTimetable], steps: int) -> list[ScoredTimetable]:
     """Return the best plan and, if that leaves steps unused or does not go in turn, the best of those that do."""
     best = min(found, key=_rank)
     in_turn = [one for one in found if one.plan.steps == steps and one.plan.pieces > 1 and one.plan is not best.plan]
@@ -172,25 +174,25 @@ def _starts(found: list[Scored], steps: int) -> list[Scored]:
     return [best, *sorted(in_turn, key=_rank)[:1]]
 
 
-def _rank(found: Scored) -> tuple[Fraction, int, int]:
+def _rank(found: ScoredTimetable) -> tuple[Fraction, int, int]:
     return found.total, sum(map(bool, found.loads)), found.plan.pieces
 
 
-def _in_turn(middle: Middle, wish: Wish) -> Iterator[Plan]:
+def _in_turn(middle: Middle, limits: SearchLimits) -> Iterator[Timetable]:
     """Yield plans in which pieces of shards go one after the other."""
-    assert wish.steps is not None
+    assert limits.steps is not None
     least = middle.least_steps
-    for steps in range(least, min(wish.steps, least + _MORE) + 1):
-        for base in plan_halves(middle, replace(wish, steps=steps, rounds=0, seconds=None)):
-            for period in range(1, min(wish.steps - base.steps, middle.diameter + 1) + 1):
-                pieces = base.pieces * ((wish.steps - base.steps) // period + 1)
-                if wish.chunks is None or wish.chunks % pieces == 0:
-                    yield staggered(base, wish.steps, period)
+    for steps in range(least, min(limits.steps, least + _MORE) + 1):
+        for base in plan_halves(middle, replace(limits, steps=steps, rounds=0, seconds=None)):
+            for period in range(1, min(limits.steps - base.steps, middle.diameter + 1) + 1):
+                pieces = base.pieces * ((limits.steps - base.steps) // period + 1)
+                if limits.chunks is None or limits.chunks % pieces == 0:
+                    yield staggered(base, limits.steps, period)
 
 
-def _rounds(middle: Middle, plan: Plan, wish: Wish) -> int:
+def _rounds(middle: Middle, plan: Timetable, limits: SearchLimits) -> int:
     links = max(int(network.near_count.max()) for network in (middle.network, middle.turned))
-    if links > MAX_LINKS or wish.chunks is not None:
+    if links > MAX_LINKS or limits.chunks is not None:
         return 0
-    work, most = (_WORK, _ROUNDS) if wish.rounds is None else (_SHORT_WORK, _SHORT_ROUNDS)
+    work, most = (_WORK, _ROUNDS) if limits.rounds is None else (_SHORT_WORK, _SHORT_ROUNDS)
     return int(min(most, work // (middle.network.num_nodes**2 * plan.pieces)))

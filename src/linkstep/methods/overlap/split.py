@@ -96,7 +96,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Timetable:
     """When pieces reach nodes in both halves of an allreduce of so many steps.
 
     Piece q is piece ``q % pieces`` of node v = ``q // pieces``, complete there at the end of step ``gather[v, q]``; it
@@ -136,7 +136,7 @@ class Groups:
     arc_link: Ints
 
 
-def groups_of(wiring: Wiring, plan: Plan) -> Iterator[Groups]:
+def groups_of(wiring: Wiring, plan: Timetable) -> Iterator[Groups]:
     """Yield what each step carries; steps that carry nothing are left out."""
     columns: list[list[NDArray[np.int64]]] = []
     masks: list[NDArray[np.uint64]] = []
@@ -175,7 +175,7 @@ def _arcs_of(wiring: Wiring, half: Ints, node: Ints, mask: NDArray[np.uint64]) -
     return group[order], link[order]
 
 
-class Transport:
+class TransportationProblem:
     """The transportation problem of one step: groups go over links that may carry them."""
 
     def __init__(self, wiring: Wiring, groups: Groups) -> None:
@@ -248,7 +248,7 @@ def cost_of_loads(wiring: Wiring, loads: list[Fraction]) -> Cost:
     return Cost(len(loads), total * topology.degree / topology.num_nodes)
 
 
-def build(wiring: Wiring, plan: Plan, chunks: int | None = None) -> Schedule:
+def build(wiring: Wiring, plan: Timetable, chunks: int | None = None) -> Schedule:
     """Return the allreduce with these arrivals that takes the least bandwidth, or the least in so many chunks a shard.
 
     Steps that carry nothing are left out.
@@ -256,7 +256,7 @@ def build(wiring: Wiring, plan: Plan, chunks: int | None = None) -> Schedule:
     topology = wiring.topology
     if chunks is not None and chunks % plan.pieces:
         raise ScheduleError(f"{plan.pieces} pieces of a shard go apart: chunks must be a multiple, not {chunks}")
-    steps = [Transport(wiring, groups) for groups in groups_of(wiring, plan)]
+    steps = [TransportationProblem(wiring, groups) for groups in groups_of(wiring, plan)]
     loads = [step.least_load() for step in steps]
     parts = lcm(*(load.denominator for load in loads)) if chunks is None else chunks // plan.pieces
     if chunks is None and parts * plan.pieces > MAX_UNIT:
@@ -272,7 +272,7 @@ def build(wiring: Wiring, plan: Plan, chunks: int | None = None) -> Schedule:
 
 
 def _rows(
-    step: Transport, number: int, load: Fraction, parts: int, pieces: int, *, exact: bool
+    step: TransportationProblem, number: int, load: Fraction, parts: int, pieces: int, *, exact: bool
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Return the rows of a step: pieces of a group stand in a line that its links take one after the other."""
     share = load.denominator if exact else parts

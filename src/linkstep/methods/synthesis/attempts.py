@@ -51,7 +51,7 @@ class Synthesis:
 
 
 @dataclass
-class Search:
+class SynthesisSearch:
     """One search: its models, its deadline, and what it has excluded."""
 
     case: Case
@@ -74,7 +74,7 @@ class Search:
         symmetric: bool,
         loads: Sequence[int] | None = None,
         progress: Progress | None = None,
-    ) -> Search:
+    ) -> SynthesisSearch:
         """Choose the groups whose models are small enough; the trivial one comes last."""
         WORKER.start()
         groups = find_automorphism_groups(case.topology, case.chunks, seed) if symmetric else []
@@ -243,7 +243,7 @@ def _answer(
         return "impossible", None, low, f"needs at least {case.diameter} steps, the diameter"
     if most is not None and most < low:
         return "impossible", None, low, f"T_B is at least {case.bandwidth(low)} with {case.chunks} chunks a shard"
-    search = Search.of(case, seconds, seed, symmetric, loads, progress)
+    search = SynthesisSearch.of(case, seconds, seed, symmetric, loads, progress)
     if most is None:
         schedule, low = search.minimise(case.sure_load + 1)
         status: Status = "unknown" if schedule is None else "found"
@@ -254,7 +254,7 @@ def _answer(
     return status, schedule, low, _explain(search, status, schedule, low)
 
 
-def _explain(search: Search, status: Status, schedule: Schedule | None, low: int) -> str:
+def _explain(search: SynthesisSearch, status: Status, schedule: Schedule | None, low: int) -> str:
     if schedule is not None:
         best = total_load(schedule) == low
         bound = f"T_B below {search.case.bandwidth(low)} is impossible with these steps and chunks"

@@ -14,7 +14,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, cost_of
-from linkstep.methods.synthesis.attempts import Search, check_limits
+from linkstep.methods.synthesis.attempts import SynthesisSearch, check_limits
 from linkstep.methods.synthesis.case import Case
 
 
@@ -104,7 +104,7 @@ def _best_of_row(
         low = case.least_load
         if low < below:
             share = max(0.0, deadline - time.monotonic()) / (max_chunks + 1 - chunks)
-            search = Search.of(case, share, seed, symmetric, progress=lambda *_, done=chunks - 1: report(done))
+            search = SynthesisSearch.of(case, share, seed, symmetric, progress=lambda *_, done=chunks - 1: report(done))
             found, low = search.minimise(below)
             if found is not None:
                 better = known = found

@@ -60,7 +60,7 @@ class Tree:
     send: dict[tuple[int, int], Any]
 
 
-class Model:
+class CpSatModel:
     """A question as a CP-SAT model."""
 
     def __init__(self, cp_model: Any, question: Question) -> None:
@@ -181,7 +181,7 @@ class Model:
 def answer(cp_model: Any, question: Question) -> dict[str, Any]:
     """Build the model and run it as often as asked."""
     deadline = time.monotonic() + question.seconds
-    model = Model(cp_model, question)
+    model = CpSatModel(cp_model, question)
     for effort, linear in question.runs:
         left = deadline - time.monotonic()
         if left <= 0:

@@ -36,7 +36,7 @@ def _listen(stdout: IO[str], lines: queue.SimpleQueue[str]) -> None:
     lines.put("")
 
 
-class Worker:
+class SolverProcess:
     """A process that answers one question at a time. ``start`` returns at once: OR-tools takes a second to load."""
 
     def __init__(self) -> None:
@@ -136,5 +136,5 @@ class Worker:
         )
 
 
-WORKER = Worker()
+WORKER = SolverProcess()
 atexit.register(WORKER.stop)

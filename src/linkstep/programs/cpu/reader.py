@@ -33,7 +33,7 @@ _VERSIONS = ("1", "2")
 """The second may have forwarders."""
 
 
-class Instruction(NamedTuple):
+class CpuInstruction(NamedTuple):
     """One instruction of a rank; what its kind does not have is -1 or 0."""
 
     kind: str
@@ -53,7 +53,7 @@ class Rank:
     """The chunks of a rank's input, output and scratch, and its instructions; a forwarder has scratch alone."""
 
     size: tuple[int, int, int]
-    instructions: list[Instruction] = field(default_factory=list)
+    instructions: list[CpuInstruction] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _buffer(values: dict[str, str], name: str, of: str) -> int:
     return LETTERS.index(values[name])
 
 
-def _instruction(element: Element, rank: int, position: int) -> Instruction:
+def _instruction(element: Element, rank: int, position: int) -> CpuInstruction:
     kind, values = element.tag, dict(element.attrib)
     of = f"{kind[:40]} at position {position} of rank {rank}"
     if kind not in _ATTRIBUTES:
@@ -143,7 +143,7 @@ def _instruction(element: Element, rank: int, position: int) -> Instruction:
         if values["ops"] and not _OPS.fullmatch(values["ops"]):
             raise FileError(f"ops of {of} are not positions separated by one space")
         ops = tuple(int(x) for x in values["ops"].split())
-    return Instruction(kind, ops=ops, **numbers, **buffers)
+    return CpuInstruction(kind, ops=ops, **numbers, **buffers)
 
 
 def read_cpu(text: str) -> CpuFile:

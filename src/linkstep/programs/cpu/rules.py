@@ -5,7 +5,7 @@ The format has no limits of its own, so there is nothing else to check before it
 
 from __future__ import annotations
 
-from linkstep.programs.cpu.reader import CpuFile, Instruction, Rank
+from linkstep.programs.cpu.reader import CpuFile, CpuInstruction, Rank
 from linkstep.programs.findings import Findings
 from linkstep.programs.memory import LETTERS, SCRATCH
 
@@ -42,7 +42,7 @@ def covering_syncs(rank: Rank) -> dict[int, int]:
     """Return the position of the first sync that waits for each send and recv; the end of the list is a sync too."""
     pending = set[int]()
     covered: dict[int, int] = {}
-    for n, x in enumerate((*rank.instructions, Instruction("sync"))):
+    for n, x in enumerate((*rank.instructions, CpuInstruction("sync"))):
         if x.kind in ("send", "recv"):
             pending.add(n)
         elif x.kind == "sync":

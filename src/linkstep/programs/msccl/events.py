@@ -13,7 +13,7 @@ from linkstep.programs.events import NONE, SLOT, Events, Marks, Moves
 from linkstep.programs.findings import Findings
 from linkstep.programs.memory import KINDS, Memory
 from linkstep.programs.msccl.dialects import DIALECTS, capacity_of, modes_of
-from linkstep.programs.msccl.flow import Flow, check_flow, check_streams
+from linkstep.programs.msccl.flow import MscclMessages, check_flow, check_streams
 from linkstep.programs.msccl.reader import RECEIVES, SENDS, TYPES, MscclFile, Steps
 from linkstep.programs.msccl.rules import tb_rows
 from linkstep.programs.program import Program
@@ -93,7 +93,7 @@ def build(file: MscclFile, name: str, strict: bool, findings: Findings) -> Progr
         _check_matching(file, out, key, into, into_key, findings)
         return None
     connection = np.unique(key, return_inverse=True)[1].astype(np.int64)
-    flow = Flow(file, capacity_of(file, dialect), out, into, connection, *_targets(file))
+    flow = MscclMessages(file, capacity_of(file, dialect), out, into, connection, *_targets(file))
     if not check_flow(flow, strict, findings):
         return None
     collective, scratch = file.collective, _scratch(file)
@@ -113,7 +113,7 @@ def _declared_modes(file: MscclFile) -> list[bool]:
     return [True] * inplace + [False] * (outofplace or not inplace)
 
 
-def _events(flow: Flow) -> Events:
+def _events(flow: MscclMessages) -> Events:
     file, steps, n = flow.file, flow.file.steps, len(flow.file.steps)
     after = np.flatnonzero(steps.position > 0)
     received, sent = np.full(n, -1, np.int64), np.full(n, -1, np.int64)

@@ -27,7 +27,7 @@ from linkstep.programs.order import cycle_words
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class MscclMessages:
     """The messages of a file, sorted by connection and then in order: step ``out[i]`` sends what ``into[i]`` receives.
 
     Step ``rows[k]`` depends on ``targets[k]``.
@@ -136,7 +136,7 @@ class Flow:
         return [seen[b] for b in blocks[blocks.index(block) :]]
 
 
-def check_flow(flow: Flow, strict: bool, findings: Findings) -> bool:
+def check_flow(flow: MscclMessages, strict: bool, findings: Findings) -> bool:
     """Report a deadlock and, where smaller data ends, up to which size; return whether there is none.
 
     If ``strict``, the program must also end where a connection holds one message.
@@ -160,7 +160,7 @@ def check_flow(flow: Flow, strict: bool, findings: Findings) -> bool:
     return not cycle
 
 
-def check_streams(flow: Flow, base: Ints, findings: Findings) -> None:
+def check_streams(flow: MscclMessages, base: Ints, findings: Findings) -> None:
     """Report data that is sent on and comes back to a rank it passed before, ahead of chunks that have yet to leave.
 
     When a step of a stream handles a chunk, the steps before it have handled that chunk, but not those after it, unless

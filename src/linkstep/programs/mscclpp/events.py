@@ -34,7 +34,7 @@ Puts = dict[Channel, list[int]]
 """Puts through ports, by their channel."""
 
 
-class Run:
+class PlanEvents:
     """Makes the events of one run."""
 
     def __init__(self, file: ExecutionPlan, findings: Findings) -> None:

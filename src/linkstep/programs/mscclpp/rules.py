@@ -33,7 +33,7 @@ SIGNALS = ("signal", "rlxsignal", "pws", "pwsf")
 WAITS = ("wait", "rlxwait")
 
 
-class Shape(NamedTuple):
+class OperandShape(NamedTuple):
     """How an operation takes its buffers: ``"l"`` local, ``"r"`` remote, capital letters where they hold packets.
 
     The last letter stands for all further ones; the counts are the fewest and the most.
@@ -49,15 +49,15 @@ class Shape(NamedTuple):
 
 _ONE, _SOME, _MORE = (1, 1), (1, MAX_OP_BUFFERS), (2, MAX_OP_BUFFERS)
 SHAPES = {
-    "put": Shape("l", "r", is_paired=True), "pws": Shape("l", "r", is_paired=True),
-    "pwsf": Shape("l", "r", is_paired=True), "get": Shape("r", "l", is_paired=True),
-    "copy": Shape("l", "l", _ONE, _ONE),
-    "re": Shape("l", "l", _MORE, _ONE), "res": Shape("l", "lr", _MORE, _SOME),
-    "rre": Shape("lr", "l", _MORE, _ONE), "rres": Shape("lr", "lr", _MORE, _SOME),
-    "ppkt": Shape("l", "R", is_paired=True), "rppkt": Shape("L", "R", _ONE, _SOME),
-    "cpkt": Shape("l", "L", _ONE, _ONE), "upkt": Shape("L", "l", _ONE, _ONE),
-    "repkt": Shape("lL", "l", _MORE, _ONE), "respkt": Shape("lL", "lR", _MORE, _MORE),
-    "recpkt": Shape("lL", "lL", _MORE, (2, 2)), "recspkt": Shape("lL", "lLR", _MORE, (3, MAX_OP_BUFFERS)),
+    "put": OperandShape("l", "r", is_paired=True), "pws": OperandShape("l", "r", is_paired=True),
+    "pwsf": OperandShape("l", "r", is_paired=True), "get": OperandShape("r", "l", is_paired=True),
+    "copy": OperandShape("l", "l", _ONE, _ONE),
+    "re": OperandShape("l", "l", _MORE, _ONE), "res": OperandShape("l", "lr", _MORE, _SOME),
+    "rre": OperandShape("lr", "l", _MORE, _ONE), "rres": OperandShape("lr", "lr", _MORE, _SOME),
+    "ppkt": OperandShape("l", "R", is_paired=True), "rppkt": OperandShape("L", "R", _ONE, _SOME),
+    "cpkt": OperandShape("l", "L", _ONE, _ONE), "upkt": OperandShape("L", "l", _ONE, _ONE),
+    "repkt": OperandShape("lL", "l", _MORE, _ONE), "respkt": OperandShape("lL", "lR", _MORE, _MORE),
+    "recpkt": OperandShape("lL", "lL", _MORE, (2, 2)), "recspkt": OperandShape("lL", "lLR", _MORE, (3, MAX_OP_BUFFERS)),
 }  # fmt: skip
 PACKETS = frozenset(
     name for name, shape in SHAPES.items() if (shape.src + shape.dst) != (shape.src + shape.dst).lower()
@@ -107,7 +107,7 @@ class _Rules:
         elif name == "flush" and op.kind != "port":
             self.error("channels", "flush runs over port channels only")
 
-    def _check_shape(self, op: Op, rank: int, shape: Shape) -> None:
+    def _check_shape(self, op: Op, rank: int, shape: OperandShape) -> None:
         for refs, word, side in ((op.src, shape.src, "src"), (op.dst, shape.dst, "dst")):
             for k, ref in enumerate(refs):
                 self._check_ref(op, ref, rank, letter(word, k), f"{side} {k}")

@@ -16,7 +16,7 @@ from linkstep.programs.columns import Ints, pairs
 from linkstep.programs.events import NONE, Events, Marks, Moves
 from linkstep.programs.findings import Finding, Findings, UnverifiableError
 from linkstep.programs.memory import INPUT, KINDS, OUTPUT, SCRATCH
-from linkstep.programs.mscclpp.events import Run
+from linkstep.programs.mscclpp.events import PlanEvents
 from linkstep.programs.mscclpp.reader import ExecutionPlan, Op
 from linkstep.programs.program import Doubt, Program, first_of_places
 
@@ -24,7 +24,7 @@ from linkstep.programs.program import Doubt, Program, first_of_places
 def build(file: ExecutionPlan, dialect: str, strict: bool, findings: Findings) -> Program | None:
     """Return the program of a plan that broke no rule, or report why there is none; connections hold no messages."""
     try:
-        run = Run(file, findings)
+        run = PlanEvents(file, findings)
     except UnverifiableError as error:
         findings.unknown("size", str(error))
         return None
@@ -48,7 +48,7 @@ def _scratch(file: ExecutionPlan) -> Ints:
     return np.array([gpu.size[SCRATCH] for gpu in file.gpus], np.int64)
 
 
-def several_runs(file: ExecutionPlan, run: Run, events: Events) -> Events:
+def several_runs(file: ExecutionPlan, run: PlanEvents, events: Events) -> Events:
     """Return the events of runs one after another, with the callers of each rank before, between and after."""
     times = 3 if file.has_double_scratch and events.packets.size else 2
     n, ranks = events.num_events, len(file.gpus)
@@ -119,7 +119,7 @@ def _doubts(file: ExecutionPlan) -> tuple[Doubt, ...]:
             for gpu in file.gpus
         ]
         fewer = replace(file, gpus=tuple(gpus))
-        run = Run(fewer, Findings())
+        run = PlanEvents(fewer, Findings())
         return several_runs(fewer, run, run.events())
 
     says = "this flush does not happen: {}; the input may be changed while a put still reads it"

@@ -8,7 +8,7 @@ from linkstep.costs import moore_steps
 from linkstep.families import family_written
 from linkstep.recipe import Member, Recipe, parse
 from linkstep.search.catalog import load_catalog
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 from linkstep.search.sweep.lifts import has_lifts, search_lifts
 
 FEWER, MORE = 8, 4
@@ -23,14 +23,14 @@ LIFTED = 2
 _GRAFTS = ("Swap(", "Insert(", "Remove(")
 
 
-def _sizes(job: Job) -> list[int]:
+def _sizes(job: SweepJob) -> list[int]:
     """Return the numbers of nodes near N, the closest first."""
     n, d = job.num_nodes, job.degree
     near = sorted(range(max(d + 1, n - FEWER), n + MORE + 1), key=lambda size: (abs(size - n), size))
     return [size for size in near if not job.bidirectional or size * d % 2 == 0]
 
 
-def known_bases(job: Job) -> list[Recipe]:
+def known_bases(job: SweepJob) -> list[Recipe]:
     """Return the recipes of least diameter that the catalog has for each number of nodes near N.
 
     No grafts, and none that has more than a step above the Moore bound: a lift that is found now has fewer.
@@ -46,7 +46,7 @@ def known_bases(job: Job) -> list[Recipe]:
     return list(dict.fromkeys(found))
 
 
-def lifted_bases(job: Job) -> list[Recipe]:
+def lifted_bases(job: SweepJob) -> list[Recipe]:
     """Return lifts of nearly N nodes that are found now."""
     jobs = [replace(job, num_nodes=size, method="lift") for size in _sizes(job) if size != job.num_nodes]
     chosen = [other for other in jobs if has_lifts(other)][:LIFTED]
@@ -54,7 +54,7 @@ def lifted_bases(job: Job) -> list[Recipe]:
     return list(dict.fromkeys(found))
 
 
-def kautz_bases(job: Job) -> list[Recipe]:
+def kautz_bases(job: SweepJob) -> list[Recipe]:
     """Return the directed generalized Kautz graphs of N nodes and nearly N.
 
     They have few steps, but self-loops unless d + 1 divides their number of nodes, and reduce at poor bandwidth.

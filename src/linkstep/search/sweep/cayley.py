@@ -19,7 +19,7 @@ from linkstep.groups.tables import TableGroup, groups_of_order
 from linkstep.recipe import Recipe, parse
 from linkstep.search.catalog import best_entries
 from linkstep.search.entry import Entry, Option
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 
 PATIENCE = 60
 """Exchanges that fail in a row before a climb starts afresh."""
@@ -40,7 +40,7 @@ def score(group: TableGroup, generators: Sequence[int]) -> Entry | None:
     return Entry(group.order, gens.size, bidirectional, recipe, Fraction(int(total)), forward, backward)
 
 
-def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int, int]]:
+def _shapes(group: TableGroup, job: SweepJob) -> Iterator[tuple[Ints, Ints, int, int, int]]:
     """List (pairs, singles, number of pairs, number of singles, how many sets there are).
 
     A directed set is of singles alone; a bidirectional one of pairs {g, g^-1} and of involutions.
@@ -58,7 +58,7 @@ def _shapes(group: TableGroup, job: Job) -> Iterator[tuple[Ints, Ints, int, int,
             yield pairs, involutions, p, q, sets
 
 
-def search_cayley(job: Job) -> list[Recipe]:
+def search_cayley(job: SweepJob) -> list[Recipe]:
     """Return the best digraphs found; in a directed search some may turn out to be bidirectional."""
     n, d = job.num_nodes, job.degree
     records = np.full((3, n + 1), np.iinfo(np.int64).max)

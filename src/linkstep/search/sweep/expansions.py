@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from linkstep.recipe import Recipe
 from linkstep.search.finders import finder
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 
 MOST = 4
 
 
-def search_expansions(job: Job) -> list[Recipe]:
+def search_expansions(job: SweepJob) -> list[Recipe]:
     """Return the recipes of fewest steps that the finder knows, or of one step more, few steps first."""
     pool = finder("all", job.bidirectional).pool(job.num_nodes, job.degree)
     kind = [choice for choice in pool if choice.is_bidirectional == job.bidirectional]

@@ -22,7 +22,7 @@ from linkstep.costs import moore_steps
 from linkstep.expansions.grafts import Change
 from linkstep.recipe import Insert, Recipe, Remove, Swap
 from linkstep.search.sweep.bases import kautz_bases, known_bases, lifted_bases
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 
 MOST_SWAPS = 120
 """Swaps that a recipe lists at most."""
@@ -42,7 +42,7 @@ EACH = 40
 HOPELESS = 500
 """Pairs too far apart with which a graph is not worth improving: a swap mends a few."""
 
-Bases = Callable[[Job], list[Recipe]]
+Bases = Callable[[SweepJob], list[Recipe]]
 Table = NDArray[np.uint32]
 _FAR = np.int64(1) << 60
 
@@ -337,7 +337,7 @@ def _check_base(base: Recipe, num_nodes: int) -> None:
         raise LinkstepError(f"a graft needs more than d = {topology.degree} nodes, not {num_nodes}")
 
 
-def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Found]:
+def _search_from(job: SweepJob, recipes: list[Recipe], most_steps: int) -> list[_Found]:
     """Return grafts of the least diameter that is reached, or of those tried last if none is.
 
     Diameters are tried from the Moore bound on, each with the bases that come closest to it.
@@ -372,7 +372,7 @@ def _search_from(job: Job, recipes: list[Recipe], most_steps: int) -> list[_Foun
     return found
 
 
-def search_grafts(job: Job, bases: Bases = known_bases) -> list[Recipe]:
+def search_grafts(job: SweepJob, bases: Bases = known_bases) -> list[Recipe]:
     """Return a few grafts, by diameter and then by the sum of distances.
 
     They are made from ``bases(job)``, or, where there are none, from lifts that a part of the budget finds near N, or

@@ -13,7 +13,7 @@ LISTED = "member"
 
 
 @dataclass(frozen=True)
-class Job:
+class SweepJob:
     """A piece of a search: the same job always gives the same entries."""
 
     num_nodes: int
@@ -26,7 +26,7 @@ class Job:
     """The name of a row of ``linkstep.search.sweep.methods``."""
 
 
-def check_job(job: Job) -> None:
+def check_job(job: SweepJob) -> None:
     """Raise unless graphs of this N and d can be searched for."""
     if not 1 <= job.degree <= MAX_DEGREE:
         raise LinkstepError(f"the search takes a degree in [1, {MAX_DEGREE}], not {job.degree}")

@@ -21,7 +21,7 @@ from linkstep.families import family_written
 from linkstep.groups.named import SemidirectGroup
 from linkstep.groups.tables import actions, divisors
 from linkstep.recipe import Member, Recipe
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 
 MAX_ORBITS = 64
 MAX_SEMIDIRECT_ORBITS = 24
@@ -52,7 +52,7 @@ Key = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Shape:
+class LiftShape:
     """How many orbits, and the group Z_p : Z_q[r]; with q = 1 it is cyclic, with p = 1 too there is none."""
 
     orbits: int
@@ -100,18 +100,18 @@ class Shape:
         return Member(family_written("Lift(Z7:Z3[2],{(j,a,b,...),...})"), (group, links))
 
 
-def shapes(job: Job) -> tuple[list[Shape], list[Shape]]:
+def shapes(job: SweepJob) -> tuple[list[LiftShape], list[LiftShape]]:
     """Return the shapes that lifts of a job's N, d and kind can have: over cyclic groups, and over semidirect ones.
 
-    >>> [shape.orbits for shape in shapes(Job(30, 4, False))[0]]
+    >>> [shape.orbits for shape in shapes(SweepJob(30, 4, False))[0]]
     [3, 5, 6, 10, 15, 30]
-    >>> shapes(Job(21, 4, True))[1]
-    [Shape(orbits=1, p=7, q=3, r=2)]
+    >>> shapes(SweepJob(21, 4, True))[1]
+    [LiftShape(orbits=1, p=7, q=3, r=2)]
     """
     n = job.num_nodes
-    cyclic = [Shape(k, n // k) for k in divisors(n) if 3 <= k <= MAX_ORBITS and (k < n or n <= MAX_FREE)]
+    cyclic = [LiftShape(k, n // k) for k in divisors(n) if 3 <= k <= MAX_ORBITS and (k < n or n <= MAX_FREE)]
     semidirect = [
-        Shape(k, p, n // k // p, r)
+        LiftShape(k, p, n // k // p, r)
         for k in divisors(n)
         if k <= MAX_SEMIDIRECT_ORBITS
         for p in divisors(n // k)
@@ -121,12 +121,12 @@ def shapes(job: Job) -> tuple[list[Shape], list[Shape]]:
     return [s for s in cyclic if _applies(s, job)], [s for s in semidirect if _applies(s, job)]
 
 
-def has_lifts(job: Job) -> bool:
+def has_lifts(job: SweepJob) -> bool:
     """Whether there is a shape for a job."""
     return any(shapes(job))
 
 
-def _applies(shape: Shape, job: Job) -> bool:
+def _applies(shape: LiftShape, job: SweepJob) -> bool:
     """Whether there are such lifts: an odd number of ports needs an involution where links run both ways."""
     pairs_up = not job.bidirectional or shape.orbits * job.degree % 2 == 0 or shape.order % 2 == 0
     return pairs_up and shape.text_length(job.degree) <= MAX_TEXT
@@ -135,7 +135,7 @@ def _applies(shape: Shape, job: Job) -> bool:
 class _Run:
     """A lift of one shape that is being annealed, and the best of it so far."""
 
-    def __init__(self, shape: Shape, job: Job, rng: Random) -> None:
+    def __init__(self, shape: LiftShape, job: SweepJob, rng: Random) -> None:
         self.shape, self.job, self.rng = shape, job, rng
         self.state = np.array([rng.getrandbits(63) | 1], np.uint64)
         self.bits = _bits(shape.orbits, shape.p, shape.q)
@@ -186,7 +186,7 @@ class _Run:
         return self.shape.recipe(*self.best, self.job.degree)
 
 
-def _random_links(shape: Shape, degree: int, rng: Random) -> tuple[Ints, Ints, Ints]:
+def _random_links(shape: LiftShape, degree: int, rng: Random) -> tuple[Ints, Ints, Ints]:
     """Return orbits and shifts of a random digraph; a third array that only pairs need."""
     k = shape.orbits
     columns = [rng.sample(range(k), k) for _ in range(degree)]
@@ -195,7 +195,7 @@ def _random_links(shape: Shape, degree: int, rng: Random) -> tuple[Ints, Ints, I
     return to, by, by[:0]
 
 
-def _random_pairs(shape: Shape, degree: int, rng: Random) -> tuple[Ints, Ints, Ints]:
+def _random_pairs(shape: LiftShape, degree: int, rng: Random) -> tuple[Ints, Ints, Ints]:
     """Return orbits and shifts of a random graph of links both ways, and the other end of each port's edge.
 
     Edges within an orbit are avoided where there are others, and half edges where edges do.
@@ -230,7 +230,7 @@ def _thirds(count: int) -> list[int]:
     return [count] if count <= 1 else [count, *_thirds(max(1, count // 3))]
 
 
-def search_lifts(job: Job) -> list[Recipe]:
+def search_lifts(job: SweepJob) -> list[Recipe]:
     """Return the best lifts found, at most three; none where N and d have none that a short recipe writes."""
     rng = Random(f"{job.num_nodes},{job.degree},{job.bidirectional},{job.seed}")
     cyclic, semidirect = shapes(job)

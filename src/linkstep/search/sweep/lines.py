@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from linkstep.recipe import Line, Recipe
 from linkstep.search.sweep.cayley import search_cayley
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 from linkstep.search.sweep.lifts import search_lifts
 from linkstep.symmetry.distances import measure_distances
 
@@ -22,10 +22,10 @@ MOST = 3
 """Recipes that a search returns."""
 
 
-def bases(job: Job) -> Iterator[tuple[int, int]]:
+def bases(job: SweepJob) -> Iterator[tuple[int, int]]:
     """List (t, n) with n d^t = N, for digraphs of n > d nodes.
 
-    >>> list(bases(Job(480, 4, False))), list(bases(Job(480, 4, True)))
+    >>> list(bases(SweepJob(480, 4, False))), list(bases(SweepJob(480, 4, True)))
     ([(1, 120), (2, 30)], [])
     """
     times, nodes = 1, job.num_nodes
@@ -35,12 +35,12 @@ def bases(job: Job) -> Iterator[tuple[int, int]]:
         times += 1
 
 
-def has_lines(job: Job) -> bool:
+def has_lines(job: SweepJob) -> bool:
     """Whether N is d times a size to start from."""
     return any(bases(job))
 
 
-def search_lines(job: Job) -> list[Recipe]:
+def search_lines(job: SweepJob) -> list[Recipe]:
     """Return the best line graphs found, at most three: by diameter, and of different t before several of one."""
     sizes = list(bases(job))
     ranked: list[tuple[int, int, int, Recipe]] = []
@@ -56,7 +56,7 @@ def search_lines(job: Job) -> list[Recipe]:
     return [line for steps, *_, line in ranked[:MOST] if steps == ranked[0][0]]
 
 
-def _digraphs(job: Job) -> list[Recipe]:
+def _digraphs(job: SweepJob) -> list[Recipe]:
     """Return the best digraphs found to start from."""
     few = max(1, job.budget // CAYLEY_SHARE)
     return [*search_lifts(replace(job, budget=max(1, job.budget - few))), *search_cayley(replace(job, budget=few))]

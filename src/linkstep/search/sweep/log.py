@@ -14,10 +14,10 @@ from typing import TextIO
 from linkstep.core.errors import FileError
 from linkstep.recipe.names import HEADER
 from linkstep.search.entry import Entry
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 
 
-def marker(job: Job) -> str:
+def marker(job: SweepJob) -> str:
     """Return the line that says a job is done."""
     kind = "bi" if job.bidirectional else "uni"
     method = "" if job.method == "cayley" else f",{job.method}"
@@ -61,7 +61,7 @@ def open_log(path: Path) -> TextIO:
     return opened
 
 
-def log_entries(log: TextIO, job: Job, entries: Iterable[Entry]) -> None:
+def log_entries(log: TextIO, job: SweepJob, entries: Iterable[Entry]) -> None:
     """Append what a job found and that it is done; on disk when this returns."""
     log_lines(log, [*(entry.line() for entry in entries), marker(job)])
 

@@ -16,11 +16,11 @@ from linkstep.search.choice import Choice
 from linkstep.search.entry import Entry
 from linkstep.search.finders import finder
 from linkstep.search.scoring import flow_of
-from linkstep.search.sweep.job import Job
+from linkstep.search.sweep.job import SweepJob
 from linkstep.symmetry.distances import measure_distances
 
 
-def search_members(job: Job) -> list[Recipe]:
+def search_members(job: SweepJob) -> list[Recipe]:
     """Return the recipes that may have a schedule, or an all-to-all, that no entry of the catalog equals or beats."""
     size = job.num_nodes, job.degree
     known = load_catalog().entries(*size, job.bidirectional)

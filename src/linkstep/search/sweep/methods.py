@@ -15,7 +15,7 @@ from linkstep.recipe import Line, Recipe
 from linkstep.search.sweep.cayley import search_cayley
 from linkstep.search.sweep.expansions import search_expansions
 from linkstep.search.sweep.grafts import search_grafts
-from linkstep.search.sweep.job import LISTED, Job
+from linkstep.search.sweep.job import LISTED, SweepJob
 from linkstep.search.sweep.lifts import has_lifts, search_lifts
 from linkstep.search.sweep.lines import bases, has_lines, search_lines
 from linkstep.search.sweep.members import search_members
@@ -28,14 +28,14 @@ class Sweep:
 
     name: str
     title: str
-    applies: Callable[[Job], bool]
+    applies: Callable[[SweepJob], bool]
     """Whether it may find something; without searching."""
-    search: Callable[[Job], list[Recipe]]
+    search: Callable[[SweepJob], list[Recipe]]
     share: int
     """Its share of the budget in ``search_best``, relative to those of the other rows; 0: it takes no part there."""
-    weight: Callable[[Job], int] = lambda job: 1
+    weight: Callable[[SweepJob], int] = lambda job: 1
     """The time that it takes to try one graph, in units of the time for one lift."""
-    quick: Callable[[Job], bool] = lambda job: True
+    quick: Callable[[SweepJob], bool] = lambda job: True
     """Whether it starts without a delay of seconds, which listing the groups of a large order takes."""
     is_scored_whole: bool = False
     """Whether everything it finds is scored; else scoring ends at the first that is optimal in steps and bandwidth."""
@@ -92,7 +92,7 @@ SWEEPS = (
 )
 
 
-def search_best(job: Job) -> list[Recipe]:
+def search_best(job: SweepJob) -> list[Recipe]:
     """Return what all rows that apply, and start at once, find with their shares of the budget."""
     rows = [row for row in SWEEPS if row.share and row.applies(job) and row.quick(job)]
     parts = sum(row.share for row in rows)
@@ -113,7 +113,7 @@ GRAFT_PART = 10
 """One graft is tried for so many lifts."""
 
 
-def search_large(job: Job) -> list[Recipe]:
+def search_large(job: SweepJob) -> list[Recipe]:
     """Return the best lift of many nodes found, the best line graphs of smaller ones, and grafts where these are far.
 
     Unlike ``search_best`` no groups are listed, and of lifts nothing is measured from every node.
@@ -135,13 +135,13 @@ METHODS = tuple(_BY_NAME)
 SCORED_WHOLE = frozenset(row.name for row in SWEEPS if row.is_scored_whole)
 
 
-def check_method(job: Job) -> None:
+def check_method(job: SweepJob) -> None:
     """Raise unless a job's method is a row of the table."""
     if job.method not in METHODS:
         raise LinkstepError(f"method must be one of {', '.join(METHODS)}, not {job.method!r}")
 
 
-def recipes_of(job: Job) -> list[Recipe]:
+def recipes_of(job: SweepJob) -> list[Recipe]:
     """Run a job's search."""
     check_method(job)
     return _BY_NAME[job.method](job)

@@ -16,13 +16,13 @@ from linkstep.core.progress import Progress
 from linkstep.search.catalog import best_entries, read_entries
 from linkstep.search.entry import Entry
 from linkstep.search.scoring import entry_of, is_wide, narrowed, rescored, score_best, with_flow
-from linkstep.search.sweep.job import Job, check_job
+from linkstep.search.sweep.job import SweepJob, check_job
 from linkstep.search.sweep.log import done_jobs, log_entries, log_lines, marker, open_log
 from linkstep.search.sweep.methods import SCORED_WHOLE, check_method, recipes_of
 from linkstep.search.sweep.pools import check_executor, over_all
 
 
-def search(job: Job) -> list[Entry]:
+def search(job: SweepJob) -> list[Entry]:
     """Return the best entries found: those that no other found dominates."""
     check_job(job)
     recipes = recipes_of(job)
@@ -33,7 +33,7 @@ def search(job: Job) -> list[Entry]:
 
 def build(
     path: Path,
-    jobs: Iterable[Job],
+    jobs: Iterable[SweepJob],
     *,
     executor: str = "processes",
     workers: int | None = None,

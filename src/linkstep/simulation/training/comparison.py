@@ -17,7 +17,7 @@ from linkstep.core.progress import Progress
 from linkstep.costs import Cost, Fabric, bandwidth_bound
 from linkstep.families.circulant import circulant
 from linkstep.search import Answer, Choice
-from linkstep.search.ranking import SECONDS, Ranked, rank
+from linkstep.search.ranking import SECONDS, RankedChoice, rank
 from linkstep.simulation.training.job import Job
 from linkstep.simulation.training.network import (
     Network,
@@ -87,7 +87,7 @@ def rank_choices(
     return tuple(_outcome(one, training, fabric) for one in found)
 
 
-def _outcome(one: Ranked, training: Training, fabric: Fabric) -> Outcome:
+def _outcome(one: RankedChoice, training: Training, fabric: Fabric) -> Outcome:
     network, iteration = choice_network(one.choice, fabric), training.iteration(one.choice, fabric)
     return Outcome(network, iteration, OURS, one.choice, one.is_reached)
 

@@ -1,7 +1,8 @@
 """What a wiring allows at best: steps against bandwidth, from the fewest steps on.
 
 ``trade_off`` considers BFB, arrival times in more and more steps, and what a recipe says, and keeps what no other
-equals or beats. Not here: making the schedules (``linkstep.make``; a point says by which method and in how many steps).
+equals or beats. Not here: making the schedules (``linkstep.scheduling.make``); a point says by which method and in how
+many steps.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from linkstep.core.pareto import pareto
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, bandwidth_bound, bound_if_quick, step_bound
-from linkstep.methods.arrival import Watch, Wish, arrival_cost
+from linkstep.methods.arrival import SearchLimits, Watch, arrival_cost
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Recipe, resolve
 
@@ -58,24 +59,24 @@ def trade_off(
         raise LinkstepError(f"a frontier is of an allgather, a reduce-scatter or an allreduce, not of {wanted}")
     more_steps = check_count("more_steps", more_steps, 0, MAX_MORE_STEPS)
     seconds = None if seconds is None else check_seconds("seconds", seconds)
-    wish = Wish(seconds=seconds, seed=check_integer("seed", seed))
+    limits = SearchLimits(seconds=seconds, seed=check_integer("seed", seed))
     graph, recipe = resolve(topology)
     turned = graph if graph.is_bidirectional else graph.transpose()
     sides = [turned] * wanted.reduces + [graph] * wanted.gathers
-    points = list(_of_arrivals(sides, wish, more_steps, watch))
+    points = list(_of_arrivals(sides, limits, more_steps, watch))
     if recipe is not None and not recipe.predict().is_bfb:
         points.append(Point(recipe.cost_of(wanted), "expand"))
     kept = pareto(points, figures=lambda p: (p.cost.steps, p.cost.bandwidth), tie=lambda p: p.method != "bfb")
     return tuple(_with_least(graph, wanted, point) for point in kept)
 
 
-def _of_arrivals(sides: list[Topology], wish: Wish, more_steps: int, watch: Watch | None) -> Iterator[Point]:
+def _of_arrivals(sides: list[Topology], limits: SearchLimits, more_steps: int, watch: Watch | None) -> Iterator[Point]:
     """Yield what arrival times reach in each number of steps, from the diameter on, until all reach their bounds."""
     bounds = [bound_if_quick(side, Collective.ALLGATHER) for side in sides]
     least = [bandwidth_bound(sides[0].num_nodes) if b is None else b.cost.bandwidth for b in bounds]
     plain = [bfb_cost(side) for side in sides]
     for steps in range(plain[0].steps, plain[0].steps + more_steps + 1):
-        costs = [arrival_cost(side, replace(wish, steps=steps), watch=watch) for side in sides]
+        costs = [arrival_cost(side, replace(limits, steps=steps), watch=watch) for side in sides]
         method = "bfb" if costs == plain else "arrival"
         yield Point(sum(costs, Cost.zero()), method, tuple(costs) if len(costs) > 1 else ())
         if all(cost.bandwidth <= bound for cost, bound in zip(costs, least, strict=True)):

@@ -9,7 +9,7 @@ import linkstep
 from linkstep.cli import main
 from linkstep.core.errors import LinkstepError
 from linkstep.methods.bfb import bfb_cost
-from linkstep.tradeoff import trade_off
+from linkstep.scheduling import trade_off
 
 
 @pytest.mark.slow

@@ -12,10 +12,10 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, cost_of
 from linkstep.families import cubes
-from linkstep.make import METHODS, schedule
 from linkstep.methods.bfb import bfb_cost
 from linkstep.methods.bfb import cost as bfb_solver
 from linkstep.recipe import parse
+from linkstep.scheduling import METHODS, schedule
 from support.recipes import RECIPES
 from support.strategies import connected_link_lists, topologies
 

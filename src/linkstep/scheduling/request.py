@@ -1,6 +1,6 @@
 """What a method is asked for, what it offers and what it made; and what a method is, a row of a table.
 
-Not here: the rows (``linkstep.making``), and choosing between them (``linkstep.make``).
+Not here: the rows (``linkstep.scheduling.methods``), and choosing between them (``linkstep.scheduling.make``).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number
 from linkstep.costs import Cost, Fabric, cost_of
-from linkstep.methods.arrival import Watch, Wish
+from linkstep.methods.arrival import SearchLimits, Watch
 from linkstep.methods.bfb import Certificate
 from linkstep.problem import Price, Requirement
 from linkstep.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Made:
+class ScheduleResult:
     """A schedule, the method that made it, and why no BFB schedule takes less bandwidth (None if BFB was not solved).
 
     A certificate of method arrival speaks of schedules with the same arrivals. Of an allreduce the certificate is that
@@ -42,7 +42,7 @@ class Made:
     """The one it was made for, whose hosts may have a limit."""
 
     def __repr__(self) -> str:
-        return f"<Made {self.schedule!r} by {self.method}: {self.cost}>"
+        return f"<ScheduleResult {self.schedule!r} by {self.method}: {self.cost}>"
 
     @property
     def cost(self) -> Cost:
@@ -74,12 +74,12 @@ class Request:
     watch: Watch | None = None
     requirements: tuple[Requirement, ...] = ()
 
-    def wish(self, topology: Topology | None = None) -> Wish:
+    def limits(self, topology: Topology | None = None) -> SearchLimits:
         """Return what is asked of a search for arrivals on the topology or on its transpose; None: on either."""
         steps = self.steps
         if isinstance(steps, tuple):
             steps = steps[topology is self.topology]
-        return Wish(steps, self.chunks, self.seconds, self.seed, self.rounds, self.width)
+        return SearchLimits(steps, self.chunks, self.seconds, self.seed, self.rounds, self.width)
 
     @property
     def width(self) -> Fraction | None:
@@ -131,7 +131,7 @@ class Method:
 
     name: str
     title: str
-    make: Callable[[Request], Made]
+    make: Callable[[Request], ScheduleResult]
     refuse: Callable[[Request], str | None]
     """Return why it cannot serve a request, or None if it can."""
     cost: Callable[[Request], Cost | None]

@@ -1,7 +1,7 @@
 """The methods that make schedules, as rows of a table: what each makes, when it refuses, what it would cost.
 
 Every collective is derived from allgathers on the topology and on its transpose, and each of these is solved once. Not
-here: the methods themselves (``linkstep.methods``), and choosing between them (``linkstep.make``).
+here: the methods themselves (``linkstep.methods``), and choosing between them (``linkstep.scheduling.make``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import derive
 from linkstep.recipe import Member
-from linkstep.request import Made, Method, Offers, Request
+from linkstep.scheduling.request import Method, Offers, Request, ScheduleResult
 
 _FOR_FREE = 0
 """Rounds of the search for arrivals where nobody asked for one: it takes a second for a few hundred nodes."""
@@ -45,7 +45,7 @@ def _bfb_certificates(request: Request) -> list[Certificate]:
     return [bfb_certificate(topology, request.fabric, progress=request.progress) for topology in request.gathered]
 
 
-def _by_bfb(request: Request) -> Made:
+def _by_bfb(request: Request) -> ScheduleResult:
     def allgather(topology: Topology) -> Schedule:
         return bfb_allgather(
             topology, request.chunks, size=request.size, fabric=request.fabric, progress=request.progress
@@ -54,20 +54,20 @@ def _by_bfb(request: Request) -> Made:
     return _from_allgathers(request, allgather, "bfb", certificate_of(request))
 
 
-def _by_arrivals(request: Request) -> Made:
+def _by_arrivals(request: Request) -> ScheduleResult:
     def allgather(topology: Topology) -> Schedule:
         return arrival_allgather(
-            topology, request.wish(topology), size=request.size, progress=request.progress, watch=request.watch
+            topology, request.limits(topology), size=request.size, progress=request.progress, watch=request.watch
         )
 
     made = _from_allgathers(request, allgather, "arrival", None)
-    found = [arrival_certificate(t, request.wish(t), size=request.size) for t in request.gathered]
+    found = [arrival_certificate(t, request.limits(t), size=request.size) for t in request.gathered]
     return replace(made, certificate=max(found, key=lambda certificate: certificate.cost.bandwidth))
 
 
 def _from_allgathers(
     request: Request, allgather: Callable[[Topology], Schedule], method: str, certificate: Certificate | None
-) -> Made:
+) -> ScheduleResult:
     """Derive what is asked for from allgathers, noting what each costs: the reverse of one costs the same."""
     costs: list[Cost] = []
 
@@ -78,20 +78,20 @@ def _from_allgathers(
         return made
 
     made = derive(request.topology, request.collective, costed, request.root)
-    return Made(made, method, certificate, halves=tuple(costs * 2 if len(costs) == 1 else costs))
+    return ScheduleResult(made, method, certificate, halves=tuple(costs * 2 if len(costs) == 1 else costs))
 
 
-def _by_expanding(request: Request) -> Made:
+def _by_expanding(request: Request) -> ScheduleResult:
     assert request.recipe is not None
-    return Made(request.recipe.build(request.collective, request.root), "expand")
+    return ScheduleResult(request.recipe.build(request.collective, request.root), "expand")
 
 
-def _from_store(request: Request) -> Made:
+def _from_store(request: Request) -> ScheduleResult:
     assert request.recipe is not None
-    return Made(request.recipe.build(request.collective, request.root), "stored")
+    return ScheduleResult(request.recipe.build(request.collective, request.root), "stored")
 
 
-def _by_synthesis(request: Request) -> Made:
+def _by_synthesis(request: Request) -> ScheduleResult:
     """Search for the least bandwidth in as few steps as the diameter allows."""
 
     def allgather(topology: Topology) -> Schedule:
@@ -100,10 +100,10 @@ def _by_synthesis(request: Request) -> Made:
             raise LinkstepError(f"no schedule was synthesized: {found.reason}")
         return found.schedule
 
-    return Made(derive(request.topology, request.collective, allgather, request.root), "synthesized")
+    return ScheduleResult(derive(request.topology, request.collective, allgather, request.root), "synthesized")
 
 
-def _by_exchange(request: Request) -> Made:
+def _by_exchange(request: Request) -> ScheduleResult:
     assert not isinstance(request.steps, tuple)
     found = all_to_all_schedule(
         request.topology, steps=request.steps, chunks=request.chunks, progress=request.progress
@@ -111,15 +111,15 @@ def _by_exchange(request: Request) -> Made:
     least = found.bound
     if request.width is not None:
         least *= request.width / request.topology.degree  # of B as the cost is
-    return Made(found.schedule, "exchange", least_bandwidth=least)
+    return ScheduleResult(found.schedule, "exchange", least_bandwidth=least)
 
 
-def _by_overlap(request: Request) -> Made:
-    return Made(overlapped_allreduce(request.topology, request.wish(), watch=request.watch), "overlapped")
+def _by_overlap(request: Request) -> ScheduleResult:
+    return ScheduleResult(overlapped_allreduce(request.topology, request.limits(), watch=request.watch), "overlapped")
 
 
-def _by_root(request: Request) -> Made:
-    return Made(rooted_allreduce(request.topology), "rooted")
+def _by_root(request: Request) -> ScheduleResult:
+    return ScheduleResult(rooted_allreduce(request.topology), "rooted")
 
 
 def _no_root(request: Request) -> str | None:
@@ -185,12 +185,12 @@ def _bfb_cost(request: Request) -> Cost:
 
 
 def _arrival_cost(request: Request) -> Cost:
-    found = [arrival_certificate(t, request.wish(t), watch=request.watch) for t in request.gathered]
+    found = [arrival_certificate(t, request.limits(t), watch=request.watch) for t in request.gathered]
     return sum((certificate.cost for certificate in found), Cost.zero())
 
 
 def _overlapped_cost(request: Request) -> Cost:
-    return overlapped_cost(request.topology, request.wish())
+    return overlapped_cost(request.topology, request.limits())
 
 
 def _rooted_cost(request: Request) -> Cost:

@@ -1,7 +1,7 @@
 """Make a schedule: the one place where a wiring, a collective and a method meet.
 
-``schedule`` runs a method of the table (``linkstep.making``), or the best one, and checks what is made before it is
-returned. Not here: the question as a value (``linkstep.problem``) and recipes (``linkstep.recipe``).
+``schedule`` runs a method of the table (``linkstep.scheduling.methods``), or the best one, and checks what is made
+before it is returned. Not here: the question as a value (``linkstep.problem``) and recipes (``linkstep.recipe``).
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ from linkstep.core.topology import Topology, check_permanent
 from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Fabric, check_host_limit
-from linkstep.making import METHODS, certificate_of
 from linkstep.methods.arrival import Watch
 from linkstep.methods.transform import check_root
-from linkstep.problem import Price, Priced, Problem
+from linkstep.problem import Price, PriceObjective, Problem
 from linkstep.recipe import Recipe
-from linkstep.request import Made, Method, Offer, Offers, Request, Steps
-
-__all__ = ["BEST", "MAX_ROWS", "METHODS", "Made", "Method", "Price", "schedule"]
+from linkstep.scheduling.methods import METHODS, certificate_of
+from linkstep.scheduling.request import Method, Offer, Offers, Request, ScheduleResult, Steps
 
 BEST = "best"
 MAX_ROWS = 2**30 // 5
 """The most rows that a file holds; an allgather has at least N (N - 1)."""
 
 
-def _best(request: Request) -> Made:
+def _best(request: Request) -> ScheduleResult:
     """Ask every method what it would cost and make the best.
 
     The recipe's own schedule, or BFB if that is no worse in either part; arrivals if they are no worse in either part
@@ -49,7 +47,7 @@ def _best(request: Request) -> Made:
     return replace(made, certificate=certificate_of(request))
 
 
-def _run(method: Method, request: Request) -> Made:
+def _run(method: Method, request: Request) -> ScheduleResult:
     why = method.refuse(request)
     if why is not None:
         raise LinkstepError(f"method {method.name} {why}")
@@ -88,7 +86,7 @@ def schedule(
     fabric: Fabric | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
-) -> Made:
+) -> ScheduleResult:
     """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
 
     The first argument may be a ``Problem`` instead, which says the wiring, the collective, the fabric and, as its
@@ -151,7 +149,7 @@ def _problem(
     if not isinstance(topology, Problem):
         check_kind("topology", topology, Topology, Recipe, str)
         problem = Problem(wiring=topology, collectives=collective, fabric=fabric)
-        return problem if price is None else replace(problem, objective=Priced(price, problem.collective))
+        return problem if price is None else replace(problem, objective=PriceObjective(price, problem.collective))
     if collective != Collective.ALLGATHER or price is not None or fabric is not None:
         raise LinkstepError("a Problem says the collective, the price and the fabric: give them there")
     return topology
