@@ -48,9 +48,9 @@ view is a frozen dataclass in `src/linkstep/reports/`; `report.to_json()` is its
 
 ```
 
-Every view says which it is (`report`) and of which version (`version`, 1 so far): a version only ever gains members.
-Commands print them without these two in lists (`families`, `reproduce`, `catalog stats`, `testbed status`, `verify` of
-several files), and so does `check`. `linkstep run --json` prints a file that `linkstep fit` reads, `"format":
+Every view says which it is (`report`) and of which version (`version`, 1 so far), before the members that this page
+lists: a version only ever gains members. Some commands print a list of views: `families`, `reproduce`, `catalog stats`,
+`testbed status`, `verify` of several files. `linkstep run --json` prints a file that `linkstep fit` reads, `"format":
 "linkstep-run"` ([running](running.md)).
 
 Numbers are exact: a fraction is text, such as "1023/1024"; times and ratios are floats in JSON and Fractions in Python.

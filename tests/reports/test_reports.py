@@ -181,12 +181,10 @@ def test_json_has_the_members_that_the_page_says(name, folder, capsys, monkeypat
     heading = re.match(r"[\w-]+", name)[0]
     main([*COMMANDS[name].split(), "--json"])
     out = json.loads(capsys.readouterr().out)
-    if isinstance(out, list) or heading in ("check", "refutation"):
-        for one in out if isinstance(out, list) else [out]:
-            check_described(one, "unreadable" if one.get("status") == "unreadable" else heading, described())
-    else:
-        assert list(out)[:2] == ["report", "version"] and (out["report"], out["version"]) == (heading, 1)
-        check_described({member: out[member] for member in list(out)[2:]}, heading, described())
+    for one in out if isinstance(out, list) else [out]:
+        said = "unreadable" if one.get("status") == "unreadable" else heading
+        assert list(one)[:2] == ["report", "version"] and (one["report"], one["version"]) == (said, 1)
+        check_described({member: one[member] for member in list(one)[2:]}, said, described())
 
 
 def test_views_that_commands_here_do_not_print(tmp_path):

@@ -17,7 +17,6 @@ from linkstep.files import load_topology
 from linkstep.files.documents import naming
 from linkstep.recipe.names import DATA, catalog_folders
 from linkstep.reports.catalog import AdditionReport, CoverageReport, HopsFacts
-from linkstep.reports.view import to_members
 from linkstep.search import Catalog, Job, load_catalog
 from linkstep.search.added import add_graph, check_addable, compare, default_folder
 from linkstep.search.catalog import merge
@@ -161,7 +160,7 @@ def _add(args: argparse.Namespace) -> int:
 def _stats(args: argparse.Namespace) -> int:
     rows = stats(load_catalog(Path(args.catalog)))
     if args.json:
-        print_json([to_members(CoverageReport(row)) for row in rows])
+        print_json([CoverageReport(row).to_json() for row in rows])
         return 0
     print_table(
         (

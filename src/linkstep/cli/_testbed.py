@@ -18,7 +18,6 @@ from linkstep.core.units import format_time, parse_bandwidth, parse_time
 from linkstep.engines import testbed as beds
 from linkstep.engines.testbed import Testbed, TrunkStatus
 from linkstep.reports.testbed import TestbedCablesReport, TestbedReport, num_cables
-from linkstep.reports.view import to_members
 
 _ALL = "--all"
 
@@ -88,7 +87,7 @@ def _up(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     found = [TestbedReport.of(beds.load(name)) for name in beds.names()]
     if args.json:
-        print_json([to_members(report) for report in found])
+        print_json([report.to_json() for report in found])
         return 0
     if not found:
         print("no testbed; linkstep testbed up makes one")

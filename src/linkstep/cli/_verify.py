@@ -11,7 +11,6 @@ from linkstep.cli._terminal import LONGEST
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import cut
 from linkstep.reports.verification import UnreadableReport, VerificationReport
-from linkstep.reports.view import to_members
 from linkstep.verification import CAPACITIES, DIALECTS, Names, verify_file
 
 _CODES = {"verified": 0, "refuted": 1, "unknown": 3}
@@ -69,7 +68,7 @@ def _run(args: argparse.Namespace) -> int:
         if not args.json:
             _print(report)
     if args.json and len(args.files) > 1:
-        print_json([to_members(report) for report in reports])
+        print_json([report.to_json() for report in reports])
     elif args.json and _UNREADABLE not in codes:
         print_json(reports[0].to_json())
     return next(code for code in _WORST_FIRST if code in codes)
