@@ -32,14 +32,8 @@ view is a frozen dataclass in `src/linkstep/reports/`; `report.to_json()` is its
 ```pycon
 >>> from linkstep import Fabric, find
 >>> from linkstep.reports.find import FindReport
->>> from linkstep.reports.pricing import FabricText, Pricing
->>> pricing = Pricing(
-...     size="1MB",
-...     fabric=lambda degree: Fabric.of("10us", "100Gbps", degree),
-...     text=lambda degree: FabricText("10us", "100Gbps", "0s"),
-...     words=lambda topology: "alpha 10us, 100Gbps a node",
-... )
->>> report = FindReport.of(find(5, 4), pricing)
+>>> from linkstep.reports.pricing import Pricing
+>>> report = FindReport.of(find(5, 4), Pricing("1MB", Fabric.of("10us", "100Gbps", 4)))
 >>> report.frontier[0].name, report.frontier[0].allreduce_seconds
 ('K_5', Fraction(37, 250000))
 >>> facts = report.to_json()

@@ -17,26 +17,23 @@ from linkstep.cli._progress import progress_bar
 from linkstep.cli._terminal import printable, raw
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.faults import KINDS, Fault, apply, format_rate
+from linkstep.core.faults import KINDS, Fault, apply
 from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
-from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
-from linkstep.core.units import WrittenSize, write_bandwidth, write_time
+from linkstep.core.units import WrittenSize
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric, load_fabric
-from linkstep.costs.usual import ALPHA, BANDWIDTH, usual_fabric
+from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.files import SUFFIXES, load
 from linkstep.make import Made, schedule
 from linkstep.recipe import Recipe, parse
-from linkstep.reports.pricing import FabricText, Pricing
+from linkstep.reports.pricing import Pricing
 from linkstep.reports.wiring import WiringStanding
 
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
 SIZE = WrittenSize("1MB")
-_LONGEST = 44
-"""Characters of a quantity in a line of text."""
 PATIENCE = 2.0
 """Seconds after which a command that is still at work says at what."""
 
@@ -116,14 +113,14 @@ def read(text: str, args: argparse.Namespace | None = None) -> Given:
         topology = given.topology.with_labels(host_names(names, given.topology.num_nodes, "--names"))
         schedule = None if given.schedule is None else replace(given.schedule, topology=topology)
         given = replace(given, topology=topology, schedule=schedule)
-    if not faults:
+    if args is None or not faults:
         return given
     if given.schedule is not None:
         raise LinkstepError(
             f"{text} holds a schedule, which is for its own topology: give faults with a recipe or a topology"
         )
     with busy("applying faults"):
-        left = apply(given.topology, faults, _link_rate(args, given.topology.degree))
+        left = apply(given.topology, faults, fabric_of(args, given.topology.degree).link_bandwidth)
     return Given(left, faults=faults, whole=given)
 
 
@@ -284,82 +281,36 @@ def add_faults(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
-    """Return the fabric that ``add_fabric``'s options describe, for nodes with this many ports.
+def pricing_of(args: argparse.Namespace) -> Pricing:
+    """Return for which data and fabric times are, by ``--size`` and the options of ``add_fabric``: read once, kept.
 
     A file describes wires, so that a link has its rate whatever the number of ports; ``--bandwidth`` is for all ports.
     """
-    ports, given = max(degree, 1), _given(args)
-    if args.fabric is None:
-        return replace(given, degree=ports)
-    wires: Fabric = args.fabric.with_degree(ports)
-    return replace(
-        wires,
-        reduction_bandwidth=given.reduction_bandwidth or wires.reduction_bandwidth,
-        host_bandwidth=given.host_bandwidth or wires.host_bandwidth,
-    )
+    if not hasattr(args, "pricing"):
+        args.pricing = _read_pricing(args)
+    pricing: Pricing = args.pricing
+    return pricing
 
 
-def _given(args: argparse.Namespace) -> Fabric:
-    """Return what the options say of a fabric, read once and kept with them."""
-    if not hasattr(args, "given_fabric"):
-        args.given_fabric = Fabric.of(
-            getattr(args, "alpha", None) or ALPHA, getattr(args, "bandwidth", None) or BANDWIDTH, 1,
-            getattr(args, "reduction", None), host_bandwidth=getattr(args, "host_bandwidth", None),
-        )  # fmt: skip
-    given: Fabric = args.given_fabric
-    return given
+def _read_pricing(args: argparse.Namespace) -> Pricing:
+    size, file = getattr(args, "size", None) or SIZE, getattr(args, "fabric", None)
+    given = {name: getattr(args, name, None) for name in ("alpha", "bandwidth", "host_bandwidth")}
+    fabric = Fabric.of(
+        given["alpha"] or ALPHA, given["bandwidth"] or BANDWIDTH, 1, getattr(args, "reduction", None),
+        host_bandwidth=given["host_bandwidth"],
+    )  # fmt: skip
+    if file is not None:
+        fabric = replace(
+            file,
+            reduction_bandwidth=fabric.reduction_bandwidth or file.reduction_bandwidth,
+            host_bandwidth=fabric.host_bandwidth or file.host_bandwidth,
+        )
+    return Pricing(size, fabric, file is not None, {name: text for name, text in given.items() if text})
 
 
-def fabric_values(args: argparse.Namespace, degree: int) -> dict[str, str]:
-    """Return alpha, bandwidth (of a node) and overhead as text, exact: as they were given, or from the file.
-
-    And what else a fabric says, where it does: the limit of a host.
-    """
-    fabric = fabric_of(args, degree)
-    host = fabric.host_bandwidth
-    given = {} if host is None else {"host_bandwidth": getattr(args, "host_bandwidth", None) or write_bandwidth(host)}
-    if args.fabric is None:
-        return {"alpha": args.alpha or ALPHA, "bandwidth": args.bandwidth or BANDWIDTH, "overhead": "0s", **given}
-    return {
-        "alpha": write_time(fabric.alpha),
-        "bandwidth": write_bandwidth(fabric.node_bandwidth),
-        "overhead": write_time(fabric.overhead),
-        **given,
-    }
-
-
-def _link_rate(args: argparse.Namespace | None, degree: int) -> Fraction:
-    """Return bit/s of a link, by the options of ``add_bandwidth`` where a command has them."""
-    fabric = getattr(args, "fabric", None)
-    if fabric is not None:
-        return Fraction(fabric.link_bandwidth)
-    return (usual_fabric(1) if args is None else _given(args)).node_bandwidth / max(degree, 1)
-
-
-def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
-    """Say for which fabric a time is: ``alpha 10us, 100Gbps a node``."""
-    values = fabric_values(args, topology.degree)
-    alpha = f"alpha {shortened(values['alpha'], _LONGEST)}"
-    if topology.alpha is not None:
-        alpha = "alpha of each link"
-    rates = f"{shortened(values['bandwidth'], _LONGEST)} a node"
-    if topology.bandwidth is not None:
-        rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
-    if "host_bandwidth" in values:
-        rates += f", {shortened(values['host_bandwidth'], _LONGEST)} a host"
-    call = "" if values["overhead"] == "0s" else f", {shortened(values['overhead'], _LONGEST)} a call"
-    return f"{alpha}, {rates}{call}"
-
-
-def pricing_of(args: argparse.Namespace) -> Pricing:
-    """Return for which data and fabric a report's times are, by ``--size`` and the options of ``add_fabric``."""
-    return Pricing(
-        size=getattr(args, "size", None) or SIZE,
-        fabric=lambda degree: fabric_of(args, degree),
-        text=lambda degree: FabricText(**fabric_values(args, degree)),
-        words=lambda topology: fabric_text(topology, args),
-    )
+def fabric_of(args: argparse.Namespace, degree: int) -> Fabric:
+    """Return the fabric that ``add_fabric``'s options describe, for nodes with this many ports."""
+    return pricing_of(args).fabric_for(degree)
 
 
 def _root(topology: Topology, text: str) -> int:

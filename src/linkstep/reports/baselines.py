@@ -111,12 +111,12 @@ class BaselinesReport(View):
         cls, found: Sequence[Baseline], num_nodes: int, degree: int, pricing: Pricing, cut_through: bool
     ) -> BaselinesReport:
         """Price baselines."""
-        fabric, half = pricing.fabric(degree), lower_bound(num_nodes, degree)
+        fabric, half = pricing.fabric_for(degree), lower_bound(num_nodes, degree)
         best = fabric.time(half + half, Collective.ALLREDUCE, pricing.size)
         return cls(
             nodes=num_nodes,
             degree=degree,
-            fabric=pricing.text(degree),
+            fabric=pricing.text_for(degree),
             size=pricing.size,
             cut_through=cut_through,
             baselines=tuple(BaselineRow.of(one, fabric, pricing.size) for one in found),
@@ -176,7 +176,7 @@ class BaselineScheduleReport(View):
     ) -> BaselineScheduleReport:
         """Price a schedule of a baseline."""
         degree, size, collective = one.recipe.degree, pricing.size, made.collective
-        fabric, cost = pricing.fabric(degree), cost_of(made)
+        fabric, cost = pricing.fabric_for(degree), cost_of(made)
         is_whole = collective is Collective.ALLREDUCE
         halves = one.halves_at(fabric, size) if is_whole else (one.cost_at(fabric, size),)
         charged = sum(halves, Cost.zero())
@@ -192,7 +192,7 @@ class BaselineScheduleReport(View):
             pipeline=PipelineFacts.of(None if one.cost is not None else pipeline),
             seconds=seconds_of(made, fabric, size),
             size=size,
-            fabric=pricing.text(degree),
+            fabric=pricing.text_for(degree),
             rows=made.num_rows,
             file=file,
             name=one.name,

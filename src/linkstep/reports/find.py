@@ -250,11 +250,11 @@ class FindReport(View):
         job: JobRanking | None = None,
     ) -> FindReport:
         """Price an answer."""
-        fabric, size = pricing.fabric(answer.degree), pricing.size
+        fabric, size = pricing.fabric_for(answer.degree), pricing.size
         return cls(
             nodes=answer.num_nodes,
             degree=answer.degree,
-            fabric=pricing.text(answer.degree),
+            fabric=pricing.text_for(answer.degree),
             size=size,
             frontier=tuple(FoundRow.of(choice, answer, fabric, size) for choice in answer.frontier),
             fewest_steps=answer.fewest_steps,

@@ -60,7 +60,7 @@ class ThroughputReport(View):
         """Price a throughput; the topology is called by its own name if it has one."""
         topology = found.topology
         n, d = topology.num_nodes, topology.degree
-        fabric = pricing.fabric(d).on(topology)
+        fabric = pricing.fabric_for(d).on(topology)
         return cls(
             topology=topology.name or name,
             faults=tuple(str(fault) for fault in faults),
@@ -78,5 +78,5 @@ class ThroughputReport(View):
             seconds=fabric.all_to_all_time(found.value, n, pricing.size),
             least_seconds=fabric.all_to_all_time(found.bound, n, pricing.size),
             rate=found.value * fabric.link_bandwidth,
-            fabric=pricing.words(topology),
+            fabric=pricing.words_for(topology),
         )

@@ -67,12 +67,12 @@ class TradeOffReport(View):
         plot: str | None = None,
     ) -> TradeOffReport:
         """Price the points of a topology, which is called by its own name if it has one."""
-        fabric, alpha = pricing.fabric(topology.degree).slowest_on(topology), topology.alpha
+        fabric, alpha = pricing.fabric_for(topology.degree).slowest_on(topology), topology.alpha
         return cls(
             recipe=topology.name or name,
             collective=collective,
             size=pricing.size,
-            fabric=pricing.words(topology),
+            fabric=pricing.words_for(topology),
             bandwidth_bound=len(collective.phases) * bandwidth_bound(topology.num_nodes),
             plot=plot,
             seconds_at_most=alpha is not None and bool((alpha != alpha[0]).any()),
