@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from linkstep.cli._common import both_halves, print_table
+from linkstep.cli._output import both_halves, print_table
 from linkstep.core.text import shortened
 from linkstep.core.units import format_time
 from linkstep.costs import Cost

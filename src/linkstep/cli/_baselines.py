@@ -7,21 +7,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from linkstep.baselines import BASELINES, Baseline, Pipeline, baseline, baselines, baselines_on
-from linkstep.cli._common import (
-    DEFAULT,
-    SIZE,
-    Command,
-    add_collective,
-    add_fabric,
-    add_json,
-    both_halves,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    print_table,
-)
+from linkstep.cli._collective_options import DEFAULT, add_collective
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, both_halves, print_fields, print_json, print_table
+from linkstep.cli._progress import busy
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule

@@ -8,8 +8,9 @@ import re
 from contextlib import closing
 from pathlib import Path
 
-from linkstep.cli._common import Command, add_json, busy, print_json, print_table
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._progress import busy, progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import parse_part, parse_time
 from linkstep.costs.usual import ALPHA, BANDWIDTH

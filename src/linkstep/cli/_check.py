@@ -6,17 +6,10 @@ import argparse
 import shlex
 import sys
 
-from linkstep.cli._common import (
-    SIZE,
-    Command,
-    add_fabric,
-    add_json,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_json,
-    wiring_fields,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_json, wiring_fields
+from linkstep.cli._progress import busy
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, ScheduleError
 from linkstep.core.units import format_time, parse_size

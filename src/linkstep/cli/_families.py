@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
 from linkstep.core.errors import LinkstepError
 from linkstep.reports.families import list_families, list_members
 

@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkstep.cli._answer import options_of, print_answer, print_paper, print_windows, short_name, why_nothing
-from linkstep.cli._common import (
-    Command,
-    add_fabric,
-    add_json,
-    exists,
-    fabric_of,
-    pricing_of,
-    print_json,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_json
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._topology_argument import exists
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, UnitError
 from linkstep.core.units import format_time, parse_size, parse_sizes

@@ -6,19 +6,12 @@ import argparse
 import sys
 from contextlib import nullcontext, redirect_stdout
 
-from linkstep.cli._common import (
-    DEFAULT,
-    Command,
-    add_bandwidth,
-    add_collective,
-    add_faults,
-    add_json,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-)
+from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_bandwidth
+from linkstep.cli._output import add_json, print_fields, print_json
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.units import format_size, parse_size

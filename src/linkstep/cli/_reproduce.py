@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.files import check_writable, write_atomically

@@ -9,20 +9,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from linkstep.cli._common import (
-    DEFAULT,
-    Command,
-    add_fabric,
-    add_faults,
-    add_json,
-    busy,
-    fabric_of,
-    host_names,
-    print_json,
-    print_table,
-    read,
-)
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._collective_options import DEFAULT
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_fabric, fabric_of
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._topology_argument import add_faults, host_names, read
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time, parse_sizes, parse_time, write_size

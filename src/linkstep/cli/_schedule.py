@@ -9,25 +9,12 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from linkstep.cli import _frontier
-from linkstep.cli._common import (
-    DEFAULT,
-    SIZE,
-    Command,
-    Given,
-    add_collective,
-    add_fabric,
-    add_faults,
-    add_json,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-    wiring_fields,
-)
-from linkstep.cli._progress import gap_bar
+from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_fields, print_json, wiring_fields
+from linkstep.cli._progress import busy, gap_bar
+from linkstep.cli._topology_argument import Given, add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time

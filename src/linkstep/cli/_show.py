@@ -6,24 +6,12 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from linkstep.cli._common import (
-    SIZE,
-    Command,
-    Given,
-    add_fabric,
-    add_faults,
-    add_json,
-    both_halves,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-    wiring_fields,
-)
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._collective_options import schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, both_halves, print_fields, print_json, wiring_fields
+from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._topology_argument import Given, add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
 from linkstep.description import Description, describe

@@ -8,24 +8,13 @@ from math import ceil
 from pathlib import Path
 
 from linkstep.assembly import assemble
-from linkstep.cli._common import (
-    DEFAULT,
-    Command,
-    add_collective,
-    add_fabric,
-    add_faults,
-    add_json,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-    wiring_fields,
-)
+from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
 from linkstep.cli._lower import parse_bytes
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._output import add_json, print_fields, print_json, wiring_fields
+from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time, parse_size, parse_time

@@ -11,7 +11,9 @@ import threading
 from types import FrameType
 from typing import IO, NoReturn
 
-from linkstep.cli._common import Command, add_faults, add_json, print_json, print_table, read
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply, format_rate, parse
 from linkstep.core.units import format_time, parse_bandwidth, parse_time

@@ -6,19 +6,11 @@ import argparse
 from collections.abc import Iterator
 from fractions import Fraction
 
-from linkstep.cli._common import (
-    SIZE,
-    Command,
-    add_fabric,
-    add_faults,
-    add_json,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_fields, print_json
 from linkstep.cli._progress import gap_bar
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.units import format_time, parse_part, parse_size, parse_time
 from linkstep.reports.throughput import ThroughputReport
 from linkstep.throughput import all_to_all

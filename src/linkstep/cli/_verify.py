@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from linkstep.cli._common import Command, add_json, print_json
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json
 from linkstep.cli._progress import progress_bar
 from linkstep.cli._terminal import LONGEST
 from linkstep.core.errors import LinkstepError

@@ -10,17 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from linkstep.cabling import wire
-from linkstep.cli._common import (
-    Command,
-    add_bandwidth,
-    add_faults,
-    add_json,
-    add_names,
-    busy,
-    print_json,
-    print_table,
-    read,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_bandwidth
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._progress import busy
+from linkstep.cli._topology_argument import add_faults, add_names, read
 from linkstep.core.errors import FileError
 from linkstep.files import check_writable, to_path, write_atomically
 from linkstep.reports.cabling import CablingReport
