@@ -44,8 +44,7 @@ view is a frozen dataclass in `src/linkstep/reports/`; `report.to_json()` is its
 
 Every view says which it is (`report`) and of which version (`version`, 1 so far), before the members that this page
 lists: a version only ever gains members. Some commands print a list of views: `families`, `reproduce`, `catalog stats`,
-`testbed status`, `verify` of several files. `linkstep run --json` prints a file that `linkstep fit` reads, `"format":
-"linkstep-run"` ([running](running.md)).
+`testbed status`, `verify` of several files. A [run](#run) is also a file that [`linkstep fit`](fabrics.md) reads.
 
 Numbers are exact: a fraction is text, such as "1023/1024"; times and ratios are floats in JSON and Fractions in Python.
 T_L is in steps, T_B in M/B: times the data, over the bandwidth of a node. `null` is what was not determined, or is not

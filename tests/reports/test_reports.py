@@ -17,7 +17,9 @@ from scripts import make_reports_page as page
 import linkstep.reports
 from linkstep import Fabric, Topology, find, save, schedule
 from linkstep.cli import main
+from linkstep.costs import Cost, load_runs
 from linkstep.description import describe
+from linkstep.engines.bench.measure import Row
 from linkstep.recipe import parse
 from linkstep.reports import VIEWS, load_view
 from linkstep.reports.find import FindReport
@@ -129,6 +131,8 @@ COMMANDS = {
     "simulation": "simulate K_4",
     "simulation of a file": "simulate made.xml",
     "training": "train-sim resnet18 --nodes 8",
+    "run": "run K_4 --sizes 1KiB,1MiB --alpha 10us",
+    "run of a file": "run made.xml",
     "fit": "fit runs.json",
     "baselines": "baselines 16 4",
     "baseline-schedule": "baselines 16 4 --on Torus(4,4) --schedule swing",
@@ -170,9 +174,19 @@ def folder(tmp_path_factory):
     return folder
 
 
+def measured(job, bed=None):
+    """Return rows as ranks would that take a millisecond and one for each MB, without any."""
+    times = {size: (1 + size / 1e6) / 1e3 for size in job.sizes}
+    return 0, [
+        Row(size, size // 4, 5, time, time, 2 * time, Fraction(3, 2), 0, own_median=3 * time, cables=(1.0, 1.25))
+        for size, time in times.items()
+    ]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_json_has_the_members_that_the_page_says(name, folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("linkstep.cli._run.launch_job", measured)
     heading = re.match(r"[\w-]+", name)[0]
     main([*COMMANDS[name].split(), "--json"])
     out = json.loads(capsys.readouterr().out)
@@ -180,6 +194,26 @@ def test_json_has_the_members_that_the_page_says(name, folder, capsys, monkeypat
         said = "unreadable" if one.get("status") == "unreadable" else heading
         assert list(one)[:2] == ["report", "version"] and (one["report"], one["version"]) == (said, 1)
         check_described({member: one[member] for member in list(one)[2:]}, said, described())
+
+
+def test_a_run_is_a_file_of_measured_runs(folder, capsys, monkeypatch):
+    """What runs print is read back, a list of them too, and so are files from before runs were reports."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("linkstep.cli._run.launch_job", measured)
+    printed = []
+    for what in ("K_4", "UniRing(1,4)"):
+        assert main(["run", what, "--sizes", "4KiB,1MiB", "--json"]) == 0
+        printed.append(json.loads(capsys.readouterr().out))
+    (folder / "printed.json").write_text(json.dumps(printed))
+    first, second = load_runs(folder / "printed.json")
+    assert (first.what, first.cost, first.degree, first.engine) == ("K_4", Cost(2, Fraction(3, 2)), 3, "mpi")
+    assert first.loads == ((2, Fraction(1, 4), Fraction(3, 4)),) and second.cost == Cost(6, Fraction(3, 2))
+    rows = [(row["size"], row["median"]) for row in printed[0]["rows"]]
+    assert [(row.size, row.median) for row in first.rows] == rows and [size for size, _ in rows] == [4096, 2**20]
+    older = [{name: value for name, value in run.items() if name != "report"} for run in printed]
+    (folder / "older.json").write_text(json.dumps(older))
+    assert load_runs(folder / "older.json") == (first, second)
+    assert main(["fit", "printed.json", "--json"]) == 0
 
 
 def test_views_that_commands_here_do_not_print(tmp_path):

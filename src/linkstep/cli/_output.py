@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import Any
 
 from linkstep.costs import Cost
@@ -19,17 +18,9 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; Fractions become strings such as "1023/1024"."""
-    json.dump(value, sys.stdout, indent=2, default=_jsonable)
+    """Print what a report's ``to_json`` says, or a list of such."""
+    json.dump(value, sys.stdout, indent=2)
     print()
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return str(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import pickle
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,17 +18,17 @@ from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time, parse_sizes, parse_time, write_size
 from linkstep.engines.bench.job import Job, run_job, tell_mistake
-from linkstep.engines.bench.launch import is_rank, launch, run_folder
-from linkstep.engines.bench.measure import TYPES, Row, actual_sizes, check_type
+from linkstep.engines.bench.launch import is_rank, launch_job
+from linkstep.engines.bench.measure import TYPES, actual_sizes, check_type
 from linkstep.engines.bench.preparation import Prepared, Result, check_wires, devices_of, prepare, wiring_of
-from linkstep.engines.bench.rank import JOB, ROWS
 from linkstep.engines.plans.source import Source, checked, first_collective, sources_of, sources_of_file
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transports.arrays import OPERATIONS
 from linkstep.engines.transports.engine import ENGINES
-from linkstep.engines.transports.start import Place
 from linkstep.engines.transports.transport import TIMEOUT
+from linkstep.reports.run import RunReport
+from linkstep.reports.view import to_members
 
 _SIZE = "1MiB"
 
@@ -113,7 +112,7 @@ def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
 
 def _predicted(result: Result, args: argparse.Namespace, bed: Testbed | None) -> Result:
     """Return a result with predicted times: by what the options say, else by the testbed, else without."""
-    if args.fabric is not None or args.alpha is not None or args.bandwidth is not None:
+    if any(option is not None for option in (args.fabric, args.alpha, args.bandwidth, args.host_bandwidth)):
         return result.predicted(fabric_of(args, 1 if bed is None else bed.topology.degree))
     return result if bed is None else result.predicted_on(bed)
 
@@ -157,44 +156,36 @@ def _run(args: argparse.Namespace) -> int:
             rank, rows = run_job(job, bar)
         code = 1 if any(row.wrong for row in rows) else 0
     else:
-        rank, (code, rows) = 0, _launched(job, prepared.num_ranks, timeout, bed)
+        with busy(f"running {prepared.num_ranks} ranks"):
+            rank, (code, rows) = 0, launch_job(job, bed)
     if rank == 0 and rows:
         result = Result(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
-        _report(_predicted(result, args, bed), args)
+        _show(RunReport.of(_predicted(result, args, bed)), args)
     return code
 
 
-def _launched(job: Job, num_ranks: int, timeout: float, bed: Testbed | None) -> tuple[int, list[Row]]:
-    """Run a job in ranks started here; return the exit code and what was measured, nothing if it failed."""
-    place = None
-    if bed is not None:
-        place = Place([bed.prefix(host) for host in range(num_ranks)], bed.environment(), bed.address(0))
-    with run_folder() as folder, busy(f"running {num_ranks} ranks"):
-        (folder / JOB).write_bytes(pickle.dumps(job))
-        command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
-        code = launch(job.engine, num_ranks, command, folder, timeout, place)
-        rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
-    return code, rows
-
-
-def _report(result: Result, args: argparse.Namespace) -> None:
+def _show(report: RunReport, args: argparse.Namespace) -> None:
     if args.plot:
         from linkstep.pictures.runs import plot_runs
 
-        plot_runs([result.to_json()], args.plot)
+        plot_runs([report.to_json()], args.plot)
     if args.json:
-        print_json(result.to_json())
+        print_json(report.to_json())
     elif args.csv:
-        rows = [row.to_json() for row in result.rows]
-        for row in rows:
-            row["cables"] = None if row["cables"] is None else "{:.4f}-{:.4f}".format(*row["cables"])
-        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        _print_csv(report)
     else:
-        _print(result)
+        _print(report)
         if args.plot:
             print(f"drawn to {args.plot}")
+
+
+def _print_csv(report: RunReport) -> None:
+    rows = [to_members(row) for row in report.rows]
+    for row in rows:
+        row["cables"] = None if row["cables"] is None else "{:.4f}-{:.4f}".format(*row["cables"])
+    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
 
 
 def _rate(rate: float) -> str:
@@ -204,20 +195,20 @@ def _rate(rate: float) -> str:
     return f"{rate:.3g}B/s"
 
 
-def _print(result: Result) -> None:
-    rows, prepared = result.rows, result.prepared
-    op = f", {result.operation}" if prepared.collective.reduces else ""
-    cost = "" if prepared.cost is None else f", {prepared.cost}"
-    what = f"{prepared.collective} by {result.engine}, {prepared.num_ranks} ranks, {result.type_name}"
-    print(f"{result.name}: {what}{op}{cost}")
+def _print(report: RunReport) -> None:
+    rows = report.rows
+    op = f", {report.operation}" if report.collective.reduces else ""
+    cost = "" if report.cost is None else f", {report.cost}"
+    what = f"{report.collective} by {report.engine}, {report.ranks} ranks, {report.type_}"
+    print(f"{report.what}: {what}{op}{cost}")
     head = ["size", "count", "min", "median", "p99", "algbw", "busbw", "wrong"]
     table = [
-        [write_size(row.size), str(row.count), format_time(row.minimum), format_time(row.median), format_time(row.p99),
+        [write_size(row.size), str(row.count), format_time(row.min_), format_time(row.median), format_time(row.p99),
          _rate(row.algbw), _rate(row.busbw), str(row.wrong)]
         for row in rows
     ]  # fmt: skip
     if rows[0].own_median is not None:
-        head += [f"{result.engine}'s own", "over ours"]
+        head += [f"{report.engine}'s own", "over ours"]
         for cells, row in zip(table, rows, strict=True):
             assert row.own_median is not None
             cells += [format_time(row.own_median), f"{row.own_median / row.median:.2f}x"]
