@@ -6,8 +6,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
+from linkstep.core.units import format_time
 from linkstep.costs import Cost
 from linkstep.reports.wiring import WiringStanding
 
@@ -50,6 +52,15 @@ def both_halves(halves: tuple[Cost, Cost]) -> tuple[str, str]:
     steps = str(second.steps) if first.steps == second.steps else f"{first.steps}+{second.steps}"
     bandwidth = f"{float(second.bandwidth):.4f}"
     return steps, bandwidth if first.bandwidth == second.bandwidth else f"{float(first.bandwidth):.4f}+{bandwidth}"
+
+
+AT_MOST = "<=: at most, as if every port ran slower by what its host lacks"
+"""Said below a table that has such times, under a limit of hosts."""
+
+
+def time_text(seconds: Fraction, at_most: bool | None = False) -> str:
+    """Return a time, marked where it is what something takes at most."""
+    return f"{'<=' if at_most else ''}{format_time(seconds)}"
 
 
 def wiring_fields(found: WiringStanding | None) -> list[tuple[str, str]]:

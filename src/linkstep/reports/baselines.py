@@ -55,6 +55,8 @@ class BaselineRow:
     """Whether messages go over several links at once."""
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
+    allreduce_at_most: bool
+    """Whether it takes at most that: its links are all taken to run slower by what a host lacks."""
     ours: Annotated[OurSchedule, Form.INLINE]
     is_ours: Annotated[bool, Form.UNWRITTEN]
     """Whether this schedule is ours."""
@@ -71,7 +73,8 @@ class BaselineRow:
             pipeline=PipelineFacts.of(None if one.cost is not None else one.pipeline_for(fabric, size)),
             several_hops=one.takes_several_hops,
             allreduce_seconds=one.allreduce_time(fabric, size),
-            ours=OurSchedule.of(one.ours, fabric, size),
+            allreduce_at_most=not one.is_time_exact(fabric, size),
+            ours=OurSchedule.of(one.ours, one.num_nodes, fabric, size),
             is_ours=one.row.is_ours,
         )
 
@@ -122,6 +125,11 @@ class BaselinesReport(View):
             baselines=tuple(BaselineRow.of(one, fabric, pricing.size) for one in found),
             bound=AllreduceBound(half.steps, half.bandwidth, best),
         )
+
+    @property
+    def has_times_at_most(self) -> bool:
+        """Whether some times are what they are at most, for a limit of hosts."""
+        return any(row.allreduce_at_most or row.ours.our_allreduce_at_most for row in self.baselines)
 
     @property
     def by_wiring(self) -> dict[str, list[BaselineRow]]:

@@ -106,11 +106,14 @@ class RunToday:
     halves: Annotated[Halves, Form.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of the size that times are for."""
+    allreduce_at_most: bool
+    """Whether it takes at most that: its links are all taken to run slower by what a host lacks."""
 
     @classmethod
     def of(cls, one: Baseline, fabric: Fabric, size: str) -> RunToday:
         """Price a baseline."""
-        return cls(one.name, Halves.of(*one.halves_at(fabric, size)), one.allreduce_time(fabric, size))
+        at_most = not one.is_time_exact(fabric, size)
+        return cls(one.name, Halves.of(*one.halves_at(fabric, size)), one.allreduce_time(fabric, size), at_most)
 
 
 @dataclass(frozen=True)
