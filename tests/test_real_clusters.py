@@ -21,6 +21,7 @@ from linkstep.expansions import line_graph_schedule
 from linkstep.methods.transform import allreduce, from_root, relabel, reverse
 from linkstep.pictures import draw_broadcast
 from linkstep.symmetry.search import automorphism_generators, is_available
+from support.pictures import texts
 
 US = Fraction(1, 10**6)
 
@@ -105,7 +106,8 @@ def test_twelve_of_sixteen(torus, twelve, tmp_path):
     everywhere(both, tmp_path)
     draw_broadcast(gather, tmp_path / "shard.svg", 11)
     picture = (tmp_path / "shard.svg").read_text()
-    assert picture.count('fill: #ffffff; stroke: #0072b2; stroke-width: 1.2"') == 4  # hollow
+    assert picture.count('fill: #ffffff; stroke: #0072b2; stroke-width: 1.2"') == 4 + 1  # hollow, and in the legend
+    assert "hollow: only forwards" in texts(tmp_path / "shard.svg")
     with pytest.raises(ScheduleError, match=r"root must be a rank in \[0, 12\), not 12"):
         draw_broadcast(gather, tmp_path / "shard.svg", 12)
     for made in (gather, both):
