@@ -186,10 +186,12 @@ class Baseline:
         assert found is not None
         return found
 
-    def pipeline_for(self, fabric: Fabric, size: Number) -> Pipeline:
-        """Return the pipeline that makes an allreduce of ``size`` bytes fastest."""
+    def pipeline_for(
+        self, fabric: Fabric, size: Number, collective: Collective = Collective.ALLREDUCE
+    ) -> Pipeline:  # fmt: skip
+        """Return the pipeline that makes a collective of ``size`` bytes fastest; only allreduces go through roots."""
         rooted = self.row.rooted
-        if rooted is None:
+        if rooted is None or collective is not Collective.ALLREDUCE:
             return Pipeline(self.depth_for(fabric, size))
         pieces = rooted.best_pieces(self.recipe.args, fabric, size)
         up, down = rooted.halves(self.recipe.args, pieces)

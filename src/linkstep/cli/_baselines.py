@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from linkstep.baselines import BASELINES, Baseline, Pipeline, baseline, baselines, baselines_on
+from linkstep.baselines import BASELINES, Baseline, baseline, baselines, baselines_on
 from linkstep.cli._collective_options import DEFAULT, add_collective
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
@@ -154,8 +154,7 @@ def _notes(row: BaselineRow) -> str:
 
 def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
     collective = Collective(args.collective or DEFAULT)
-    is_whole = collective is Collective.ALLREDUCE
-    pipeline = one.pipeline_for(fabric, args.size) if is_whole else Pipeline(one.depth_for(fabric, args.size))
+    pipeline = one.pipeline_for(fabric, args.size, collective)
     root = one.recipe.topology().node_named(str(args.root))
     with busy("making the schedule"):
         made = one.schedule(collective, root=root, depth=pipeline.depth, is_rooted=pipeline.is_rooted)
