@@ -15,6 +15,7 @@ from linkstep.assembly import assemble
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.units import Number, format_time, parse_size, parse_time
@@ -300,6 +301,7 @@ def simulate_schedule(
     gather: int | None = None,
     instruction_time: Number = 0,
     tight: bool = False,
+    progress: Progress | None = None,
 ) -> Simulation:
     """Lower a schedule to a runtime, for this size, and run it on the schedule's topology.
 
@@ -311,8 +313,9 @@ def simulate_schedule(
     """
     most = max(ceil(parse_size(size)), 1)
     lowered = lower(
-        schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most
-    )
+        schedule, to, channels=channels, instances=instances, inplace=inplace, gather=gather, max_bytes=most,
+        progress=progress,
+    )  # fmt: skip
     return simulate_program(
         assemble(lowered), schedule.topology, fabric, size,
         instruction_time=instruction_time, tight=tight, predicted=float(seconds_of(schedule, fabric, size)),
