@@ -32,14 +32,8 @@ view is a frozen dataclass in `src/linkstep/reports/`; `report.to_json()` is its
 ```pycon
 >>> from linkstep import Fabric, find
 >>> from linkstep.reports.find import FindReport
->>> from linkstep.reports.pricing import FabricText, Pricing
->>> pricing = Pricing(
-...     size="1MB",
-...     fabric=lambda degree: Fabric.of("10us", "100Gbps", degree),
-...     text=lambda degree: FabricText("10us", "100Gbps", "0s"),
-...     words=lambda topology: "alpha 10us, 100Gbps a node",
-... )
->>> report = FindReport.of(find(5, 4), pricing)
+>>> from linkstep.reports.pricing import Pricing
+>>> report = FindReport.of(find(5, 4), Pricing("1MB", Fabric.of("10us", "100Gbps", 4)))
 >>> report.frontier[0].name, report.frontier[0].allreduce_seconds
 ('K_5', Fraction(37, 250000))
 >>> facts = report.to_json()
@@ -48,10 +42,9 @@ view is a frozen dataclass in `src/linkstep/reports/`; `report.to_json()` is its
 
 ```
 
-Every view says which it is (`report`) and of which version (`version`, 1 so far): a version only ever gains members.
-Commands print them without these two in lists (`families`, `reproduce`, `catalog stats`, `testbed status`, `verify` of
-several files), and so does `check`. `linkstep run --json` prints a file that `linkstep fit` reads, `"format":
-"linkstep-run"` ([running](running.md)).
+Every view says which it is (`report`) and of which version (`version`, 1 so far), before the members that this page
+lists: a version only ever gains members. Some commands print a list of views: `families`, `reproduce`, `catalog stats`,
+`testbed status`, `verify` of several files. A [run](#run) is also a file that [`linkstep fit`](fabrics.md) reads.
 
 Numbers are exact: a fraction is text, such as "1023/1024"; times and ratios are floats in JSON and Fractions in Python.
 T_L is in steps, T_B in M/B: times the data, over the bandwidth of a node. `null` is what was not determined, or is not

@@ -8,8 +8,7 @@ import time
 import pytest
 
 from linkstep.cli import main
-from linkstep.cli._schedule import one_interrupt
-from linkstep.cli._signals import insistent_interrupts
+from linkstep.cli._signals import insistent_interrupts, one_interrupt
 
 
 def run(capsys, *argv: str) -> tuple[int, str, str]:

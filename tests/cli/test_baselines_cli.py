@@ -41,6 +41,31 @@ def test_list(capsys):
     assert run(capsys, "8", "3") == (0, LIST, "")
 
 
+LIMITED = """\
+144 servers, 4 ports each; alpha 10us a hop, 100Gbps a server, at most 60Gbps together
+T_L in steps (times alpha), T_B in M/B, of each half of an allreduce
+
+wiring          schedule            T_L      T_B  allreduce 1MB   bound
+Torus(9,16)     torus-rings          23   1.4306      <=841.5us   2.44x
+                bruck                27  14.5000      <=4.407ms  12.78x  several hops
+                our schedule (bfb)   12   0.9931        504.8us   1.46x
+no graph beats                        4   0.9931        344.8us   1.00x
+<=: at most, as if every port ran slower by what its host lacks
+
+next: linkstep baselines 144 4 --on 'Torus(9,16)' --schedule torus-rings -o allreduce.npz
+"""
+
+
+def test_times_at_most_are_marked(capsys):
+    words = ("--host-bandwidth", "60Gbps", "--on", "Torus(9,16)")
+    assert run(capsys, "144", "4", *words) == (0, LIMITED, "")
+    _, out, _ = run(capsys, "144", "4", *words, "--json")
+    rows = json.loads(out)["baselines"]
+    assert [(row["allreduce_at_most"], row["our_allreduce_at_most"]) for row in rows] == [(True, False)] * 2
+    _, out, _ = run(capsys, "64", "4", "--host-bandwidth", "60Gbps", "--on", "Torus(8,8)")
+    assert "<=" not in out
+
+
 def test_cutting_through(capsys):
     _, out, _ = run(capsys, "8", "3", "--on", "TwistedHypercube(3)", "--cut-through", "--json")
     facts = json.loads(out)

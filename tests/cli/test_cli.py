@@ -70,7 +70,8 @@ def test_families(capsys):
     for recipe in ("Pi_{4,32}", "C(32,{4,5})", "Torus(4,8)", "DistReg(4,32)"):
         assert f"\n{recipe} " in out
     _, out, _ = run(capsys, "families", "--nodes", "8", "--degree", "4", "--json")
-    assert {"recipe": "K_{4,4}", "family": "complete bipartite graph"} in json.loads(out)
+    member = {"report": "member", "version": 1, "recipe": "K_{4,4}", "family": "complete bipartite graph"}
+    assert member in json.loads(out)
     _, out, _ = run(capsys, "families", "--nodes", "2", "--degree", "9")
     assert "UniRing(9,2)" in out
 
@@ -103,6 +104,7 @@ def test_schedule_check_convert(capsys, tmp_path):
     wiring = facts.pop("wiring_bound")
     assert (wiring["steps"], wiring["bandwidth"], wiring["verdict"], wiring["summary"]) == (3, "11/12", "optimal", None)
     assert facts == {
+        "report": "check", "version": 1,
         "file": text, "collective": "allgather", "rows": rows, "valid": True, "steps": 3, "bandwidth": "11/12",
         "size": "1MB", "seconds": pytest.approx(103.3e-6, rel=1e-3), "fabric": "alpha 10us, 100Gbps a node",
     }  # fmt: skip

@@ -43,7 +43,7 @@ def unlaunched(monkeypatch):
     for engine in ENGINES.values():
         for name in engine.rank_variables:
             monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(RUN, "launch", lambda *_: pytest.fail("ranks were started"))
+    monkeypatch.setattr(RUN, "launch_job", lambda *_: pytest.fail("ranks were started"))
 
 
 def refused(capsys, *words):
@@ -102,7 +102,7 @@ def test_a_file_is_read_once_and_proven_once(monkeypatch, capsys, tmp_path, name
     """As it is, and named by two rules of a selector."""
     reads, proofs = [], []
     monkeypatch.setattr(RUN, "is_rank", lambda engine: False)
-    monkeypatch.setattr(RUN, "_launched", lambda *args: (0, []))
+    monkeypatch.setattr(RUN, "launch_job", lambda *args: (0, []))
     monkeypatch.setattr(formats, "read_text", lambda path: reads.append(path) or read_text(path))
     monkeypatch.setattr(source, "verify_program", lambda program: proofs.append(program) or verify_program(program))
     assert main(["run", str(PROGRAMS / name)]) == 0
@@ -180,6 +180,7 @@ def test_a_sweep_as_text_and_a_picture(tmp_path):
 @needs_mpi
 def test_json_and_csv():
     document = json.loads(ran("K_4", "--size", "4KiB", "--repetitions", "5", "--json"))
+    assert list(document)[:3] == ["report", "version", "format"] and document["report"] == "run"
     expected = {"format": "linkstep-run", "version": 1, "what": "K_4", "collective": "allreduce", "ranks": 4}
     expected |= {"degree": 3, "steps": 2, "bandwidth": "3/2", "type": "float32", "operation": "sum", "testbed": None}
     assert expected.items() < document.items()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import linkstep
-from linkstep.cli import _common, main
-from linkstep.cli._common import busy
+from linkstep.cli import _progress, main
+from linkstep.cli._progress import busy
 from linkstep.core.topology import Topology
 from linkstep.costs import distance_flow_bound
 from linkstep.files import save
@@ -143,14 +143,14 @@ def test_long_work_says_what_it_is(monkeypatch, is_terminal, said):
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(_common, "PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
     with busy("counting sheep"):
         deadline = time.monotonic() + 30
         while is_terminal and not terminal.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert terminal.getvalue() == said
     assert terminal.getvalue() == (f"{said}\r\x1b[K" if said else "")
-    monkeypatch.setattr(_common, "PATIENCE", 1000.0)
+    monkeypatch.setattr(_progress, "PATIENCE", 1000.0)
     quick = terminal.getvalue()
     with busy("nothing much"):
         pass

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from linkstep.cli import _common, main
+from linkstep.cli import _fabric_options, main
 from linkstep.core import units
 
 
 @pytest.fixture
 def read(monkeypatch):
     """How often each text was read as a quantity, by what it is."""
-    assert _common.SIZE == "1MB"  # imported, so that its own constants are read already
+    assert _fabric_options.SIZE == "1MB"  # imported, so that its own constants are read already
     counts, plain = Counter(), units._parse
 
     def counting(text, known, what, *rest):

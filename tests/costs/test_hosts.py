@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 import linkstep
 from linkstep import Fabric, Topology, bfb_allgather, bfb_certificate, bfb_cost, cost_of, wiring_bound
-from linkstep.baselines import baselines
+from linkstep.baselines import baseline, baselines
 from linkstep.core.errors import LinkstepError
 from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.correctness import check
 from linkstep.costs import Cost, check_wiring_bound, seconds_of
 from linkstep.methods.arrival import SearchLimits, arrival_allgather, arrival_certificate
+from linkstep.reports.pricing import Pricing
+from linkstep.reports.throughput import ThroughputReport
 from linkstep.simulation import simulate
 from support import reference
 from support.strategies import garbage_cases, seeds, topology_of
@@ -348,3 +350,29 @@ def test_find_counts_the_limit_in_its_rows(host):
             made = one.schedule("allreduce")
             assert seconds_of(made, fabric, "1MB") <= one.allreduce_time(fabric, "1MB")
             assert seconds_of(made, fabric, "1MB") == one.allreduce_time(fabric, "1MB") or one.takes_several_hops
+
+
+def test_baselines_say_where_the_limit_is_counted_at_most():
+    """Exact without a limit, where schedules are bandwidth-optimal, and of few nodes, where they are built."""
+    plain, limited = (Fabric.of("10us", "100Gbps", 4, host_bandwidth=host) for host in (None, "60Gbps"))
+    for n, many in ((64, False), (144, True)):
+        for one in baselines(n, 4):
+            assert one.is_time_exact(plain, "1MB")
+            optimal = all(half.bandwidth == Fraction(n - 1, n) for half in one.halves_at(limited, "1MB"))
+            assert one.is_time_exact(limited, "1MB") == (not many or optimal), one.name
+    rings = baseline("torus-rings", "Torus(9,16)")
+    taken = seconds_of(rings.schedule("allreduce"), limited, "1MB")
+    assert not rings.is_time_exact(limited, "1MB") and taken < rings.allreduce_time(limited, "1MB")
+
+
+def test_least_all_to_all_times_under_a_limit():
+    """By links where a cut is what everybody waits for, by what hosts pass on where these are."""
+    here, there = [0, 1, 2, 3, 4, 5, 0], [1, 2, 0, 4, 5, 3, 3]
+    triangles = Topology.from_links(6, here + there, there + here)
+    pricing = Pricing("1MB", Fabric.of("10us", "90Gbps", 3, host_bandwidth="60Gbps"))
+    report = ThroughputReport.of(linkstep.all_to_all(triangles), pricing, "two triangles")
+    assert (report.value, report.exact) == (Fraction(1, 9), True)  # nine pairs cross one link, each way
+    crossing = 9 * Fraction(8 * 10**6, 6) / (30 * 10**9)
+    assert report.least_seconds == crossing < report.seconds and report.seconds_at_most
+    torus = ThroughputReport.of(linkstep.all_to_all(linkstep.parse("Torus(4,4)").topology()), pricing, "torus")
+    assert torus.least_seconds == torus.seconds and not torus.seconds_at_most  # every link is busy

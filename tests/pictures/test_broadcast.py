@@ -6,8 +6,10 @@ import pytest
 
 import linkstep
 from linkstep.core.errors import FileError, ScheduleError
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
+from linkstep.correctness import check_allgather
 from linkstep.pictures.broadcast import carried, draw_broadcast
 from linkstep.pictures.schedule import schedule_svg, step_loads
 from support.pictures import overlapping, texts
@@ -39,6 +41,21 @@ def test_many_links_have_colours_and_a_legend(tmp_path):
     numbers = [text for text in said if text.isdigit()]
     assert sorted(map(int, numbers)) == list(range(48))  # nodes, and no text on links
     assert {"step 1", "step 2", "step 3"} < set(said)
+    assert not any(text.startswith("hollow") for text in said)  # all take part
+
+
+@pytest.mark.parametrize("hosts", [3, 90], ids=["few hosts", "many hosts"])
+def test_the_legend_says_what_is_hollow(tmp_path, hosts):
+    """A path whose ends exchange their shards through all others."""
+    there = list(range(hosts - 1))
+    path = Topology.from_links(hosts, there + [k + 1 for k in there], [k + 1 for k in there] + there)
+    links = [int(path.out_ptr[k + 1]) - 1 for k in there], [int(path.out_ptr[k]) for k in range(hosts - 1, 0, -1)]
+    rows = [(source, 0, 1, link, step) for source in (0, 1) for step, link in enumerate(links[source], 1)]
+    gather = Schedule.from_columns(path, 1, *zip(*rows, strict=True), ranks=Ranks.of(path, [0, hosts - 1]))
+    check_allgather(gather)
+    draw_broadcast(gather, tmp_path / "b.svg", 0)
+    assert texts(tmp_path / "b.svg").count("hollow: only forwards") == 1
+    assert overlapping(lambda path: draw_broadcast(gather, path, 0), tmp_path) == []
 
 
 @pytest.mark.slow

@@ -372,6 +372,7 @@ def test_commands(capsys, tmp_path):
     assert run(capsys, "catalog", "stats", "--catalog", folder) == (0, STATS, "")
     code, out, _ = run(capsys, "catalog", "stats", "--catalog", folder, "--json")
     assert code == 0 and json.loads(out)[0] == {
+        "report": "coverage", "version": 1,
         "degree": 2, "bidirectional": False, "smallest": 5, "largest": 5, "sizes": 1, "bandwidth_optimal": 1,
         "moore_optimal": 1, "both": 1, "mean_over_bound": [1.0, 1.0], "worst_over_bound": [1.0, 1.0],
     }  # fmt: skip

@@ -277,7 +277,28 @@ def test_command_gives_both_halves(capsys):
 
 def test_command_says_where_a_cost_is_a_bound(capsys):
     assert main(["find", "40000", "4"]) == 0
-    assert "  at most, Moore-optimal\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "  at most, Moore-optimal\n" in out and "  <=" in out and "\n<=: " not in out
+
+
+def test_command_marks_times_at_most_under_a_limit_of_hosts(capsys):
+    """Rows of many servers that are not bandwidth-optimal; what is wired today; all-to-alls, whose flow is of links."""
+    words = ["find", "600", "4", "--host-bandwidth", "60Gbps"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "\n<=: at most, as if every port ran slower by what its host lacks\n" in out
+    times = [line for line in out.splitlines() if "  torus rings" in line]
+    assert times and all("<=" in line for line in times)
+    assert main([*words, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    for row in facts["frontier"]:
+        assert row["allreduce_at_most"] == (not row["bandwidth_optimal"]) == (not row["exact"])
+        assert row["all_to_all_at_most"] == (row["all_to_all"] is not None)
+    for row in facts["baselines"]:
+        optimal = {row["bandwidth"], row["reduce_scatter_bandwidth"]} == {"599/600"}
+        assert row["allreduce_at_most"] == (not optimal), row["name"]
+        ours = None if row["our_bandwidth"] is None else row["our_bandwidth"] != "599/600"
+        assert row["our_allreduce_at_most"] == ours
 
 
 @pytest.mark.slow

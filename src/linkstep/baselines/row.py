@@ -186,10 +186,12 @@ class Baseline:
         assert found is not None
         return found
 
-    def pipeline_for(self, fabric: Fabric, size: Number) -> Pipeline:
-        """Return the pipeline that makes an allreduce of ``size`` bytes fastest."""
+    def pipeline_for(
+        self, fabric: Fabric, size: Number, collective: Collective = Collective.ALLREDUCE
+    ) -> Pipeline:  # fmt: skip
+        """Return the pipeline that makes a collective of ``size`` bytes fastest; only allreduces go through roots."""
         rooted = self.row.rooted
-        if rooted is None:
+        if rooted is None or collective is not Collective.ALLREDUCE:
             return Pipeline(self.depth_for(fabric, size))
         pieces = rooted.best_pieces(self.recipe.args, fabric, size)
         up, down = rooted.halves(self.recipe.args, pieces)
@@ -242,7 +244,7 @@ class Baseline:
         cut, hops = self._cut_through(fabric), 0
         if cut is not None:
             hops = 2 * (self.row.cost(self.recipe.args, ONE_DEPTH).steps - cut.steps)
-        if self.cost is None and fabric.bandwidth < fabric.node_bandwidth and self.num_nodes <= BUILD_NODES:
+        if self.cost is None and fabric.is_limited_by_hosts and self.num_nodes <= BUILD_NODES:
             depth, is_rooted = self.pipeline_for(fabric, size)
             made = self.schedule(Collective.ALLREDUCE, depth=depth, is_rooted=is_rooted)
             return seconds_of(made, fabric, size)
@@ -254,10 +256,26 @@ class Baseline:
         What is bandwidth-optimal stays it. Of many nodes the cost is what it is at most, on links that are all slower.
         """
         assert self.cost is not None
-        plain, optimal = self.row.cost(self.recipe.args, ONE_DEPTH), bandwidth_bound(self.num_nodes)
-        if fabric.bandwidth == fabric.node_bandwidth or self.cost.bandwidth == optimal or self.cost != plain:
+        optimal = bandwidth_bound(self.num_nodes)
+        if not fabric.is_limited_by_hosts or self.cost.bandwidth == optimal or not self._is_built:
             return self.cost
-        return self.cost if self.num_nodes > BUILD_NODES else _limited_cost(self, fabric)
+        return _limited_cost(self, fabric)
+
+    @property
+    def _is_built(self) -> bool:
+        """Whether its schedule is built to count what hosts carry: of few nodes, and hop by hop as a schedule goes."""
+        plain = self.row.cost(self.recipe.args, ONE_DEPTH)
+        return self.num_nodes <= BUILD_NODES and self.cost in (None, plain)
+
+    def is_time_exact(self, fabric: Fabric, size: Number) -> bool:
+        """Whether ``allreduce_time`` counts a limit of the fabric's hosts as it is; if not, it is the most it can be.
+
+        Without a limit it is exact; so it is of what is bandwidth-optimal, and where schedules are built.
+        """
+        optimal = bandwidth_bound(self.num_nodes)
+        if not fabric.is_limited_by_hosts or all(h.bandwidth == optimal for h in self.halves_at(fabric, size)):
+            return True
+        return self._is_built and self._cut_through(fabric) is None
 
     def _cut_through(self, fabric: Fabric) -> Cost | None:
         """Return the cost of each half where the fabric's hosts pass messages on as they come; None where none do."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from linkstep.cli._common import both_halves, print_table
+from linkstep.cli._output import AT_MOST, both_halves, print_table, time_text
 from linkstep.core.text import shortened
 from linkstep.core.units import format_time
 from linkstep.costs import Cost
@@ -25,19 +25,21 @@ def print_answer(report: FindReport) -> None:
     size = report.size
     head = ("topology", "T_L", "T_B", f"allreduce {size}", "bound", "diameter", "f", f"all-to-all {size}", "")
     print_table(head, _lines(report), right=range(1, 8))
+    if report.has_times_at_most:
+        print(AT_MOST)
 
 
 def _lines(report: FindReport) -> Iterator[tuple[str, ...]]:
     bounds = report.bounds
 
-    def costs(halves: tuple[Cost, Cost], time: Fraction) -> tuple[str, ...]:
-        return *both_halves(halves), format_time(time), f"{float(time / bounds.allreduce_seconds):.2f}x"
+    def costs(halves: tuple[Cost, Cost], time: Fraction, at_most: bool = False) -> tuple[str, ...]:
+        return *both_halves(halves), time_text(time, at_most), f"{float(time / bounds.allreduce_seconds):.2f}x"
 
     for row in report.frontier:
         hops = "-" if row.diameter is None else str(row.diameter)
         yield (
             short_name(row.name),
-            *costs(row.halves.costs, row.allreduce_seconds),
+            *costs(row.halves.costs, row.allreduce_seconds, row.allreduce_at_most),
             hops,
             *_flow(row),
             _notes(row, report),
@@ -46,14 +48,14 @@ def _lines(report: FindReport) -> Iterator[tuple[str, ...]]:
     flow = f"{float(bounds.all_to_all_bound):.2e}", format_time(bounds.all_to_all_seconds)
     yield "no graph beats", *costs(least, bounds.allreduce_seconds), str(bounds.steps), *flow, ""
     for today in report.baselines:
-        line = costs(today.halves.costs, today.allreduce_seconds)
+        line = costs(today.halves.costs, today.allreduce_seconds, today.allreduce_at_most)
         yield f"today: {today.short}", *line, "-", *_flow(today), _schedules(today)
 
 
 def _flow(row: FoundRow | TodayRow) -> tuple[str, str]:
     if row.all_to_all_seconds is None:
         return "-", "-"
-    time = format_time(row.all_to_all_seconds)
+    time = time_text(row.all_to_all_seconds, row.all_to_all_at_most)
     if row.all_to_all is not None:
         return f"{float(row.all_to_all):.2e}", time
     return f"<={float(row.all_to_all_bound or 0):.2e}", f">={time}"
@@ -78,7 +80,7 @@ def _schedules(row: TodayRow) -> str:
     if row.faster is None:
         return row.name
     cost, time = row.faster
-    ours = f"{cost.steps} steps, {float(cost.bandwidth):.4f} M/B, {format_time(time)}"
+    ours = f"{cost.steps} steps, {float(cost.bandwidth):.4f} M/B, {time_text(time, row.ours.our_allreduce_at_most)}"
     return f"{row.name}; our schedule on it: {ours}"
 
 
@@ -119,7 +121,7 @@ def print_windows(report: FindReport) -> None:
     rows = [
         (
             str(row.smallest), str(row.largest), row.name, str(Cost(row.steps, row.bandwidth)),
-            format_time(row.smallest_seconds), format_time(row.largest_seconds),
+            time_text(row.smallest_seconds, row.at_most), time_text(row.largest_seconds, row.at_most),
         )
         for row in report.windows
     ]  # fmt: skip

@@ -6,22 +6,12 @@ import argparse
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from linkstep.baselines import BASELINES, Baseline, Pipeline, baseline, baselines, baselines_on
-from linkstep.cli._common import (
-    DEFAULT,
-    SIZE,
-    Command,
-    add_collective,
-    add_fabric,
-    add_json,
-    both_halves,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    print_table,
-)
+from linkstep.baselines import BASELINES, Baseline, baseline, baselines, baselines_on
+from linkstep.cli._collective_options import DEFAULT, add_collective
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import AT_MOST, add_json, both_halves, print_fields, print_json, print_table, time_text
+from linkstep.cli._progress import busy
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -128,6 +118,8 @@ def _print_list(report: BaselinesReport) -> None:
     print(f"T_L in steps (times alpha), T_B in M/B, of {each}\n")
     head = ("wiring", "schedule", "T_L", "T_B", f"allreduce {report.size}", "bound", "")
     print_table(head, _lines(report), right=range(2, 6))
+    if report.has_times_at_most:
+        print(AT_MOST)
     first = report.baselines[0]
     print(
         f"\nnext: linkstep baselines {report.nodes} {report.degree} --on '{first.recipe}' "
@@ -139,17 +131,18 @@ def _lines(report: BaselinesReport) -> Iterator[tuple[str, ...]]:
     """List what runs on each wiring today and, unless that is among it, our schedule; then the bound."""
     bound = report.bound
 
-    def costs(halves: tuple[Cost, Cost], time: Fraction) -> tuple[str, ...]:
-        return *both_halves(halves), format_time(time), f"{float(time / bound.allreduce_seconds):.2f}x"
+    def costs(halves: tuple[Cost, Cost], time: Fraction, at_most: bool | None = False) -> tuple[str, ...]:
+        return *both_halves(halves), time_text(time, at_most), f"{float(time / bound.allreduce_seconds):.2f}x"
 
     for recipe, rows in report.by_wiring.items():
         for row in rows:
             wiring = recipe if row is rows[0] else ""
-            yield wiring, row.schedule, *costs(row.halves.costs, row.allreduce_seconds), _notes(row)
+            times = costs(row.halves.costs, row.allreduce_seconds, row.allreduce_at_most)
+            yield wiring, row.schedule, *times, _notes(row)
         ours = rows[0].ours.known
         if ours is not None and not any(row.is_ours for row in rows):
             half, time = ours
-            yield "", "our schedule (bfb)", *costs((half, half), time), ""
+            yield "", "our schedule (bfb)", *costs((half, half), time, rows[0].ours.our_allreduce_at_most), ""
     half = Cost(bound.steps, bound.bandwidth)
     yield "no graph beats", "", *costs((half, half), bound.allreduce_seconds), ""
 
@@ -161,8 +154,7 @@ def _notes(row: BaselineRow) -> str:
 
 def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
     collective = Collective(args.collective or DEFAULT)
-    is_whole = collective is Collective.ALLREDUCE
-    pipeline = one.pipeline_for(fabric, args.size) if is_whole else Pipeline(one.depth_for(fabric, args.size))
+    pipeline = one.pipeline_for(fabric, args.size, collective)
     root = one.recipe.topology().node_named(str(args.root))
     with busy("making the schedule"):
         made = one.schedule(collective, root=root, depth=pipeline.depth, is_rooted=pipeline.is_rooted)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from contextlib import closing
 from pathlib import Path
 
-from linkstep.cli._common import Command, add_json, busy, print_json, print_table
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._progress import busy, progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import parse_part, parse_time
 from linkstep.costs.usual import ALPHA, BANDWIDTH
@@ -17,20 +17,16 @@ from linkstep.files import load_topology
 from linkstep.files.documents import naming
 from linkstep.recipe.names import DATA, catalog_folders
 from linkstep.reports.catalog import AdditionReport, CoverageReport, HopsFacts
-from linkstep.reports.view import to_members
-from linkstep.search import Catalog, SweepJob, load_catalog
+from linkstep.search import Catalog, load_catalog
 from linkstep.search.added import add_graph, check_addable, compare, default_folder
 from linkstep.search.catalog import merge
 from linkstep.search.coverage import SIZES, stats
-from linkstep.search.scoring import check_entry
-from linkstep.search.sweep.job import LISTED
+from linkstep.search.sweep.job import list_jobs
 from linkstep.search.sweep.methods import METHODS
-from linkstep.search.sweep.pools import EXECUTORS, over_all
-from linkstep.search.sweep.runner import build, narrow, rescore
+from linkstep.search.sweep.pools import EXECUTORS
+from linkstep.search.sweep.runner import build, narrow, rescore, verify
 
 GAP, SECONDS = "1%", "5s"
-_WORTH_PROCESSES = 32
-"""Entries from which on starting processes takes less time than they save."""
 
 
 def _numbers(text: str, what: str) -> list[int]:
@@ -100,14 +96,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _build(args: argparse.Namespace) -> int:
     kinds = {"uni": [False], "bi": [True], "both": [False, True]}[args.kind]
-    jobs = [
-        SweepJob(n, d, kind, seed, args.budget, args.method)
-        for seed in _numbers(args.seeds, "--seeds")
-        for n in _numbers(args.nodes, "--nodes")
-        for d in _numbers(args.degree, "--degree")
-        if d < n or args.method == LISTED
-        for kind in kinds
-    ]
+    sizes = _numbers(args.nodes, "--nodes"), _numbers(args.degree, "--degree")
+    jobs = list_jobs(*sizes, kinds, _numbers(args.seeds, "--seeds"), args.budget, args.method)
     if not jobs:
         raise LinkstepError(
             f"no graph has --nodes {args.nodes} and --degree {args.degree}: nodes must be more than degree"
@@ -161,7 +151,7 @@ def _add(args: argparse.Namespace) -> int:
 def _stats(args: argparse.Namespace) -> int:
     rows = stats(load_catalog(Path(args.catalog)))
     if args.json:
-        print_json([to_members(CoverageReport(row)) for row in rows])
+        print_json([CoverageReport(row).to_json() for row in rows])
         return 0
     print_table(
         (
@@ -187,10 +177,8 @@ def _verify(args: argparse.Namespace) -> int:
     entries = list(load_catalog(Path(args.catalog)))
     if args.sample is not None:
         entries = random.Random(args.seed).sample(entries, min(max(args.sample, 0), len(entries)))
-    workers = args.workers or (1 if len(entries) < _WORTH_PROCESSES else None)
-    with progress_bar("verify", " entries") as bar, closing(over_all(check_entry, entries, workers=workers)) as results:
-        for done, _ in enumerate(results, 1):
-            bar(done, len(entries))
+    with progress_bar("verify", " entries") as bar:
+        verify(entries, workers=args.workers, progress=bar)
     print(f"{len(entries)} entries rebuilt from their recipes: every figure is right")
     return 0
 

@@ -6,17 +6,10 @@ import argparse
 import shlex
 import sys
 
-from linkstep.cli._common import (
-    SIZE,
-    Command,
-    add_fabric,
-    add_json,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_json,
-    wiring_fields,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_json, wiring_fields
+from linkstep.cli._progress import busy
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, ScheduleError
 from linkstep.core.units import format_time, parse_size
@@ -24,7 +17,6 @@ from linkstep.correctness import CHECKS
 from linkstep.costs import Cost
 from linkstep.files import is_runtime_file, load_schedule
 from linkstep.reports.check import CheckReport, RefutationReport
-from linkstep.reports.view import to_members
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,14 +45,14 @@ def _run(args: argparse.Namespace) -> int:
             CHECKS[collective](schedule)
     except ScheduleError as error:
         if args.json:
-            print_json(to_members(RefutationReport.of(args.file, schedule, collective, error)))
+            print_json(RefutationReport.of(args.file, schedule, collective, error).to_json())
         else:
             print(f"linkstep: {args.file} is not a valid {collective}: {error}", file=sys.stderr)
         return 1
     with busy("looking for the wiring's tightest cut"):
         report = CheckReport.of(args.file, schedule, collective, pricing_of(args))
     if args.json:
-        print_json(to_members(report))
+        print_json(report.to_json())
     else:
         _print(report)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._common import Command
+from linkstep.cli._command import Command
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._common import Command, add_bandwidth, add_faults, add_names, busy, read
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_bandwidth
+from linkstep.cli._progress import busy
+from linkstep.cli._topology_argument import add_faults, add_names, read
 from linkstep.core.topology import Topology
 from linkstep.files import SUFFIXES, check_savable, save
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
 from linkstep.core.errors import LinkstepError
 from linkstep.reports.families import list_families, list_members
-from linkstep.reports.view import to_members
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _list_members(num_nodes: int, degree: int, as_json: bool) -> int:
     found = list(list_members(num_nodes, degree))
     if as_json:
-        print_json([to_members(report) for report in found])
+        print_json([report.to_json() for report in found])
     elif found:
         print_table(("recipe", "family"), [(report.recipe, report.family) for report in found])
     else:
@@ -36,7 +36,7 @@ def _run(args: argparse.Namespace) -> int:
                 raise LinkstepError(f"--{what} must be at least 1, not {value}")
         return _list_members(args.nodes, args.degree, args.json)
     if args.json:
-        print_json([to_members(report) for report in list_families()])
+        print_json([report.to_json() for report in list_families()])
         return 0
     rows = [(report.notation, report.title, report.coverage) for report in list_families()]
     print_table(("written", "family", "N and d"), rows)

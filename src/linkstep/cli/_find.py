@@ -9,19 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkstep.cli._answer import options_of, print_answer, print_paper, print_windows, short_name, why_nothing
-from linkstep.cli._common import (
-    Command,
-    add_fabric,
-    add_json,
-    exists,
-    fabric_of,
-    pricing_of,
-    print_json,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_json, time_text
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._topology_argument import exists
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, UnitError
-from linkstep.core.units import format_time, parse_size, parse_sizes
+from linkstep.core.units import parse_size, parse_sizes
 from linkstep.costs import Fabric
 from linkstep.recipe.explanation import explain
 from linkstep.reports.find import BestChoice, FindReport
@@ -184,7 +179,7 @@ def _run(args: argparse.Namespace) -> int:
         _plot(args, answer, fabric)
     new = [choice for choice in answer.frontier if choice.origin == FOUND]
     kept = keep_choices(new) if args.keep and new else None
-    best = None if ranked.best is None else BestChoice.of(ranked.best, ranked.seconds)
+    best = None if ranked.best is None else BestChoice.of(ranked.best, ranked.seconds, asked.workload, fabric)
     report = FindReport.of(answer, pricing_of(args), best, found, args.selector, ranked.job)
     if args.json:
         print_json(report.to_json())
@@ -198,7 +193,8 @@ def _run(args: argparse.Namespace) -> int:
         from linkstep.cli._job import print_job
 
         print_job(report.job)
-    print(f"\nbest for {asked.words}: {short_name(report.best.name)}, {format_time(report.best.seconds)}")
+    time = time_text(report.best.seconds, report.best.at_most)
+    print(f"\nbest for {asked.words}: {short_name(report.best.name)}, {time}")
     _print_how(args, ranked.best)
     if new:
         _print_new(kept)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from linkstep.cli._common import Command, add_json, print_fields, print_json, print_table
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_fields, print_json, print_table
 from linkstep.core.units import format_time
 from linkstep.costs import check_fabric_path, fit, load_runs, save_fabric
 from linkstep.reports.fit import FitReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._common import print_table
+from linkstep.cli._output import print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time

@@ -6,34 +6,21 @@ import argparse
 import sys
 from contextlib import nullcontext, redirect_stdout
 
-from linkstep.cli._common import (
-    DEFAULT,
-    Command,
-    add_bandwidth,
-    add_collective,
-    add_faults,
-    add_json,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-)
+from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_bandwidth
+from linkstep.cli._output import add_json, print_fields, print_json
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.progress import Progress
-from linkstep.core.units import format_size, parse_size
-from linkstep.files import SUFFIXES, check_writable, write_atomically
+from linkstep.core.units import format_size, parse_bytes
+from linkstep.files import SUFFIXES, check_writable
 from linkstep.files.disk import is_standard_output, to_path
 from linkstep.lowering import MAX_SCRATCH, TARGETS, Lowered, Target, check_fits, lower
-from linkstep.lowering.registration import (
-    check_module_path,
-    module_beside,
-    plan_of,
-    plans_of,
-    registration,
-)
+from linkstep.lowering.registration import module_beside
+from linkstep.lowering.saving import check_selectable, save_lowered
 from linkstep.reports.lowering import LoweringReport
-from linkstep.selector import Rule, Selector, check_selector_path, source_beside, update_selector
 
 _SHOWN = 16
 """Names of hosts that are printed; --json has all."""
@@ -75,14 +62,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def parse_bytes(text: str, option: str) -> int:
-    """Return the bytes that an option asks for; LinkstepError if they are not whole."""
-    size = parse_size(text)
-    if size.denominator != 1:
-        raise LinkstepError(f"{option} must be whole bytes, not {text}")
-    return int(size)
-
-
 def _check_output(name: str, target: Target) -> None:
     """Raise if the file's name is for another format, or no file can be written there."""
     path = to_path(name)
@@ -109,10 +88,7 @@ def _lower(args: argparse.Namespace) -> Lowered:
     gather = None if args.gather is None else parse_bytes(args.gather, "--gather")
     _check_output(args.output, TARGETS[args.to])
     if args.selector is not None:
-        check_selector_path(args.selector)
-        source_beside(args.selector, args.output)
-        if TARGETS[args.to].registers:
-            check_module_path(module_beside(args.selector))
+        check_selectable(TARGETS[args.to], args.output, args.selector)
     given = read(args.topology, args)
     if given.schedule is None:
         check_fits(
@@ -146,10 +122,7 @@ def _run(args: argparse.Namespace) -> int:
     lowered = _lower(args)
     with progress_bar("verify", " parts") as bar:
         _verify(lowered, bar)
-    if args.selector is None:
-        _write(lowered, args)
-    else:
-        update_selector(args.selector, lambda selector: _write_selected(lowered, args, selector))
+    save_lowered(lowered, args.output, args.selector)
     report = LoweringReport.of(lowered, args.output, args.selector)
     _warn(report, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
     # Whoever reads the file from standard output reads nothing else there.
@@ -159,30 +132,6 @@ def _run(args: argparse.Namespace) -> int:
         else:
             _print(args.topology, report)
     return 0
-
-
-def _write(lowered: Lowered, args: argparse.Namespace) -> None:
-    write_atomically(args.output, lambda file: file.writelines([lowered.text.encode()]))
-
-
-def _write_selected(lowered: Lowered, args: argparse.Namespace, selector: Selector) -> Selector:
-    """Write the file once it is known that no other rule serves its sizes, and return the new selector."""
-    window, source = lowered.window, source_beside(args.selector, args.output)
-    changed = selector.with_rule(
-        Rule(
-            lowered.placement.collective,
-            window.smallest,
-            window.largest,
-            source,
-            dialect=lowered.target.name,
-            inplace=lowered.placement.inplace if lowered.target.registers else None,
-        )
-    )
-    module = registration(plans_of(changed, plan_of(lowered, source))) if lowered.target.registers else None
-    _write(lowered, args)
-    if module is not None:
-        write_atomically(module_beside(args.selector), lambda file: file.writelines([module.encode()]))
-    return changed
 
 
 def _print(name: str, report: LoweringReport) -> None:

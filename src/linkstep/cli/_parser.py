@@ -14,7 +14,7 @@ from linkstep._version import __version__
 from linkstep.core.errors import LinkstepError, UnitError
 
 if TYPE_CHECKING:
-    from linkstep.cli._common import Command
+    from linkstep.cli._command import Command
 
 NAMES = (
     "find",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from linkstep.cli._common import Command, add_json, busy, print_json, print_table
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._progress import busy
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.text import shortened
 from linkstep.core.units import format_time

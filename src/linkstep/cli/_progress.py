@@ -1,16 +1,19 @@
-"""A progress bar for work that turns out to take more than two seconds; none when standard error is not a terminal."""
+"""What is said of work that turns out to take more than two seconds; nothing when standard error is no terminal."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from linkstep.cli._terminal import raw
+from linkstep.cli._terminal import printable, raw
 from linkstep.core.progress import Progress
 
 _ELAPSED = "{desc}: {n_fmt}{unit} [{elapsed}]"
 """How work of unknown size is shown: what is done so far, and the time it took."""
+PATIENCE = 2.0
+"""Seconds after which a command that is still at work says at what."""
 
 
 @contextmanager
@@ -46,3 +49,27 @@ def gap_bar(label: str) -> Iterator[Callable[[float], None]]:
             bar.update(1)
 
         yield update
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say on a terminal what is going on once it has taken two seconds; for work that reports no progress itself."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    said = threading.Event()
+
+    def say() -> None:
+        said.set()
+        print(f"linkstep: {printable(what)} ...", end="", file=raw(sys.stderr), flush=True)
+
+    timer = threading.Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said.is_set():
+            print("\r\x1b[K", end="", file=raw(sys.stderr), flush=True)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from linkstep.cli._common import Command, add_json, print_json, print_table
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.files import check_writable, write_atomically
 from linkstep.reports.reproduction import ExhibitReport, ReproductionReport
-from linkstep.reports.view import to_members
 from linkstep.reproduction import EXHIBITS, Exhibit, check_needs, exhibit_labelled
 from linkstep.reproduction.figures import Cell, CellKind, Verdict, show
 from linkstep.reproduction.output import ShownExhibit, make, prepare
@@ -59,7 +59,7 @@ def _asked(args: argparse.Namespace) -> tuple[Exhibit, ...]:
 
 def _list(exhibits: Sequence[Exhibit], as_json: bool) -> None:
     if as_json:
-        print_json([to_members(ExhibitReport.of(exhibit)) for exhibit in exhibits])
+        print_json([ExhibitReport.of(exhibit).to_json() for exhibit in exhibits])
         return
     rows = [(one.label, one.takes or ("seconds" if one.is_quick else "slow"), one.title) for one in exhibits]
     print_table(("label", "takes about", "what"), rows)
@@ -83,7 +83,7 @@ def _run(args: argparse.Namespace) -> int:
         text = write_page(found, folder, page)
         write_atomically(page, lambda file: _write(file, text))
     if args.json:
-        print_json([to_members(ReproductionReport.of(shown, folder)) for shown in found])
+        print_json([ReproductionReport.of(shown, folder).to_json() for shown in found])
     elif page is not None:
         print(f"written to {page}")
     return 0

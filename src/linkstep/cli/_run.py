@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import argparse
 import csv
-import pickle
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from linkstep.cli._common import (
-    DEFAULT,
-    Command,
-    add_fabric,
-    add_faults,
-    add_json,
-    busy,
-    fabric_of,
-    host_names,
-    print_json,
-    print_table,
-    read,
-)
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._collective_options import DEFAULT
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_fabric, fabric_of
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._topology_argument import add_faults, host_names, read
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time, parse_sizes, parse_time, write_size
 from linkstep.engines.bench.job import BenchJob, run_job, tell_mistake
-from linkstep.engines.bench.launch import is_rank, launch, run_folder
-from linkstep.engines.bench.measure import TYPES, Measurement, actual_sizes, check_type
+from linkstep.engines.bench.launch import is_rank, launch_job
+from linkstep.engines.bench.measure import TYPES, actual_sizes, check_type
 from linkstep.engines.bench.preparation import BenchResult, Preparation, check_wires, devices_of, prepare, wiring_of
-from linkstep.engines.bench.rank import JOB, ROWS
 from linkstep.engines.plans.source import Source, checked, first_collective, sources_of, sources_of_file
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transports.arrays import OPERATIONS
 from linkstep.engines.transports.engine import ENGINES
-from linkstep.engines.transports.start import LaunchSite
 from linkstep.engines.transports.transport import TIMEOUT
+from linkstep.reports.run import RunReport
+from linkstep.reports.view import to_members
 
 _SIZE = "1MiB"
 
@@ -122,7 +113,7 @@ def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
 
 def _predicted(result: BenchResult, args: argparse.Namespace, bed: Testbed | None) -> BenchResult:
     """Return a result with predicted times: by what the options say, else by the testbed, else without."""
-    if args.fabric is not None or args.alpha is not None or args.bandwidth is not None:
+    if any(option is not None for option in (args.fabric, args.alpha, args.bandwidth, args.host_bandwidth)):
         return result.predicted(fabric_of(args, 1 if bed is None else bed.topology.degree))
     return result if bed is None else result.predicted_on(bed)
 
@@ -138,7 +129,7 @@ def _prepared(
     collective, num_ranks, num_nodes = _collective(args, sources), sources[0].num_ranks, sources[0].num_nodes
     if args.ranks not in (None, num_ranks):
         raise LinkstepError(f"{name} is for {num_ranks} ranks, not the {args.ranks} of --ranks")
-    nodes = sources[0].order or tuple(range(num_nodes))
+    nodes = sources[0].order or range(num_nodes)
     labels = None if labels is None else [labels[node] for node in nodes]
     root = _root(labels, num_ranks, args.root)
     hosts = None if args.hosts is None else host_names(args.hosts, num_nodes, "--hosts")
@@ -150,7 +141,7 @@ def _prepared(
     job = BenchJob(
         compiled=prepared.compiled, collective=collective, sizes=sizes, engine=args.engine, type_name=args.type,
         operation=args.op, root=root, repetitions=args.repetitions, timeout=timeout, own=args.own, labels=labels,
-        hosts=None if hosts is None else [hosts[node] for node in nodes], order=nodes if started else None,
+        hosts=None if hosts is None else [hosts[node] for node in nodes], nodes=sources[0].order, is_by_node=started,
         devices=None if bed is None else devices_of(bed, nodes),
     )  # fmt: skip
     return job, prepared, name
@@ -172,46 +163,36 @@ def _run(args: argparse.Namespace) -> int:
             rank, rows = run_job(job, bar)
         code = 1 if any(row.wrong for row in rows) else 0
     else:
-        rank, (code, rows) = 0, _launched(job, prepared.nodes, timeout, bed)
+        with busy(f"running {prepared.num_nodes} ranks"):
+            rank, (code, rows) = 0, launch_job(job, bed)
     if rank == 0 and rows:
         result = BenchResult(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
-        _report(_predicted(result, args, bed), args)
+        _show(RunReport.of(_predicted(result, args, bed)), args)
     return code
 
 
-def _launched(
-    job: BenchJob, nodes: Sequence[int], timeout: float, bed: Testbed | None
-) -> tuple[int, list[Measurement]]:
-    """Run a job in ranks started here; return the exit code and what was measured, nothing if it failed."""
-    place = None
-    if bed is not None:
-        place = LaunchSite([bed.prefix(host) for host in nodes], bed.environment(), bed.address(nodes[0]))
-    with run_folder() as folder, busy(f"running {len(nodes)} ranks"):
-        (folder / JOB).write_bytes(pickle.dumps(job))
-        command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
-        code = launch(job.engine, len(nodes), command, folder, timeout, place)
-        rows = pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
-    return code, rows
-
-
-def _report(result: BenchResult, args: argparse.Namespace) -> None:
+def _show(report: RunReport, args: argparse.Namespace) -> None:
     if args.plot:
         from linkstep.pictures.runs import plot_runs
 
-        plot_runs([result.to_json()], args.plot)
+        plot_runs([report.to_json()], args.plot)
     if args.json:
-        print_json(result.to_json())
+        print_json(report.to_json())
     elif args.csv:
-        rows = [row.to_json() for row in result.rows]
-        for row in rows:
-            row["cables"] = None if row["cables"] is None else "{:.4f}-{:.4f}".format(*row["cables"])
-        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        _print_csv(report)
     else:
-        _print(result)
+        _print(report)
         if args.plot:
             print(f"drawn to {args.plot}")
+
+
+def _print_csv(report: RunReport) -> None:
+    rows = [to_members(row) for row in report.rows]
+    for row in rows:
+        row["cables"] = None if row["cables"] is None else "{:.4f}-{:.4f}".format(*row["cables"])
+    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
 
 
 def _rate(rate: float) -> str:
@@ -221,23 +202,22 @@ def _rate(rate: float) -> str:
     return f"{rate:.3g}B/s"
 
 
-def _print(result: BenchResult) -> None:
-    rows, prepared = result.rows, result.prepared
-    op = f", {result.operation}" if prepared.collective.reduces else ""
-    cost = "" if prepared.cost is None else f", {prepared.cost}"
-    more = prepared.num_nodes - prepared.num_ranks
-    ranks = f"{prepared.num_ranks} ranks" + f" ({more} more nodes forward)" * bool(more)
-    print(f"{result.name}: {prepared.collective} by {result.engine}, {ranks}, {result.type_name}{op}{cost}")
-    if prepared.is_switched:
+def _print(report: RunReport) -> None:
+    rows = report.rows
+    op = f", {report.operation}" if report.collective.reduces else ""
+    cost = "" if report.cost is None else f", {report.cost}"
+    ranks = f"{report.ranks} ranks" + f" ({report.forwarders} more nodes forward)" * bool(report.forwarders)
+    print(f"{report.what}: {report.collective} by {report.engine}, {ranks}, {report.type_}{op}{cost}")
+    if report.unswitched:
         print("links that open later or close were there all the time: nothing is switched in a run")
     head = ["size", "count", "min", "median", "p99", "algbw", "busbw", "wrong"]
     table = [
-        [write_size(row.size), str(row.count), format_time(row.minimum), format_time(row.median), format_time(row.p99),
+        [write_size(row.size), str(row.count), format_time(row.min_), format_time(row.median), format_time(row.p99),
          _rate(row.algbw), _rate(row.busbw), str(row.wrong)]
         for row in rows
     ]  # fmt: skip
     if rows[0].own_median is not None:
-        head += [f"{result.engine}'s own", "over ours"]
+        head += [f"{report.engine}'s own", "over ours"]
         for cells, row in zip(table, rows, strict=True):
             assert row.own_median is not None
             cells += [format_time(row.own_median), f"{row.own_median / row.median:.2f}x"]

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 
 from linkstep.cli import _frontier
-from linkstep.cli._common import (
-    DEFAULT,
-    SIZE,
-    Command,
-    TopologyArgument,
-    add_collective,
-    add_fabric,
-    add_faults,
-    add_json,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-    wiring_fields,
-)
-from linkstep.cli._progress import gap_bar
+from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_fields, print_json, wiring_fields
+from linkstep.cli._progress import busy, gap_bar
+from linkstep.cli._signals import one_interrupt
+from linkstep.cli._topology_argument import TopologyArgument, add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.units import format_time
@@ -134,20 +120,6 @@ def _price(given: TopologyArgument, args: argparse.Namespace) -> Price | None:
     wanted, fabric = args.collective or DEFAULT, fabric_of(args, given.topology.degree)
     call = Call(wanted, args.size or SIZE)
     return Problem(wiring=given.topology, collectives=wanted, fabric=fabric, objective=call).price()
-
-
-@contextmanager
-def one_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt at Ctrl-C once, not until the command has ended: a search stops and the work goes on."""
-    before = signal.getsignal(signal.SIGINT)
-    if before in (signal.SIG_IGN, signal.default_int_handler):
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _print(name: str, report: ScheduleReport) -> None:

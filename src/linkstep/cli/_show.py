@@ -6,24 +6,12 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from linkstep.cli._common import (
-    SIZE,
-    Command,
-    TopologyArgument,
-    add_fabric,
-    add_faults,
-    add_json,
-    both_halves,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-    wiring_fields,
-)
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._collective_options import schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, both_halves, print_fields, print_json, time_text, wiring_fields
+from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._topology_argument import TopologyArgument, add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
 from linkstep.description import Description, describe
@@ -129,7 +117,8 @@ def _times(bfb: BfbFacts) -> str:
 
 def _costs(today: ScheduleInUse) -> str:
     steps, bandwidth = both_halves(today.halves.costs)
-    return f"{steps} steps, {bandwidth} M/B each half; allreduce {format_time(today.allreduce_seconds)}"
+    time = time_text(today.allreduce_seconds, today.allreduce_at_most)
+    return f"{steps} steps, {bandwidth} M/B each half; allreduce {time}"
 
 
 def _before(whole: WholeTopology) -> str:

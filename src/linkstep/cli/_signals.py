@@ -61,3 +61,17 @@ def leave_at_once(code: int) -> NoReturn:
         with contextlib.suppress(Exception):
             util._run_finalizers(0)  # type: ignore[attr-defined]  # what multiprocessing does at a usual end
     os._exit(code)
+
+
+@contextlib.contextmanager
+def one_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt at Ctrl-C once, not until the command has ended: a search stops and the work goes on."""
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, signal.default_int_handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from math import ceil
 from pathlib import Path
 
-from linkstep.cli._common import (
-    DEFAULT,
-    Command,
-    add_collective,
-    add_fabric,
-    add_faults,
-    add_json,
-    busy,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-    schedule_of,
-    wiring_fields,
-)
-from linkstep.cli._lower import parse_bytes
-from linkstep.cli._progress import progress_bar
+from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_fields, print_json, wiring_fields
+from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import Schedule
-from linkstep.core.units import format_time, parse_size, parse_time
+from linkstep.core.units import format_time, parse_bytes, parse_size, parse_time
 from linkstep.costs import Fabric
-from linkstep.lowering import TARGETS, check_fits, lower
+from linkstep.lowering import TARGETS, check_fits
 from linkstep.programs import read_program, runtime_text
 from linkstep.reports.simulation import SimulationReport
-from linkstep.simulation import Simulation, simulate_lowered, simulate_program, used_links
+from linkstep.simulation import Simulation, simulate_program, simulate_schedule, used_links
 
 _DEFAULT_TARGET = "msccl"
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
@@ -100,20 +87,15 @@ def _make_schedule(args: argparse.Namespace) -> Schedule:
 
 
 def _run_schedule(schedule: Schedule, args: argparse.Namespace) -> tuple[Simulation, Fabric]:
-    to, topology = args.to or _DEFAULT_TARGET, schedule.topology
+    topology = schedule.topology
     fabric = fabric_of(args, topology.degree).on(topology)
-    with progress_bar("lower", " parts") as bar:
-        lowered = lower(
-            schedule.permanent(), to, channels=args.channels, instances=1 if args.instances is None else args.instances,
+    with progress_bar("simulate", " parts") as bar:
+        done = simulate_schedule(
+            schedule, args.to or _DEFAULT_TARGET, fabric, args.size, channels=args.channels,
+            instances=1 if args.instances is None else args.instances,
             gather=None if args.gather is None else parse_bytes(args.gather, "--gather"),
-            max_bytes=ceil(parse_size(args.size)), progress=bar,
+            instruction_time=parse_time(args.instruction), progress=bar,
         )  # fmt: skip
-    with progress_bar("simulate", " stages") as bar:
-        bar(0, 1)
-        done = simulate_lowered(
-            lowered, schedule, fabric, args.size, instruction_time=parse_time(args.instruction)
-        )  # fmt: skip
-        bar(1, 1)
     return done, fabric
 
 

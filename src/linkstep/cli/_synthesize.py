@@ -5,17 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from linkstep.cli._common import (
-    Command,
-    add_bandwidth,
-    add_faults,
-    add_json,
-    print_fields,
-    print_json,
-    print_table,
-    read,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_bandwidth
+from linkstep.cli._output import add_json, print_fields, print_json, print_table
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology

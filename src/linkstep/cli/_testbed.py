@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-import subprocess
-import sys
-import threading
-from types import FrameType
-from typing import IO, NoReturn
 
-from linkstep.cli._common import Command, add_faults, add_json, print_json, print_table, read
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply, format_rate, parse
 from linkstep.core.units import format_time, parse_bandwidth, parse_time
 from linkstep.engines import testbed as beds
 from linkstep.engines.testbed import Testbed, TrunkStatus
 from linkstep.reports.testbed import TestbedCablesReport, TestbedReport, num_cables
-from linkstep.reports.view import to_members
 
 _ALL = "--all"
 
@@ -88,7 +82,7 @@ def _up(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     found = [TestbedReport.of(beds.load(name)) for name in beds.names()]
     if args.json:
-        print_json([to_members(report) for report in found])
+        print_json([report.to_json() for report in found])
         return 0
     if not found:
         print("no testbed; linkstep testbed up makes one")
@@ -137,11 +131,6 @@ def _status(args: argparse.Namespace) -> int:
 # --- exec ---
 
 
-def _variables(bed: Testbed, host: int) -> dict[str, str]:
-    own = {"LINKSTEP_TESTBED": bed.name, "LINKSTEP_HOST": str(host), "LINKSTEP_ADDRESS": bed.address(host)}
-    return dict(os.environ) | own
-
-
 def _exec(args: argparse.Namespace) -> int:
     beds.check_possible()
     bed = beds.load(args.name)
@@ -150,54 +139,12 @@ def _exec(args: argparse.Namespace) -> int:
         raise LinkstepError(f"linkstep testbed exec takes NAME, then HOST or {_ALL}, then a command")
     beds.check_whole(bed)
     if words[0] == _ALL:
-        return _exec_on_all(bed, words[1:])
-    return _become(bed, bed.topology.node_named(words[0]), words[1:])
+        return beds.run_on_all(bed, words[1:], lambda host, line: _print_line(bed.topology.host(host), line))
+    return beds.become(bed, bed.topology.node_named(words[0]), words[1:])
 
 
-def _become(bed: Testbed, host: int, words: list[str]) -> NoReturn:
-    """Replace this process by a command on a host: the terminal, signals and the exit code are the command's."""
-    command = [*bed.prefix(host), *words]
-    sys.stdout.flush()
-    os.execvpe(command[0], command, _variables(bed, host))
-
-
-def _exec_on_all(bed: Testbed, words: list[str]) -> int:
-    """Run a command on every host at once, each line of output with its host in front; return the largest code."""
-    running = [
-        subprocess.Popen(
-            [*bed.prefix(host), *words], env=_variables(bed, host),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        )
-        for host in range(bed.num_hosts)
-    ]  # fmt: skip
-    printing = threading.Lock()
-
-    def copy(host: int, lines: IO[str]) -> None:
-        with lines:
-            for line in lines:
-                with printing:
-                    print(f"{bed.topology.host(host)}: {line.rstrip()}", flush=True)
-
-    readers = [
-        threading.Thread(target=copy, args=(host, process.stdout), daemon=True) for host, process in enumerate(running)
-    ]
-    before = signal.signal(signal.SIGTERM, _leave)
-    try:
-        for reader in readers:
-            reader.start()
-        for reader in readers:
-            reader.join()
-        codes = [process.wait() for process in running]
-    finally:
-        for process in running:
-            process.kill()  # does nothing to those that have ended
-            process.wait()
-        signal.signal(signal.SIGTERM, before)
-    return max(code if code >= 0 else 128 - code for code in codes)
-
-
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
+def _print_line(host: str, line: str) -> None:
+    print(f"{host}: {line}", flush=True)
 
 
 # --- cut, mend, down ---

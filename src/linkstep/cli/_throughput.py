@@ -6,19 +6,11 @@ import argparse
 from collections.abc import Iterator
 from fractions import Fraction
 
-from linkstep.cli._common import (
-    SIZE,
-    Command,
-    add_fabric,
-    add_faults,
-    add_json,
-    fabric_of,
-    pricing_of,
-    print_fields,
-    print_json,
-    read,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_fields, print_json, time_text
 from linkstep.cli._progress import gap_bar
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.units import format_time, parse_part, parse_size, parse_time
 from linkstep.reports.throughput import ThroughputReport
 from linkstep.throughput import all_to_all
@@ -57,7 +49,7 @@ def _number(value: Fraction) -> str:
 
 
 def _fields(report: ThroughputReport) -> Iterator[tuple[str, str]]:
-    value, time = _number(report.value), format_time(report.seconds)
+    value, time = _number(report.value), time_text(report.seconds, report.seconds_at_most)
     if report.exact and len(str(report.value)) <= _LONGEST:
         value = f"{value} exactly ({report.value})"
     yield "nodes N", str(report.nodes)
@@ -65,6 +57,7 @@ def _fields(report: ThroughputReport) -> Iterator[tuple[str, str]]:
     yield "all-to-all throughput f", value
     if not report.exact:
         yield "  proven to be at most", f"{_number(report.bound)} (gap {_percent(float(report.gap))})"
+    if not report.exact or report.seconds_at_most:
         time += f", and no schedule takes less than {format_time(report.least_seconds)}"
     yield "  by distances at most", _number(report.distance_bound)
     yield "  by cuts at most", _number(report.cut_bound)

@@ -6,7 +6,9 @@ import argparse
 from fractions import Fraction
 from pathlib import Path
 
-from linkstep.cli._common import Command, add_fabric, add_json, fabric_of, pricing_of, print_json, print_table
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_size, format_time, parse_fraction, parse_size

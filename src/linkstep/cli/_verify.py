@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from linkstep.cli._common import Command, add_json, print_json
+from linkstep.cli._command import Command
+from linkstep.cli._output import add_json, print_json
 from linkstep.cli._progress import progress_bar
 from linkstep.cli._terminal import LONGEST
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import cut
 from linkstep.reports.verification import UnreadableReport, VerificationReport
-from linkstep.reports.view import to_members
 from linkstep.verification import CAPACITIES, DIALECTS, Names, verify_file
 
 _CODES = {"verified": 0, "refuted": 1, "unknown": 3}
@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace) -> int:
         if not args.json:
             _print(report)
     if args.json and len(args.files) > 1:
-        print_json([to_members(report) for report in reports])
+        print_json([report.to_json() for report in reports])
     elif args.json and _UNREADABLE not in codes:
         print_json(reports[0].to_json())
     return next(code for code in _WORST_FIRST if code in codes)

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 from pathlib import Path
 from typing import BinaryIO
 
 from linkstep.cabling import wire
-from linkstep.cli._common import (
-    Command,
-    add_bandwidth,
-    add_faults,
-    add_json,
-    add_names,
-    busy,
-    print_json,
-    print_table,
-    read,
-)
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import add_bandwidth
+from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._progress import busy
+from linkstep.cli._topology_argument import add_faults, add_names, read
 from linkstep.core.errors import FileError
 from linkstep.files import check_writable, to_path, write_atomically
-from linkstep.reports.cabling import CablingReport
+from linkstep.reports.cabling import CROSS_CONNECT, CablingReport
 
-COLUMNS: tuple[str, ...] = ("cable", "from", "from_port", "to", "to_port", "kind", "panel_from", "panel_to")
 HEAD = ("cable", "from", "port", "to", "port", "kind", "panel", "panel")
 
 
@@ -53,14 +44,6 @@ def _rows(report: CablingReport) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _csv(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def _write(file: BinaryIO, text: str) -> None:
     file.write(text.encode())
 
@@ -71,18 +54,28 @@ def _check_output(name: str) -> None:
     check_writable(name)
 
 
+def _plan(report: CablingReport, suffix: str, cross_connects: bool) -> str:
+    """Return the text of a plan's file."""
+    if suffix == ".json":
+        return json.dumps(report.to_json(), indent=1) + "\n"
+    return report.cross_connects_csv() if cross_connects else report.to_csv()
+
+
+def _print(report: CablingReport, cross_connects: bool) -> None:
+    if cross_connects:
+        print_table(CROSS_CONNECT, [(str(a), str(b)) for a, b in report.cross_connects])
+    else:
+        print_table(HEAD, _rows(report))
+
+
 def _run(args: argparse.Namespace) -> int:
     if args.output is not None:
         _check_output(args.output)
     given = read(args.topology, args)
     with busy("planning cables"):
         report = CablingReport.of(wire(given.topology), given.topology, given.faults)
-    columns, rows = COLUMNS, _rows(report)
-    if args.cross_connects:
-        columns, rows = ("input", "output"), [(str(a), str(b)) for a, b in report.cross_connects]
     if args.output is not None:
-        is_json = Path(args.output).suffix.lower() == ".json"
-        text = json.dumps(report.to_json(), indent=1) + "\n" if is_json else _csv(columns, rows)
+        text = _plan(report, Path(args.output).suffix.lower(), args.cross_connects)
         write_atomically(args.output, lambda file: _write(file, text))
     summary = f"{report.num_duplex} duplex cables, {len(report.cables) - report.num_duplex} simplex fibres"
     summary += f"; {report.servers} servers, {report.ports} ports each"
@@ -91,7 +84,7 @@ def _run(args: argparse.Namespace) -> int:
     elif args.output is not None:
         print(f"wrote {args.output}: {summary}, checked against the topology")
     else:
-        print_table(columns if args.cross_connects else HEAD, rows)
+        _print(report, args.cross_connects)
         print(f"\n{summary}; the plan is checked against the topology")
     return 0
 

@@ -172,6 +172,18 @@ class WrittenSize(str):
         return size
 
 
+def parse_bytes(text: Number, what: str) -> int:
+    """Return a size that must be whole bytes.
+
+    >>> parse_bytes("1KiB", "--min-bytes")
+    1024
+    """
+    size = parse_size(text)
+    if size.denominator != 1:
+        raise UnitError(f"{what} must be whole bytes, not {text}")
+    return int(size)
+
+
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Return the sizes of a sweep in bytes, ascending, each once: a list of sizes and of ranges ``A:B`` or ``A:B:xF``.
 

@@ -86,6 +86,11 @@ class Fabric:
         return min(self.node_bandwidth, self.host_bandwidth or self.node_bandwidth)
 
     @property
+    def is_limited_by_hosts(self) -> bool:
+        """Whether a host carries less than its ports together."""
+        return self.bandwidth < self.node_bandwidth
+
+    @property
     def link_bandwidth(self) -> Fraction:
         """What one port runs at, in bit/s: B/d, unless hosts have a limit of their own."""
         return self.node_bandwidth / self.degree

@@ -43,6 +43,10 @@ _HEAD, _FOOT, _SIDE = 1.1, 0.55, 0.45
 _TALLEST = {True: 24.0, False: 10.0}
 """The most inches of a column, with numbers and without."""
 _TEXT = 8.0
+_RIM = 1.2
+"""Points of the line round a hollow node."""
+_HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": BLUE, "markeredgewidth": _RIM}
+"""A node that takes no part, among markers of matplotlib."""
 _MOST_STEPS = 12
 """The most steps in the legend; of more, every second or third has an entry."""
 
@@ -188,7 +192,7 @@ def _draw_text(axes: Any, placer: Placer, curve: list[Points], text: str, colour
 
 
 def _draw_legend(figure: Any, sheet: _Sheet) -> None:
-    """Say which colour is which step, and what thin lines are."""
+    """Say which colour is which step, what thin lines are, and what hollow nodes."""
     from matplotlib.lines import Line2D
 
     numbered = sheet.schedule.topology.num_nodes <= NUMBERED
@@ -199,6 +203,8 @@ def _draw_legend(figure: Any, sheet: _Sheet) -> None:
         marks.append(Line2D([], [], lw=1.8, label=f"step {step}", **look))
     if numbered and any(max(steps.values()) < 1 for steps in sheet.carried.values()):
         marks.append(Line2D([], [], color=SOFT, lw=0.9, label="thin: a part of the shard"))
+    if sheet.schedule.ranks.has_forwarders:
+        marks.append(Line2D([], [], lw=0, marker="o", label="hollow: only forwards", **_HOLLOW))
     if not marks:
         return
     width, _ = sheet.size
@@ -235,8 +241,8 @@ def broadcast_picture(schedule: Schedule, root: int) -> tuple[Fill, tuple[float,
         forwards = schedule.ranks.rank_of < 0
         axes.scatter(*sheet.place[~forwards].T, s=sheet.node_size**2, c=BLUE, zorder=3, linewidths=0)
         if forwards.any():  # hollow: they take no part
-            look: Any = {"c": "white", "edgecolors": BLUE, "linewidths": 1.2, "zorder": 3}
-            axes.scatter(*sheet.place[forwards].T, s=(sheet.node_size - 1.2) ** 2, **look)
+            look: Any = {"markersize": sheet.node_size - _RIM, "zorder": 3} | _HOLLOW
+            axes.plot(*sheet.place[forwards].T, "o", **look)
         if sheet.names:
             inks = [BLUE if hollow else "white" for hollow in forwards.tolist()] if sheet.named_inside else None
             draw_names(axes, sheet.place, sheet.names, sheet.node_size, inks, ring=False)

@@ -43,6 +43,7 @@ VIEWS = (
     ViewRow("simulation", "simulation", "SimulationReport", "linkstep simulate --json"),
     ViewRow("training", "training", "TrainingReport", "linkstep train-sim --json"),
     ViewRow("profile", "profile", "ProfileReport", "linkstep profile --json"),
+    ViewRow("run", "run", "RunReport", "linkstep run --json"),
     ViewRow("testbed", "testbed", "TestbedReport", "linkstep testbed status --json"),
     ViewRow("testbed-cables", "testbed", "TestbedCablesReport", "linkstep testbed status NAME --json"),
     ViewRow("fit", "fit", "FitReport", "linkstep fit --json"),

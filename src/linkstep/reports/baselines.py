@@ -55,6 +55,8 @@ class BaselineRow:
     """Whether messages go over several links at once."""
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
+    allreduce_at_most: bool
+    """Whether it takes at most that: its links are all taken to run slower by what a host lacks."""
     ours: Annotated[OurSchedule, FieldForm.INLINE]
     is_ours: Annotated[bool, FieldForm.UNWRITTEN]
     """Whether this schedule is ours."""
@@ -71,7 +73,8 @@ class BaselineRow:
             pipeline=PipelineFacts.of(None if one.cost is not None else one.pipeline_for(fabric, size)),
             several_hops=one.takes_several_hops,
             allreduce_seconds=one.allreduce_time(fabric, size),
-            ours=OurSchedule.of(one.ours, fabric, size),
+            allreduce_at_most=not one.is_time_exact(fabric, size),
+            ours=OurSchedule.of(one.ours, one.num_nodes, fabric, size),
             is_ours=one.row.is_ours,
         )
 
@@ -111,17 +114,22 @@ class BaselinesReport(View):
         cls, found: Sequence[Baseline], num_nodes: int, degree: int, pricing: Pricing, cut_through: bool
     ) -> BaselinesReport:
         """Price baselines."""
-        fabric, half = pricing.fabric(degree), lower_bound(num_nodes, degree)
+        fabric, half = pricing.fabric_for(degree), lower_bound(num_nodes, degree)
         best = fabric.time(half + half, Collective.ALLREDUCE, pricing.size)
         return cls(
             nodes=num_nodes,
             degree=degree,
-            fabric=pricing.text(degree),
+            fabric=pricing.text_for(degree),
             size=pricing.size,
             cut_through=cut_through,
             baselines=tuple(BaselineRow.of(one, fabric, pricing.size) for one in found),
             bound=AllreduceBound(half.steps, half.bandwidth, best),
         )
+
+    @property
+    def has_times_at_most(self) -> bool:
+        """Whether some times are what they are at most, for a limit of hosts."""
+        return any(row.allreduce_at_most or row.ours.our_allreduce_at_most for row in self.baselines)
 
     @property
     def by_wiring(self) -> dict[str, list[BaselineRow]]:
@@ -176,7 +184,7 @@ class BaselineScheduleReport(View):
     ) -> BaselineScheduleReport:
         """Price a schedule of a baseline."""
         degree, size, collective = one.recipe.degree, pricing.size, made.collective
-        fabric, cost = pricing.fabric(degree), cost_of(made)
+        fabric, cost = pricing.fabric_for(degree), cost_of(made)
         is_whole = collective is Collective.ALLREDUCE
         halves = one.halves_at(fabric, size) if is_whole else (one.cost_at(fabric, size),)
         charged = sum(halves, Cost.zero())
@@ -192,7 +200,7 @@ class BaselineScheduleReport(View):
             pipeline=PipelineFacts.of(None if one.cost is not None else pipeline),
             seconds=seconds_of(made, fabric, size),
             size=size,
-            fabric=pricing.text(degree),
+            fabric=pricing.text_for(degree),
             rows=made.num_rows,
             file=file,
             name=one.name,

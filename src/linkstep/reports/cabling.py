@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from linkstep.cabling import Cabling
 from linkstep.core.faults import Fault
 from linkstep.core.topology import Topology
-from linkstep.reports.view import View
+from linkstep.reports.view import View, fields_of, member_name, to_members
 
 DUPLEX, SIMPLEX = "duplex", "simplex"
+CROSS_CONNECT = "input", "output"
+"""What the two numbers of a cross-connect are."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,24 @@ class CablingReport(View):
             cross_connects=tuple(cabling.cross_connects()),
         )
 
+    def to_csv(self) -> str:
+        """Return the cables as comma-separated lines, members by name in the first."""
+        rows = [to_members(row) for row in self.cables]
+        return _csv([member_name(name) for name, _ in fields_of(CableRow)], [row.values() for row in rows])
+
+    def cross_connects_csv(self) -> str:
+        """Return input and output of the panel for every fibre, as comma-separated lines."""
+        return _csv(CROSS_CONNECT, self.cross_connects)
+
     @property
     def num_duplex(self) -> int:
         """How many cables go both ways."""
         return sum(row.kind == DUPLEX for row in self.cables)
+
+
+def _csv(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()

@@ -52,7 +52,7 @@ class CheckReport(View):
     @classmethod
     def of(cls, file: str, schedule: Schedule, collective: Collective, pricing: Pricing) -> CheckReport:
         """Price a schedule that passed its check."""
-        topology, fabric = schedule.topology, pricing.fabric(schedule.topology.degree)
+        topology, fabric = schedule.topology, pricing.fabric_for(schedule.topology.degree)
         cost, everyone = cost_of(schedule, fabric), schedule.ranks.is_everyone  # bounds are of all nodes
         least = len(collective.phases) * bandwidth_bound(topology.num_nodes)
         has_bound = not (collective.has_root or collective.exchanges)  # one that depends on N alone
@@ -65,7 +65,7 @@ class CheckReport(View):
             bandwidth=cost.bandwidth,
             size=pricing.size,
             seconds=seconds_of(schedule, fabric, pricing.size),
-            fabric=pricing.words(topology),
+            fabric=pricing.words_for(topology),
             wiring_bound=WiringStanding.of(topology, collective, cost, fabric) if everyone else None,
             topology=topology.name or None,
             nodes=topology.num_nodes,

@@ -14,7 +14,7 @@ from linkstep.reports.halves import Halves, OurSchedule
 from linkstep.reports.pricing import FabricText, Pricing
 from linkstep.reports.training import JobRanking
 from linkstep.reports.view import FieldForm, Ratio, Seconds, View
-from linkstep.search import Answer, Choice
+from linkstep.search import Answer, Choice, Workload
 from linkstep.search.windows import Window
 
 _SMALL_TREE = 64
@@ -39,6 +39,8 @@ class FoundRow:
     halves: Annotated[Halves, FieldForm.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
+    allreduce_at_most: bool
+    """Whether it takes at most that: theorems say so or, under a limit of hosts, links are all taken to run slower."""
     allreduce_over_bound: Ratio
     """That over what no graph beats."""
     diameter: int | None
@@ -49,6 +51,8 @@ class FoundRow:
     """What that is at most, where it is not proven to be reached."""
     all_to_all_seconds: Seconds | None
     """Of an all-to-all in which every server sends ``size``; at least, where only a bound is known."""
+    all_to_all_at_most: bool
+    """Whether it takes at most that: under a limit of hosts, links are all taken to run slower."""
     bandwidth_optimal: bool
     """Whether both halves have T_B = (N-1)/N."""
     wiring_bandwidth_bound: Fraction | None
@@ -72,11 +76,13 @@ class FoundRow:
             exact=choice.is_exact,
             halves=Halves.of(choice.reduce_scatter, choice.cost),
             allreduce_seconds=time,
+            allreduce_at_most=not choice.is_exact,
             allreduce_over_bound=time / bound,
             diameter=choice.diameter,
             all_to_all=choice.flow if choice.is_flow_reached else None,
             all_to_all_bound=None if choice.is_flow_reached else choice.flow,
             all_to_all_seconds=_all_to_all(fabric, choice.flow, choice.num_nodes, size),
+            all_to_all_at_most=_is_exchange_at_most(choice, fabric),
             bandwidth_optimal=choice.is_bandwidth_optimal,
             wiring_bandwidth_bound=_wiring_bandwidth(choice),
             moore_optimal=choice.worse_half.steps == answer.bound.steps,
@@ -124,6 +130,8 @@ class TodayRow:
     halves: Annotated[Halves, FieldForm.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
+    allreduce_at_most: bool
+    """Whether it takes at most that: under a limit of hosts, its links are all taken to run slower."""
     all_to_all: Fraction | None
     """The part of a link's rate that every pair gets at once, where it is proven to be reached."""
     all_to_all_bound: Fraction | None
@@ -133,6 +141,8 @@ class TodayRow:
     """The wiring in short."""
     all_to_all_seconds: Annotated[Seconds | None, FieldForm.UNWRITTEN]
     """Of an all-to-all in which every server sends ``size``; at least, where only a bound is known."""
+    all_to_all_at_most: Annotated[bool, FieldForm.UNWRITTEN]
+    """Whether it takes at most that: under a limit of hosts, links are all taken to run slower."""
 
     @classmethod
     def of(cls, one: Baseline, fabric: Fabric, size: str) -> TodayRow:
@@ -143,11 +153,13 @@ class TodayRow:
             recipe=str(one.recipe),
             halves=Halves.of(*one.halves_at(fabric, size)),
             allreduce_seconds=one.allreduce_time(fabric, size),
+            allreduce_at_most=not one.is_time_exact(fabric, size),
             all_to_all=one.flow if one.is_flow_reached else None,
             all_to_all_bound=None if one.is_flow_reached else one.flow,
-            ours=OurSchedule.of(ours, fabric, size),
+            ours=OurSchedule.of(ours, one.num_nodes, fabric, size),
             short=one.recipe.short,
             all_to_all_seconds=_all_to_all(fabric, one.flow, one.num_nodes, size),
+            all_to_all_at_most=_is_exchange_at_most(one, fabric),
         )
 
     @property
@@ -169,11 +181,15 @@ class BestChoice:
     """What makes its schedule."""
     seconds: Seconds
     """Of what was asked for: the collective, the job's collectives, or an iteration."""
+    at_most: bool
+    """Whether it takes at most that, for its allreduces or all-to-alls do."""
 
     @classmethod
-    def of(cls, choice: Choice, seconds: Fraction | None) -> BestChoice:
-        """Name a choice."""
-        return cls(str(choice.recipe), choice.recipe.short, choice.method, seconds or Fraction(0))
+    def of(cls, choice: Choice, seconds: Fraction | None, workload: Workload, fabric: Fabric) -> BestChoice:
+        """Name the choice that is the best for a workload."""
+        exchange = workload.exchanges and _is_exchange_at_most(choice, fabric)
+        at_most = exchange or (bool(workload.allreduce) and not choice.is_exact)
+        return cls(str(choice.recipe), choice.recipe.short, choice.method, seconds or Fraction(0), at_most)
 
 
 @dataclass(frozen=True)
@@ -198,15 +214,17 @@ class WindowRow:
     """Of an allreduce of the smallest size."""
     largest_seconds: Seconds
     """Of an allreduce of the largest size."""
+    at_most: bool
+    """Whether it takes at most that, at every size."""
 
     @classmethod
     def of(cls, window: Window, fabric: Fabric) -> WindowRow:
         """Price both ends of a window."""
         choice, cost = window.choice, window.choice.allreduce_cost
-        ends = (fabric.time(cost, Collective.ALLREDUCE, size) for size in (window.smallest, window.largest))
+        first, last = (_allreduce(fabric, cost, size) for size in (window.smallest, window.largest))
         return cls(
             window.smallest, window.largest, str(choice.recipe), choice.recipe.short, choice.method,
-            cost.steps, cost.bandwidth, *ends,
+            cost.steps, cost.bandwidth, first, last, not choice.is_exact,
         )  # fmt: skip
 
 
@@ -238,6 +256,8 @@ class FindReport(View):
     """The file that says so for an engine."""
     job: Annotated[JobRanking | None, FieldForm.OPTIONAL]
     """The rows by the time of a training job's iteration; left out where no job was named."""
+    is_limited_by_hosts: Annotated[bool, FieldForm.UNWRITTEN]
+    """Whether a server carries less than its ports together."""
 
     @classmethod
     def of(
@@ -250,11 +270,11 @@ class FindReport(View):
         job: JobRanking | None = None,
     ) -> FindReport:
         """Price an answer."""
-        fabric, size = pricing.fabric(answer.degree), pricing.size
+        fabric, size = pricing.fabric_for(answer.degree), pricing.size
         return cls(
             nodes=answer.num_nodes,
             degree=answer.degree,
-            fabric=pricing.text(answer.degree),
+            fabric=pricing.text_for(answer.degree),
             size=size,
             frontier=tuple(FoundRow.of(choice, answer, fabric, size) for choice in answer.frontier),
             fewest_steps=answer.fewest_steps,
@@ -264,15 +284,28 @@ class FindReport(View):
             windows=tuple(WindowRow.of(window, fabric) for window in windows),
             selector=selector if windows else None,
             job=job,
+            is_limited_by_hosts=fabric.is_limited_by_hosts,
         )
 
+    @property
+    def has_times_at_most(self) -> bool:
+        """Whether some times are what they are at most, for a limit of hosts."""
+        rows: tuple[FoundRow | TodayRow, ...] = (*self.frontier, *self.baselines)
+        ours = any(row.ours.our_allreduce_at_most for row in self.baselines)
+        return self.is_limited_by_hosts and (ours or any(r.allreduce_at_most or r.all_to_all_at_most for r in rows))
 
-def _allreduce(fabric: Fabric, cost: Cost, size: str) -> Fraction:
+
+def _allreduce(fabric: Fabric, cost: Cost, size: str | int) -> Fraction:
     return fabric.time(cost, Collective.ALLREDUCE, size)
 
 
 def _all_to_all(fabric: Fabric, flow: Fraction | None, num_nodes: int, size: str) -> Fraction | None:
     return None if flow is None else fabric.all_to_all_time(flow, num_nodes, size)
+
+
+def _is_exchange_at_most(row: Choice | Baseline, fabric: Fabric) -> bool:
+    """Whether an all-to-all takes at most what is said; by distances alone, which hosts obey too, it takes at least."""
+    return fabric.is_limited_by_hosts and row.is_flow_reached
 
 
 def _wiring_bandwidth(choice: Choice) -> Fraction | None:

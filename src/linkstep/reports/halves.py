@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.core.collective import Collective
-from linkstep.costs import Cost, Fabric
+from linkstep.costs import Cost, Fabric, bandwidth_bound
 from linkstep.reports.view import Seconds
 
 
@@ -45,13 +45,16 @@ class OurSchedule:
     """T_B of each half of our schedule, in M/B."""
     our_allreduce_seconds: Seconds | None
     """Of our allreduce of ``size``."""
+    our_allreduce_at_most: bool | None
+    """Whether it takes at most that: its links are all taken to run slower by what a host lacks."""
 
     @classmethod
-    def of(cls, half: Cost | None, fabric: Fabric, size: str) -> OurSchedule:
-        """Price a schedule whose halves cost the same."""
+    def of(cls, half: Cost | None, num_nodes: int, fabric: Fabric, size: str) -> OurSchedule:
+        """Price a schedule whose halves cost the same; what is bandwidth-optimal stays it, whatever hosts carry."""
         if half is None:
-            return cls(None, None, None)
-        return cls(half.steps, half.bandwidth, fabric.time(half + half, Collective.ALLREDUCE, size))
+            return cls(None, None, None, None)
+        at_most = fabric.is_limited_by_hosts and half.bandwidth != bandwidth_bound(num_nodes)
+        return cls(half.steps, half.bandwidth, fabric.time(half + half, Collective.ALLREDUCE, size), at_most)
 
     @property
     def known(self) -> tuple[Cost, Fraction] | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
+from linkstep.core.faults import format_rate
+from linkstep.core.text import shortened
+from linkstep.core.topology import Topology
+from linkstep.core.units import write_bandwidth, write_time
+from linkstep.costs import Fabric
 from linkstep.reports.view import FieldForm
 
-if TYPE_CHECKING:
-    from linkstep.core.topology import Topology
-    from linkstep.costs import Fabric
+_LONGEST = 44
+"""Characters of a quantity in a line of text."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,17 @@ class FabricText:
     host_bandwidth: Annotated[str | None, FieldForm.OPTIONAL] = None
     """bit/s of all ports of a host together, where it has such a limit."""
 
+    @classmethod
+    def of(cls, fabric: Fabric) -> FabricText:
+        """Write the quantities of a fabric."""
+        host = fabric.host_bandwidth
+        return cls(
+            write_time(fabric.alpha),
+            write_bandwidth(fabric.node_bandwidth),
+            write_time(fabric.overhead),
+            None if host is None else write_bandwidth(host),
+        )
+
     @property
     def rates(self) -> str:
         """B of a server, and its own limit where it has one, in words."""
@@ -35,13 +50,46 @@ class FabricText:
 
 @dataclass(frozen=True)
 class Pricing:
-    """The size of the data, and the fabric of nodes with a number of ports: as a value and in words."""
+    """The size of the data, and the fabric of nodes with any number of ports.
+
+    >>> pricing = Pricing("1MB", Fabric.of("10us", "100Gbps", 4))
+    >>> pricing.fabric_for(2).link_bandwidth == pricing.fabric.link_bandwidth * 2
+    True
+    """
 
     size: str
     """With its unit, such as "1MB"."""
-    fabric: Callable[[int], Fabric]
-    """By the number of ports of a node: a bandwidth of a node is that of all its ports."""
-    text: Callable[[int], FabricText]
-    """The same, as text."""
-    words: Callable[[Topology], str]
-    """The fabric of a topology, whose links may have rates and latencies of their own, in a line."""
+    fabric: Fabric
+    """Of a node with as many ports as it says."""
+    is_of_wires: bool = False
+    """Whether a link keeps its rate whatever the number of ports; if not, a node keeps B, over all of them."""
+    as_given: Mapping[str, str] = field(default_factory=dict)
+    """Members of the fabric's text that somebody wrote, word for word: ``{"alpha": "0.01ms"}``."""
+
+    def fabric_for(self, degree: int) -> Fabric:
+        """Return the fabric of nodes with this many ports."""
+        ports = max(degree, 1)
+        return self.fabric.with_degree(ports) if self.is_of_wires else replace(self.fabric, degree=ports)
+
+    def text_for(self, degree: int) -> FabricText:
+        """Return the fabric of nodes with this many ports as text: as it was given, else written exactly."""
+        return replace(FabricText.of(self.fabric_for(degree)), **self.as_given)
+
+    def words_for(self, topology: Topology) -> str:
+        """Return the fabric of a topology, whose links may have rates and latencies of their own, in a line.
+
+        >>> from linkstep.recipe import parse
+        >>> Pricing("1MB", Fabric.of("10us", "100Gbps", 4)).words_for(parse("K_5").topology())
+        'alpha 10us, 100Gbps a node'
+        """
+        text = self.text_for(topology.degree)
+        alpha = f"alpha {shortened(text.alpha, _LONGEST)}"
+        if topology.alpha is not None:
+            alpha = "alpha of each link"
+        rates = f"{shortened(text.bandwidth, _LONGEST)} a node"
+        if topology.bandwidth is not None:
+            rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
+        if text.host_bandwidth is not None:
+            rates += f", {shortened(text.host_bandwidth, _LONGEST)} a host"
+        call = "" if text.overhead == "0s" else f", {shortened(text.overhead, _LONGEST)} a call"
+        return f"{alpha}, {rates}{call}"

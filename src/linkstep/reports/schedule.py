@@ -47,7 +47,7 @@ class WholeSchedule:
     @classmethod
     def of(cls, made: ScheduleResult, pricing: Pricing) -> WholeSchedule:
         """Price a schedule on the topology before its faults."""
-        seconds = seconds_of(made.schedule, pricing.fabric(made.schedule.topology.degree), pricing.size)
+        seconds = seconds_of(made.schedule, pricing.fabric_for(made.schedule.topology.degree), pricing.size)
         return cls(made.method, made.cost.steps, made.cost.bandwidth, seconds)
 
 
@@ -121,7 +121,7 @@ class ScheduleReport(View):
         half = lower_bound(topology.num_nodes, topology.degree)
         bound = sum([half] * len(collective.phases), Cost.zero())
         optimal = None if collective.has_root or collective.exchanges else cost.bandwidth == bound.bandwidth
-        text = pricing.text(topology.degree)
+        text = pricing.text_for(topology.degree)
         return cls(
             recipe=topology.name or None,
             collective=collective,
@@ -129,13 +129,13 @@ class ScheduleReport(View):
             steps=cost.steps,
             bandwidth=cost.bandwidth,
             halves=HalfCost.all_of(made.halves),
-            seconds=seconds_of(schedule, pricing.fabric(topology.degree), pricing.size),
+            seconds=seconds_of(schedule, pricing.fabric_for(topology.degree), pricing.size),
             size=pricing.size,
             alpha=text.alpha,
             node_bandwidth=text.bandwidth,
             overhead=text.overhead,
             host_bandwidth=text.host_bandwidth,
-            fabric=pricing.words(topology),
+            fabric=pricing.words_for(topology),
             unit=schedule.unit,
             rows=schedule.num_rows,
             moore_bound=bound.steps,

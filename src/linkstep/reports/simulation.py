@@ -85,7 +85,7 @@ class SimulationReport(View):
             ranks=program.num_ranks,
             links=topology.num_links,
             size=pricing.size,
-            fabric=pricing.text(topology.degree),
+            fabric=pricing.text_for(topology.degree),
             cost=None if cost is None else str(cost),
             predicted_seconds=done.predicted,
             bound_seconds=_bound_seconds(done, fabric, pricing.size),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, ClassVar
 
 from linkstep.core.faults import Fault
-from linkstep.costs import all_to_all_bound
+from linkstep.core.units import parse_size
+from linkstep.costs import Fabric, all_to_all_bound
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.view import FieldForm, Ratio, Seconds, View
+from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import Throughput
 
 
@@ -48,8 +50,10 @@ class ThroughputReport(View):
     """That each host sends."""
     seconds: Seconds
     """Of an all-to-all at ``value``."""
+    seconds_at_most: bool
+    """Whether it takes at most that: under a limit of hosts, links are all taken to run slower."""
     least_seconds: Seconds
-    """Of an all-to-all at ``bound``."""
+    """What no all-to-all beats: by ``bound`` or, under a limit of hosts, by what these pass on in all."""
     rate: Annotated[Fraction, FieldForm.FLOAT]
     """bit/s from each host to each other at ``value``."""
     fabric: str
@@ -60,7 +64,9 @@ class ThroughputReport(View):
         """Price a throughput; the topology is called by its own name if it has one."""
         topology = found.topology
         n, d = topology.num_nodes, topology.degree
-        fabric = pricing.fabric(d).on(topology)
+        fabric = pricing.fabric_for(d).on(topology)
+        seconds = fabric.all_to_all_time(found.value, n, pricing.size)
+        least = _least_seconds(found, fabric, pricing.size)
         return cls(
             topology=topology.name or name,
             faults=tuple(str(fault) for fault in faults),
@@ -75,8 +81,22 @@ class ThroughputReport(View):
             cut_bound=found.cut_bound,
             any_topology_bound=all_to_all_bound(n, d),
             size=pricing.size,
-            seconds=fabric.all_to_all_time(found.value, n, pricing.size),
-            least_seconds=fabric.all_to_all_time(found.bound, n, pricing.size),
+            seconds=seconds,
+            seconds_at_most=fabric.is_limited_by_hosts and seconds != least,
+            least_seconds=least,
             rate=found.value * fabric.link_bandwidth,
-            fabric=pricing.words(topology),
+            fabric=pricing.words_for(topology),
         )
+
+
+def _least_seconds(found: Throughput, fabric: Fabric, size: str) -> Fraction:
+    """Return what no all-to-all beats: the bound is of links, and hosts send every chunk once for each hop.
+
+    A limit that nodes share as one host is left out.
+    """
+    topology, n = found.topology, found.topology.num_nodes
+    by_links = replace(fabric, host_bandwidth=None).all_to_all_time(found.bound, n, size)
+    if not fabric.is_limited_by_hosts or topology.shares_hosts:
+        return by_links
+    hops = measure_distances(topology).total
+    return max(by_links, 8 * parse_size(size) * hops / (n * n * fabric.bandwidth))

@@ -59,7 +59,7 @@ class BfbFacts:
             allreduce_steps=both.steps,
             allreduce_bandwidth=both.bandwidth,
             size=pricing.size,
-            fabric=pricing.words(found.topology),
+            fabric=pricing.words_for(found.topology),
             allgather_seconds=gather,
             allreduce_seconds=reduce,
         )
@@ -67,7 +67,7 @@ class BfbFacts:
 
 def _seconds(topology: Topology, gather: Cost, both: Cost, pricing: Pricing) -> list[Fraction]:
     """Return seconds of an allgather and of an allreduce; where links have latencies, of the schedules themselves."""
-    fabric = pricing.fabric(topology.degree)
+    fabric = pricing.fabric_for(topology.degree)
     if topology.alpha is None:
         costs = ((gather, Collective.ALLGATHER), (both, Collective.ALLREDUCE))
         return [fabric.on(topology).time(cost, collective, pricing.size) for cost, collective in costs]
@@ -106,11 +106,14 @@ class ScheduleInUse:
     halves: Annotated[Halves, FieldForm.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of the size that times are for."""
+    allreduce_at_most: bool
+    """Whether it takes at most that: its links are all taken to run slower by what a host lacks."""
 
     @classmethod
     def of(cls, one: Baseline, fabric: Fabric, size: str) -> ScheduleInUse:
         """Price a baseline."""
-        return cls(one.name, Halves.of(*one.halves_at(fabric, size)), one.allreduce_time(fabric, size))
+        at_most = not one.is_time_exact(fabric, size)
+        return cls(one.name, Halves.of(*one.halves_at(fabric, size)), one.allreduce_time(fabric, size), at_most)
 
 
 @dataclass(frozen=True)
@@ -228,7 +231,7 @@ class TopologyReport(View):
             bandwidth_bound=bandwidth_bound(n),
             bfb=BfbFacts.of(found, pricing),
             equal_split=SplitFacts.of(found),
-            wiring_bound=_wiring(found, pricing.fabric(d)),
+            wiring_bound=_wiring(found, pricing.fabric_for(d)),
             baselines=() if recipe is None else _today(recipe, pricing),
             all_to_all_bound=bound,
             all_to_all_bound_any=None if bound is None else all_to_all_bound(n, d),
@@ -248,5 +251,5 @@ def _wiring(found: Description, fabric: Fabric) -> WiringStanding | None:
 
 
 def _today(recipe: Recipe, pricing: Pricing) -> tuple[ScheduleInUse, ...]:
-    fabric = pricing.fabric(recipe.degree)
+    fabric = pricing.fabric_for(recipe.degree)
     return tuple(ScheduleInUse.of(one, fabric, pricing.size) for one in baselines_on(recipe))

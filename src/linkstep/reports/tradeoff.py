@@ -53,7 +53,8 @@ class TradeOffReport(View):
     plot: str | None
     """The file with a plot of the points."""
     seconds_at_most: bool
-    """Whether links differ in latency, so that a schedule may take less than a point says."""
+    """Whether a schedule may take less than a point says: links differ in latency, or hosts have a limit, by which all
+    links of what is not bandwidth-optimal are taken to run slower."""
     points: tuple[TradeOffPoint, ...]
 
     @classmethod
@@ -67,15 +68,17 @@ class TradeOffReport(View):
         plot: str | None = None,
     ) -> TradeOffReport:
         """Price the points of a topology, which is called by its own name if it has one."""
-        fabric, alpha = pricing.fabric(topology.degree).slowest_on(topology), topology.alpha
+        fabric, alpha = pricing.fabric_for(topology.degree).slowest_on(topology), topology.alpha
+        bound = len(collective.phases) * bandwidth_bound(topology.num_nodes)
+        is_limited = fabric.is_limited_by_hosts and any(point.cost.bandwidth != bound for point in points)
         return cls(
             recipe=topology.name or name,
             collective=collective,
             size=pricing.size,
-            fabric=pricing.words(topology),
-            bandwidth_bound=len(collective.phases) * bandwidth_bound(topology.num_nodes),
+            fabric=pricing.words_for(topology),
+            bandwidth_bound=bound,
             plot=plot,
-            seconds_at_most=alpha is not None and bool((alpha != alpha[0]).any()),
+            seconds_at_most=is_limited or (alpha is not None and bool((alpha != alpha[0]).any())),
             points=tuple(
                 TradeOffPoint(
                     steps=point.cost.steps,

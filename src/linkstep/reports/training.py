@@ -160,7 +160,7 @@ class TrainingReport(View):
             parameters=model.num_parameters,
             nodes=job.num_nodes,
             degree=degree,
-            fabric=pricing.text(degree),
+            fabric=pricing.text_for(degree),
             batch=None if job.batch is None else Fraction(job.batch),
             gradient_bytes=job.gradient_bytes,
             all_to_alls=job.num_all_to_alls,

@@ -264,7 +264,7 @@ def find(
         rows = _of_the_paper(num_nodes, degree, bidirectional, work)
     else:
         rows = _frontier(num_nodes, degree, bidirectional, spot or Spot(), work)
-    if wires.bandwidth < wires.node_bandwidth:
+    if wires.is_limited_by_hosts:
         rows = _nondominated([row.within(wires) for row in rows])
     connected = degree > 1 or not bidirectional or num_nodes == 2
     answer = Answer(

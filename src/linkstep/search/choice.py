@@ -177,8 +177,7 @@ class Choice:
         A bandwidth-optimal schedule stays one: all hosts are equally busy at every step. Where building another would
         take long its cost is what it is at most, on links that are all slower.
         """
-        limit = fabric.host_bandwidth
-        if limit is None or limit >= fabric.node_bandwidth or self.is_bandwidth_optimal:
+        if not fabric.is_limited_by_hosts or self.is_bandwidth_optimal:
             return self
         if self.num_nodes > BUILD_NODES:
             return replace(self, is_exact=False)

@@ -14,7 +14,6 @@ from linkstep.simulation.machine import (
     Simulation,
     bound_time,
     simulate,
-    simulate_lowered,
     simulate_program,
     simulate_schedule,
 )
@@ -24,7 +23,6 @@ __all__ = [
     "Simulation",
     "bound_time",
     "simulate",
-    "simulate_lowered",
     "simulate_program",
     "simulate_schedule",
     "used_links",

@@ -15,15 +15,16 @@ from linkstep.assembly import assemble
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.units import Number, format_time, parse_size, parse_time
 from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, seconds_of
-from linkstep.lowering import Lowered, lower
+from linkstep.lowering import lower
 from linkstep.methods.transform import in_rank_order
 from linkstep.programs import Program
 from linkstep.programs.events import NONE
-from linkstep.simulation.timetable import Timetable, timetable_of
+from linkstep.simulation.link_times import LinkTimes, link_times_of
 from linkstep.simulation.wires import WireTraffic, first_links, used_links, wires_of
 
 _TICK = Fraction(1, 10**15)
@@ -245,13 +246,13 @@ def simulate_program(
     instruction_time: Number = 0,
     tight: bool = False,
     predicted: float | None = None,
-    timetable: Timetable | None = None,
+    times: LinkTimes | None = None,
 ) -> Simulation:
     """Run a program on a topology whose links are the fabric's, with ``size`` bytes of data in all.
 
     Links with columns of their own keep these. Events begin when the fabric's overhead of a call has passed. Every
     instruction takes ``instruction_time`` seconds more. ``tight`` connections hold no more than the runtime's do, and
-    news that a slot is free takes alpha. Links with lifetimes need a ``timetable``: a program knows no steps.
+    news that a slot is free takes alpha. Links with lifetimes need ``times``: a program knows no steps.
 
     >>> import linkstep
     >>> schedule = linkstep.parse("K_{4,4}").build("allgather")
@@ -260,7 +261,7 @@ def simulate_program(
     >>> f"{done.time * 1e6:.0f} us, the busiest link {done.utilisation:.0%}"
     '90 us, the busiest link 78%'
     """
-    if timetable is None:
+    if times is None:
         check_permanent(topology, "simulating a program")
     if topology.num_nodes != program.num_nodes:
         more = f" and {program.num_forwarders} that forward" * bool(program.num_forwarders)
@@ -269,16 +270,16 @@ def simulate_program(
         raise LinkstepError(f"the fabric has {fabric.degree} ports a node, the topology needs {topology.degree}")
     wires = wires_of(program)
     machine = _Machine(program, wires, topology, fabric, size, parse_time(instruction_time), tight)
-    if timetable is not None:
-        machine.free = [machine.ticks(opens) for opens in timetable.opens]
+    if times is not None:
+        machine.free = [machine.ticks(opens) for opens in times.opens]
     machine.run()
     assert not any(machine.missing)  # whoever built the program found an order
     second, call = float(machine.ticks.tick), float(fabric.overhead)
     columns = (machine.start, machine.end, machine.sent, machine.done)
     start, end, sent, done = (np.array(column, np.float64) * second + call for column in columns)
     link = np.array(machine.link, np.int64)
-    if timetable is not None:
-        timetable.check_closed(topology, link, np.array(machine.done, np.int64), machine.ticks.tick)
+    if times is not None:
+        times.check_closed(topology, link, np.array(machine.done, np.int64), machine.ticks.tick)
     order = np.lexsort((sent, link))
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
     return Simulation(
@@ -310,6 +311,7 @@ def simulate_schedule(
     gather: int | None = None,
     instruction_time: Number = 0,
     tight: bool = False,
+    progress: Progress | None = None,
 ) -> Simulation:
     """Lower a schedule to a runtime, for this size, and run it on the schedule's topology, renamed in rank order.
 
@@ -321,33 +323,18 @@ def simulate_schedule(
     >>> f"{done.time * 1e6:.0f} of {done.predicted * 1e6:.0f} us"
     '180 of 180 us'
     """
+    most = max(ceil(parse_size(size)), 1)
     lowered = lower(
         schedule.permanent(), to, channels=channels, instances=instances, inplace=inplace, gather=gather,
-        max_bytes=max(ceil(parse_size(size)), 1),
+        max_bytes=most, progress=progress,
     )  # fmt: skip
-    return simulate_lowered(lowered, schedule, fabric, size, instruction_time=instruction_time, tight=tight)
-
-
-def simulate_lowered(
-    lowered: Lowered,
-    schedule: Schedule,
-    fabric: Fabric,
-    size: Number,
-    *,
-    instruction_time: Number = 0,
-    tight: bool = False,
-) -> Simulation:
-    """Run what a schedule, on links that are there at every step, was lowered to on the schedule's own topology.
-
-    Where ranks are not their nodes, nodes are renamed in rank order and keep their numbers as labels.
-    """
     ordered = in_rank_order(schedule)
     topology = ordered.topology
     if ordered is not schedule and topology.labels is None:
         topology = topology.with_labels([str(node) for node in schedule.ranks.node_order.tolist()])
     return simulate_program(
         assemble(lowered), topology, fabric, size, instruction_time=instruction_time, tight=tight,
-        predicted=float(seconds_of(schedule, fabric, size)), timetable=timetable_of(ordered, fabric, size),
+        predicted=float(seconds_of(schedule, fabric, size)), times=link_times_of(ordered, fabric, size),
     )  # fmt: skip
 
 

@@ -47,8 +47,10 @@ class BenchJob:
     """What their hosts are called in messages."""
     hosts: Sequence[str] | None = None
     """The host of each, where they must be found by it."""
-    order: Sequence[int] | None = None
-    """The process of each, where that is neither its own number nor found by its host."""
+    nodes: Sequence[int] | None = None
+    """The node of each, where that is not its own number."""
+    is_by_node: bool = False
+    """Whether process v, started by others, is node v; those that are started here are ranks, then forwarders."""
     devices: Sequence[Mapping[str, int]] | None = None
     """On a testbed: for each rank, the neighbour behind each network device."""
 
@@ -93,7 +95,7 @@ def run_job(job: BenchJob, progress: Progress) -> tuple[int, list[Measurement]]:
 def _placed(transport: Transport, job: BenchJob) -> Transport:
     """Return the transport with ranks numbered by their hosts, if the job names these, or as the job says."""
     if job.hosts is None:
-        return numbered(transport, job.order)
+        return numbered(transport, job.nodes if job.is_by_node else None)
     here = os.environ.get("SLURMD_NODENAME") or platform.node()
     found = [text.decode() for text in transport.gather(here.encode(), SETUP)]
     return numbered(transport, order_of(job.hosts, found))

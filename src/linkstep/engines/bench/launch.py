@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -19,12 +20,19 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from linkstep.engines.bench.rank import JOB, ROWS
 from linkstep.engines.bench.roster import Roster
 from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.notes import FOLDER
 from linkstep.engines.transports.start import LaunchSite
 from linkstep.engines.transports.transport import SETUP, ranks_in_words
+
+if TYPE_CHECKING:
+    from linkstep.engines.bench.job import BenchJob
+    from linkstep.engines.bench.measure import Measurement
+    from linkstep.engines.testbed import Testbed
 
 _POLL = 0.05
 GRACE = 2.0
@@ -44,6 +52,22 @@ def run_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def launch_job(job: BenchJob, bed: Testbed | None = None) -> tuple[int, list[Measurement]]:
+    """Run a job in ranks started here, on a testbed's hosts if one is named.
+
+    Return the exit code, which is 1 where results are wrong, and what was measured, nothing if it failed.
+    """
+    num_ranks, place = len(job.compiled), None
+    if bed is not None:
+        nodes = range(num_ranks) if job.nodes is None else job.nodes
+        place = LaunchSite([bed.prefix(node) for node in nodes], bed.environment(), bed.address(nodes[0]))
+    with run_folder() as folder:
+        (folder / JOB).write_bytes(pickle.dumps(job))
+        command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
+        code = launch(job.engine, num_ranks, command, folder, job.timeout, place)
+        return code, pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
 
 
 def launch(

@@ -76,15 +76,6 @@ class Measurement:
         """What of that each rank had to send at least, whatever the algorithm: comparable between collectives."""
         return self.algbw * float(self.busfactor)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the row as `linkstep run --json` prints it."""
-        return {
-            "size": self.size, "count": self.count, "repetitions": self.repetitions, "min": self.minimum,
-            "median": self.median, "p99": self.p99, "algbw": self.algbw, "busbw": self.busbw, "wrong": self.wrong,
-            "own_median": self.own_median, "predicted": self.predicted,
-            "cables": None if self.cables is None else list(self.cables),
-        }  # fmt: skip
-
 
 def busfactor(collective: Collective, num_ranks: int) -> Fraction:
     """Return busbw over algbw, as nccl-tests defines it.

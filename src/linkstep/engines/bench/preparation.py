@@ -17,7 +17,6 @@ from linkstep.core.faults import Cut, apply
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, cost_of, seconds_of
-from linkstep.costs.runs import step_loads
 from linkstep.engines.bench.measure import Measurement
 from linkstep.engines.plans.compile import compile_plans
 from linkstep.engines.plans.plan import CompiledPlans
@@ -46,11 +45,6 @@ class Preparation:
     def num_nodes(self) -> int:
         """How many take part or forward: as many processes are run."""
         return self.sources[0].num_nodes
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """The node of each rank, then of those that only forward."""
-        return self.sources[0].order or tuple(range(self.num_nodes))
 
     @property
     def is_switched(self) -> bool:
@@ -120,11 +114,6 @@ class BenchResult:
     prepared: Preparation
     rows: list[Measurement] = field(default_factory=list)
 
-    @property
-    def wrong(self) -> int:
-        """Elements that were wrong in any row."""
-        return sum(row.wrong for row in self.rows)
-
     def predicted(self, fabric: Fabric | None) -> BenchResult:
         """Return it with the times that a fabric predicts."""
         if fabric is None:
@@ -147,21 +136,6 @@ class BenchResult:
                 seconds = float(predict_time(bed, schedule, row.size))
             rows.append(replace(row, predicted=seconds))
         return replace(self, rows=rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what ``linkstep fit`` and other tools read."""
-        cost, prepared = self.prepared.cost, self.prepared
-        return {
-            "format": "linkstep-run", "version": 1, "what": self.name, "collective": prepared.collective.value,
-            "engine": self.engine, "ranks": prepared.num_ranks,
-            "forwarders": prepared.num_nodes - prepared.num_ranks, "degree": prepared.degree,
-            "steps": None if cost is None else cost.steps,
-            "bandwidth": None if cost is None else str(cost.bandwidth),
-            "loads": None if prepared.schedule is None
-            else [[load.steps, str(load.link), str(load.host)] for load in step_loads(prepared.schedule)],
-            "type": self.type_name, "operation": self.operation, "testbed": self.testbed,
-            "rows": [row.to_json() for row in self.rows],
-        }  # fmt: skip
 
 
 def check_wires(prepared: Preparation, bed: Testbed) -> None:

@@ -3,6 +3,7 @@
 Needs Linux, root and iproute2. Not here: what runs on it. docs/testbed.md says what it models and what it does not.
 """
 
+from linkstep.engines.testbed.commands import become, run_on_all
 from linkstep.engines.testbed.lifecycle import (
     Health,
     TrunkStatus,
@@ -30,6 +31,7 @@ __all__ = [
     "Testbed",
     "Trunk",
     "TrunkStatus",
+    "become",
     "check_possible",
     "check_sizes",
     "check_whole",
@@ -41,6 +43,7 @@ __all__ = [
     "mend",
     "names",
     "predict_time",
+    "run_on_all",
     "scale",
     "status",
     "trunks_left",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
 from linkstep.core.errors import LinkstepError
 from linkstep.groups.tables import MAX_ORDER
@@ -24,6 +26,18 @@ class SweepJob:
     """How many graphs to evaluate; never a time, so that a job gives the same on every machine."""
     method: str = "cayley"
     """The name of a row of ``linkstep.search.sweep.methods``."""
+
+
+def list_jobs(
+    nodes: Iterable[int], degrees: Iterable[int], kinds: Iterable[bool], seeds: Iterable[int], budget: int, method: str
+) -> list[SweepJob]:
+    """List a job for each seed, size, degree and kind (duplex or not) of which there can be graphs.
+
+    >>> [(job.num_nodes, job.degree) for job in list_jobs([3, 5], [2, 4], [True], [0], 100, "cayley")]
+    [(3, 2), (5, 2), (5, 4)]
+    """
+    choices = product(seeds, nodes, degrees, kinds)
+    return [SweepJob(n, d, kind, seed, budget, method) for seed, n, d, kind in choices if d < n or method == LISTED]
 
 
 def check_job(job: SweepJob) -> None:

@@ -1,12 +1,12 @@
 """Long work that survives being killed: what is found is logged at once, and what the log has is not done again.
 
 ``build`` runs jobs of search, ``rescore`` works out anew what the entries of a catalog say, ``narrow`` takes longer
-over their all-to-all throughput.
+over their all-to-all throughput. ``verify`` logs nothing: it only looks whether what entries say is right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from fractions import Fraction
 from functools import partial
@@ -15,11 +15,14 @@ from pathlib import Path
 from linkstep.core.progress import Progress
 from linkstep.search.catalog import best_entries, read_entries
 from linkstep.search.entry import Entry
-from linkstep.search.scoring import entry_of, is_wide, narrowed, rescored, score_best, with_flow
+from linkstep.search.scoring import check_entry, entry_of, is_wide, narrowed, rescored, score_best, with_flow
 from linkstep.search.sweep.job import SweepJob, check_job
 from linkstep.search.sweep.log import done_jobs, log_entries, log_lines, marker, open_log
 from linkstep.search.sweep.methods import SCORED_WHOLE, check_method, recipes_of
 from linkstep.search.sweep.pools import check_executor, over_all
+
+_WORTH_PROCESSES = 32
+"""Entries from which on starting processes takes less time than they save."""
 
 
 def search(job: SweepJob) -> list[Entry]:
@@ -81,6 +84,15 @@ def narrow(
     """
     wide = [entry for entry in entries if is_wide(entry, gap)]
     return _work_out(partial(narrowed, gap=gap, seconds=seconds), path, wide, workers, progress)
+
+
+def verify(entries: Sequence[Entry], *, workers: int | None = None, progress: Progress | None = None) -> None:
+    """Rebuild entries from their recipes and recompute all figures; raise for the first that says something else."""
+    report = progress or (lambda done, total: None)
+    few = 1 if len(entries) < _WORTH_PROCESSES else None
+    with closing(over_all(check_entry, entries, workers=workers or few)) as results:
+        for done, _ in enumerate(results, 1):
+            report(done, len(entries))
 
 
 def _work_out(

@@ -22,7 +22,7 @@ from linkstep.costs.models import step_seconds
 
 
 @dataclass(frozen=True)
-class Timetable:
+class LinkTimes:
     """Seconds after the start of a call at which each link opens, and by which it closes (None: never)."""
 
     opens: tuple[Fraction, ...]
@@ -41,7 +41,7 @@ class Timetable:
                 )
 
 
-def timetable_of(schedule: Schedule, fabric: Fabric, size: Number) -> Timetable | None:
+def link_times_of(schedule: Schedule, fabric: Fabric, size: Number) -> LinkTimes | None:
     """Return when the links of a schedule open and close; None if they are there all the time."""
     topology = schedule.topology
     if not topology.has_lifetimes:
@@ -50,7 +50,7 @@ def timetable_of(schedule: Schedule, fabric: Fabric, size: Number) -> Timetable 
     ends = [Fraction(0), *accumulate(steps)]
     first = [1] * topology.num_links if topology.opens is None else topology.opens.tolist()
     last = [schedule.num_steps] * topology.num_links if topology.closes is None else topology.closes.tolist()
-    return Timetable(
+    return LinkTimes(
         tuple(_begin(ends, step, fabric.switching) for step in first),
         tuple(ends[step] if step < schedule.num_steps else None for step in last),
     )

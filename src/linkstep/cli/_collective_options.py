@@ -1,0 +1,43 @@
+"""Options that say which schedule is meant, ``--collective`` and ``--root``, and the schedule itself."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from linkstep.cli._progress import progress_bar
+from linkstep.cli._topology_argument import TopologyArgument
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import COLLECTIVES
+from linkstep.core.topology import Topology
+from linkstep.correctness import check
+from linkstep.scheduling import ScheduleResult, schedule
+
+DEFAULT = Collective.ALLREDUCE
+"""The collective of every command that makes a schedule, unless another is asked for."""
+
+
+def add_collective(parser: argparse.ArgumentParser) -> None:
+    """Add ``--collective`` and ``--root``: what a schedule is made for."""
+    parser.add_argument("--collective", choices=COLLECTIVES, help="default: the file's own, else allreduce")
+    parser.add_argument("--root", default=0, metavar="HOST", help="of a broadcast or a reduce; default: the first")
+
+
+def schedule_of(given: TopologyArgument, collective: str | None, root: int | str, **how: Any) -> ScheduleResult:
+    """Return the file's schedule, checked, or make one as ``linkstep schedule`` does."""
+    if given.schedule is None:
+        wanted = collective or DEFAULT
+        number = root if isinstance(root, int) else _root(given.topology, root)
+        with progress_bar("schedule") as bar:
+            source = given.topology if given.recipe is None else given.recipe
+            return schedule(source, wanted, root=number, progress=bar, **how)
+    if collective not in (None, given.schedule.collective):
+        raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
+    check(given.schedule)
+    return ScheduleResult(given.schedule, "file", fabric=how.get("fabric"))
+
+
+def _root(topology: Topology, text: str) -> int:
+    is_number = topology.labels is None and text.isdecimal() and text.isascii() and len(text) <= 10
+    return int(text) if is_number else topology.node_named(text)

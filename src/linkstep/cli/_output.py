@@ -1,0 +1,68 @@
+"""How commands print: tables, fields and JSON, and figures that several of them have."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from linkstep.core.units import format_time
+from linkstep.costs import Cost
+from linkstep.reports.wiring import WiringStanding
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def print_json(value: Any) -> None:
+    """Print what a report's ``to_json`` says, or a list of such."""
+    json.dump(value, sys.stdout, indent=2)
+    print()
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
+    """Print columns padded to their widest cell; ``right`` lists the columns aligned right."""
+    table = [list(head), *map(list, rows)]
+    widths = [max(len(row[c]) for row in table) for c in range(len(head))]
+    aligned = set(right)
+    for row in table:
+        cells = [
+            cell.rjust(w) if c in aligned else cell.ljust(w)
+            for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def print_fields(fields: Iterable[tuple[str, str]]) -> None:
+    """Print ``name  value`` lines, values aligned."""
+    pairs = list(fields)
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        print(f"  {name.ljust(width)}  {value}".rstrip())
+
+
+def both_halves(halves: tuple[Cost, Cost]) -> tuple[str, str]:
+    """Return steps and bandwidth of the two halves of an allreduce, once where they are the same."""
+    first, second = halves
+    steps = str(second.steps) if first.steps == second.steps else f"{first.steps}+{second.steps}"
+    bandwidth = f"{float(second.bandwidth):.4f}"
+    return steps, bandwidth if first.bandwidth == second.bandwidth else f"{float(first.bandwidth):.4f}+{bandwidth}"
+
+
+AT_MOST = "<=: at most, as if every port ran slower by what its host lacks"
+"""Said below a table that has such times, under a limit of hosts."""
+
+
+def time_text(seconds: Fraction, at_most: bool | None = False) -> str:
+    """Return a time, marked where it is what something takes at most."""
+    return f"{'<=' if at_most else ''}{format_time(seconds)}"
+
+
+def wiring_fields(found: WiringStanding | None) -> list[tuple[str, str]]:
+    """Return the line that says how good T_B is on this wiring; none if no wiring allows less."""
+    return [] if found is None or found.summary is None else [("on this wiring", found.summary)]
