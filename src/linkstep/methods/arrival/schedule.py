@@ -13,13 +13,12 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, bandwidth_bound, cost_within
-from linkstep.methods.arrival.network import all_distances
 from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, Watch, Wish, find_arrivals
-from linkstep.methods.bfb import Certificate, bfb_step_times
-from linkstep.methods.bfb.cost import certificate_of, solve
-from linkstep.methods.bfb.problems import Arrivals, Links
-from linkstep.methods.bfb.schedule import build
-from linkstep.methods.ladder import ladder
+from linkstep.methods.bfb import Certificate, bfb_step_times, build, certificate_of, solve
+from linkstep.methods.common.arrivals import Arrivals
+from linkstep.methods.common.ladder import ladder
+from linkstep.methods.common.links import Links
+from linkstep.methods.common.network import all_distances
 
 _PLAIN = Wish()
 _FOUND: Memo[Certificate] = Memo()

@@ -7,20 +7,18 @@ up to there are for its reduction. Not here: how both share the links (``linkste
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from math import lcm
 
 import numpy as np
 
 from linkstep.core.topology import Ints, Topology
-from linkstep.methods.arrival.best import Best, Clock, OutOfTime
-from linkstep.methods.arrival.network import MAX_LINKS, Network
-from linkstep.methods.arrival.search import Search, ticks_for
-from linkstep.methods.arrival.solve import Wish, find_arrivals
-from linkstep.methods.overlap.split import Plan, Steps
+from linkstep.methods.arrival import Wish, find_arrivals, find_arrivals_from
+from linkstep.methods.common.arrivals import Steps
+from linkstep.methods.common.network import Network
+from linkstep.methods.overlap.split import Plan
 
 _FEW_NODES = 150
-"""Up to here the search of a half takes about a second."""
+"""Nodes up to which the odd step is tried in either half: the search of one takes about a second there."""
 
 
 def transpose_of(topology: Topology) -> Topology:
@@ -80,41 +78,10 @@ def _one_after_the_other(middle: Middle, wish: Wish, steps: int, first: int) -> 
 
 
 def _overlapping(middle: Middle, wish: Wish, steps: int, tau: Ints) -> Plan:
-    backwards, a = _searched(middle.turned, wish, steps, steps - tau)
-    onwards, b = _searched(middle.network, wish, steps, tau)
+    backwards, a = find_arrivals_from(middle.turned, wish, steps, steps - tau)
+    onwards, b = find_arrivals_from(middle.network, wish, steps, tau)
     pieces = lcm(a, b)
     return Plan(steps, pieces, _in_pieces(backwards, a, pieces), _in_pieces(onwards, b, pieces))
-
-
-def _searched(network: Network, wish: Wish, steps: int, start: Ints) -> tuple[Steps, int]:
-    """Return arrivals, and how many pieces a shard has, where each shard is at its node at the end of a step."""
-    first = int(start.min())
-    begin = (start - first).astype(np.int16)
-    fallback: Steps = network.dist + begin + np.int16(first)
-    if int(network.near_count.max()) > MAX_LINKS or network.num_nodes == 1:
-        return fallback, 1
-    bound = network.least_total()
-    holder = [Best(Fraction(network.num_nodes), network.dist + begin)]
-    plan = [p for p in (1, 2, 1, 2)[: 1 if wish.rounds is not None else 4] if (wish.chunks or p) % p == 0]
-    try:
-        for number, pieces in enumerate(plan):
-            parts = None if wish.chunks is None else wish.chunks // pieces
-            ticks = wish.chunks or ticks_for(bound, network.num_nodes - 1)
-            clock = Clock(wish.seconds)
-            search = Search(
-                network, steps - first, pieces, ticks, parts, wish.seed * len(plan) + number, clock, holder, begin
-            )
-            if number == 0 and (network.num_nodes <= _FEW_NODES or wish.rounds != 0):
-                search.run(bound)
-            elif number == 0:
-                search.glance(bound)
-            else:
-                search.improve(bound, Fraction(number % 3, 3), 40)
-            if holder[0].total <= bound:
-                break
-    except (OutOfTime, KeyboardInterrupt):
-        pass
-    return holder[0].step + np.int16(first), holder[0].pieces
 
 
 def _in_pieces(step: Steps, pieces: int, wanted: int) -> Steps:

@@ -16,10 +16,10 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost
-from linkstep.methods.arrival.best import Clock, OutOfTime
-from linkstep.methods.arrival.network import MAX_LINKS
-from linkstep.methods.arrival.solve import MAX_STEPS, Watch, Wish
-from linkstep.methods.ladder import ladder
+from linkstep.methods.arrival import MAX_STEPS, Watch, Wish
+from linkstep.methods.common.budget import Clock, OutOfTime
+from linkstep.methods.common.ladder import ladder
+from linkstep.methods.common.network import MAX_LINKS
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import Joint, Scored, score, staggered
 from linkstep.methods.overlap.split import Plan, Wiring, build, cost_of_loads
