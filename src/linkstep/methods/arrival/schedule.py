@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +15,6 @@ from linkstep.costs import Cost, bandwidth_bound, cost_within
 from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, Watch, Wish, find_arrivals
 from linkstep.methods.bfb import Certificate, bfb_step_times, build, certificate_of, solve
 from linkstep.methods.common.arrivals import Arrivals
-from linkstep.methods.common.ladder import ladder
 from linkstep.methods.common.links import Links
 from linkstep.methods.common.network import all_distances
 
@@ -48,18 +46,9 @@ def arrival_certificate(
 def _of_fewer_steps(
     topology: Topology, wish: Wish, least: int, size: Number | None, watch: Watch | None
 ) -> Certificate:
-    """Search in fewer steps than the wish's as well, so that more are taken only where they save bandwidth.
-
-    Where time is limited the others have a quarter of it, and no more than the beginning of a search.
-    """
-    assert wish.steps is not None
-    *fewer, most = ladder(least, wish.steps)
-    short, last = wish, replace(wish, steps=most)
-    if wish.seconds is not None:
-        short = replace(wish, rounds=0, seconds=wish.seconds / (4 * max(1, len(fewer))))
-        last = replace(last, seconds=wish.seconds * 3 / 4)
+    """Search in fewer steps than the wish's as well, so that more are taken only where they save bandwidth."""
     best, cheapest = None, Fraction(0)
-    for asked in (*(replace(short, steps=steps) for steps in fewer), last):
+    for asked in wish.in_fewer_steps(least):
         found = _of_arrivals(topology, asked, size, watch)
         price = _price(topology, found, wish, size)
         if best is None or price < cheapest:

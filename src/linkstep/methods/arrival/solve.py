@@ -25,6 +25,7 @@ from linkstep.methods.arrival.search import Search, passes_of_a_glance, ticks_fo
 from linkstep.methods.bfb import certificate_of
 from linkstep.methods.common.arrivals import Arrivals, Steps
 from linkstep.methods.common.budget import Clock, OutOfTime
+from linkstep.methods.common.ladder import ladder
 from linkstep.methods.common.links import Links
 from linkstep.methods.common.network import MAX_LINKS, Network, all_distances, most_neighbours
 from linkstep.methods.common.quotient import Quotient
@@ -65,6 +66,19 @@ class Wish:
     width: Fraction | None = None
     """How many of the fastest links a host keeps busy at once, each way (``Fabric.width``); None: all it has. What
     hosts receive counts in the search, what they send in the cost of what it finds."""
+
+    def in_fewer_steps(self, least: int) -> list[Wish]:
+        """Return what to ask for, with fewer steps first, so that more are taken only where they save bandwidth.
+
+        Where time is limited the others have a quarter of it, and no more than the beginning of a search.
+        """
+        assert self.steps is not None
+        *fewer, most = ladder(least, self.steps)
+        short, last = self, replace(self, steps=most)
+        if self.seconds is not None:
+            short = replace(self, rounds=0, seconds=self.seconds / (4 * max(1, len(fewer))))
+            last = replace(last, seconds=self.seconds * 3 / 4)
+        return [*(replace(short, steps=steps) for steps in fewer), last]
 
 
 _FOUND: Memo[Arrivals] = Memo()

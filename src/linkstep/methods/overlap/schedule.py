@@ -18,7 +18,6 @@ from linkstep.core.units import check_count
 from linkstep.costs import Cost
 from linkstep.methods.arrival import MAX_STEPS, Watch, Wish
 from linkstep.methods.common.budget import Clock, OutOfTime
-from linkstep.methods.common.ladder import ladder
 from linkstep.methods.common.network import MAX_LINKS
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import Joint, Scored, score, staggered
@@ -103,19 +102,12 @@ def _find(wiring: Wiring, wish: Wish, watch: Watch | None) -> Scored:
 def _best(wiring: Wiring, middle: Middle, wish: Wish, watch: Watch | None) -> Scored:
     """Search in fewer steps than the wish's as well: more are taken only where they save bandwidth.
 
-    Where time is limited the others have a quarter of it, and no more than a short search; where the wish has a number
-    of rounds, its own steps alone are searched.
+    Where the wish has a number of rounds, its own steps alone are searched.
     """
-    assert wish.steps is not None
     if wish.rounds is not None or wish.steps == middle.least_steps:
         return _search(wiring, middle, wish, watch)
-    *fewer, most = ladder(middle.least_steps, wish.steps)
-    short, last = wish, replace(wish, steps=most)
-    if wish.seconds is not None:
-        short = replace(wish, rounds=0, seconds=wish.seconds / (4 * max(1, len(fewer))))
-        last = replace(last, seconds=wish.seconds * 3 / 4)
     best: Scored | None = None
-    for asked in (*(replace(short, steps=steps) for steps in fewer), last):
+    for asked in wish.in_fewer_steps(middle.least_steps):
         known = _FOUND.get(wiring.topology, asked) if wish.seconds is None else None
         if known is not None:
             best = known
