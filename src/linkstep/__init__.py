@@ -12,6 +12,8 @@ first asked for, so that a script pays for what it uses.
 (1024, 4)
 """
 
+from linkstep.core.shown import SHOWN as _SHOWN
+
 
 def _homes():
     """Return the module of each public name, and whether the name is that module itself, from the lines of the stub.
@@ -41,3 +43,18 @@ def __getattr__(name):
 
 def __dir__():
     return __all__
+
+
+def _cost(schedule):
+    from linkstep.costs import cost_of
+
+    return cost_of(schedule)
+
+
+def _picture(topology):
+    from linkstep.pictures.topology import topology_svg
+
+    return topology_svg(topology)
+
+
+_SHOWN.update(cost=_cost, picture=_picture)

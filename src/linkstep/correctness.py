@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from linkstep._kernels.spread import _phases, _reduced, _rows_by_source, _spread
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
+from linkstep.core.columns import LAST_STEP
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import LAST_STEP, Ids, Ints
+from linkstep.core.topology import Ids, Ints
 
 Rows = NDArray[np.bool_]
 _MAX_CELLS = 10**8

@@ -17,8 +17,7 @@ from linkstep.core.distances import check_connected, distance_profiles
 from linkstep.core.progress import Progress
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.costs import Cost, Fabric, distance_flow_bound
-from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split
-from linkstep.methods.bfb.balanced import is_quick
+from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split, is_equal_split_quick
 from linkstep.recipe import Recipe, resolve
 from linkstep.symmetry.isomorphisms import is_reverse_symmetric, node_orbits
 from linkstep.symmetry.search import is_available
@@ -135,6 +134,6 @@ def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabri
         mean_profile=tuple(Fraction(int(count), graph.num_nodes) for count in summed),
         certificate=certificate,
         reduce_scatter=scatter,
-        equal_split=equal_split(graph) if graph.num_nodes > 1 and is_quick(graph) else None,
+        equal_split=equal_split(graph) if graph.num_nodes > 1 and is_equal_split_quick(graph) else None,
         all_to_all_bound=distance_flow_bound(graph, total) if graph.num_nodes > 1 else None,
     )

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep._kernels.graph import _distance_profiles, _distances
+from linkstep.core.columns import MAX_NODES
 from linkstep.core.distances import (
     check_connected,
     diameter,
@@ -22,7 +23,7 @@ from linkstep.core.distances import (
 )
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import MAX_NODES, Topology
+from linkstep.core.topology import Topology
 from support import reference
 from support.strategies import (
     complete_bipartite,

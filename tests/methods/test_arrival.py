@@ -25,14 +25,16 @@ from linkstep.methods.arrival import (
     arrival_costs,
     find_arrivals,
 )
-from linkstep.methods.arrival.best import Best, Clock
-from linkstep.methods.arrival.network import ArrivalNetwork, most_neighbours
+from linkstep.methods.arrival.best import Best
 from linkstep.methods.arrival.profiles import ProfileShape
-from linkstep.methods.arrival.quotient import Quotient
 from linkstep.methods.arrival.search import ArrivalSearch
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost
 from linkstep.methods.bfb.cost import solve
-from linkstep.methods.bfb.problems import Arrivals, Links
+from linkstep.methods.common.arrivals import Arrivals
+from linkstep.methods.common.budget import Clock
+from linkstep.methods.common.links import Links
+from linkstep.methods.common.network import ArrivalNetwork, most_neighbours
+from linkstep.methods.common.quotient import Quotient
 from linkstep.symmetry import Symmetry, declare
 from linkstep.symmetry.free_orbits import FreeOrbits
 from linkstep.symmetry.translations import translations

@@ -19,7 +19,7 @@ from linkstep.methods.bfb import bfb_allgather, bfb_certificate, bfb_cost, bfb_t
 from linkstep.methods.bfb import schedule as bfb_schedule
 from linkstep.methods.bfb.cost import solve
 from linkstep.methods.bfb.plain import is_plain, plain_bfb_cost
-from linkstep.methods.bfb.problems import Links
+from linkstep.methods.common.links import Links
 from linkstep.symmetry.translations import translations
 from support import lp, reference
 from support.strategies import connected_link_lists, pairs, topologies, topology_of

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import linkstep
 from linkstep.cli import main
+from linkstep.core.columns import frozen
 from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError, TopologyError
-from linkstep.core.topology import Topology, frozen
+from linkstep.core.topology import Topology
 from linkstep.correctness import check_all_to_all
 from linkstep.costs import Fabric, cost_of, distance_flow_bound
 from linkstep.files import load_schedule

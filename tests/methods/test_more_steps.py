@@ -9,7 +9,7 @@ from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost
-from linkstep.methods.ladder import ladder
+from linkstep.methods.common.ladder import ladder
 from linkstep.methods.overlap import least_overlapped_steps
 
 

@@ -19,9 +19,10 @@ from linkstep.correctness import check
 from linkstep.costs import Cost, cost_of
 from linkstep.lowering import lower
 from linkstep.methods.arrival import SearchLimits, arrival_cost
-from linkstep.methods.arrival.best import Best, Clock
-from linkstep.methods.arrival.network import ArrivalNetwork
+from linkstep.methods.arrival.best import Best
 from linkstep.methods.arrival.search import ArrivalSearch
+from linkstep.methods.common.budget import Clock
+from linkstep.methods.common.network import ArrivalNetwork
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import score, staggered

@@ -38,7 +38,7 @@ def test_property_thm_scheduleswitch(topology):
 def test_property_relabelling_keeps_everything(topology, random):
     """def:scheduleisomorphism."""
     gather = bfb_allgather(topology)
-    new: Ids = linkstep.core.topology.frozen(
+    new: Ids = linkstep.core.columns.frozen(
         random.sample(range(topology.num_nodes), topology.num_nodes), "int32", "new"
     )
     renamed = relabel(gather, new)

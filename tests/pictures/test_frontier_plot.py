@@ -9,7 +9,7 @@ import pytest
 from linkstep.baselines import usual_baselines
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.costs import Cost, Fabric
-from linkstep.pictures.frontier import frontier_svg, plot_frontier
+from linkstep.pictures.frontier import plot_frontier
 from linkstep.recipe import parse
 from linkstep.search import Answer, Choice, find
 from support.pictures import overlapping, texts
@@ -91,15 +91,10 @@ def test_same_answer_same_bytes(tmp_path, suffix):
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
-def test_svg_for_notebooks():
-    assert frontier_svg(find(16, 4)).startswith("<svg")
-
-
 def test_without_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for draw in (lambda: plot_frontier(CROWDED, tmp_path / "f.svg"), lambda: frontier_svg(CROWDED)):
-        with pytest.raises(LinkstepError, match="needs matplotlib"):
-            draw()
+    with pytest.raises(LinkstepError, match="needs matplotlib"):
+        plot_frontier(CROWDED, tmp_path / "f.svg")
 
 
 def test_rejects_other_endings(tmp_path):

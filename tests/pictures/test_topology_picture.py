@@ -20,7 +20,6 @@ from linkstep.pictures.layout import (
     is_circulant,
     lay_out,
     on_circle,
-    stress,
 )
 from linkstep.pictures.strokes import along, strokes
 from linkstep.pictures.style import VERMILLION
@@ -206,6 +205,13 @@ def test_circulants_stand_on_a_ring(recipe):
 def test_what_is_no_circulant():
     assert not is_circulant(torus(4)) and not is_circulant(TWICE)
     assert not is_circulant(Topology.from_links(5, [], []))
+
+
+def stress(place, far):
+    """Return how badly places show the hops: the sum over pairs of (drawn / hops - 1)^2, at the best scale."""
+    ratio = np.linalg.norm(place[:, None] - place, axis=2) / np.maximum(far, 1)
+    total, pairs = np.square(ratio).sum(), len(place) * (len(place) - 1)
+    return pairs - ratio.sum() ** 2 / total
 
 
 @settings(max_examples=20)

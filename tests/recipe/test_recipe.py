@@ -142,7 +142,7 @@ def test_property_size_is_what_was_promised(recipe):
 def test_property_known_symmetries_hold(recipe):
     topology = recipe.topology()
     if recipe.is_vertex_transitive:
-        assert isomorphisms.is_vertex_transitive(topology)
+        assert not isomorphisms.node_orbits(topology).any()
     if recipe.is_reverse_symmetric:
         assert isomorphisms.is_reverse_symmetric(topology)
 

@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_read_is_named(package, tmp_path, monkeypatch):
 
 
 def test_all_of_the_installed_package_counts():
-    names = {path.relative_to(PACKAGE).as_posix() for path in inputs.package_files()}
+    names = {path.relative_to(PACKAGE).as_posix() for path in inputs.files_below(PACKAGE)}
     assert {"costs/fabric.py", "reproduction/measured.csv", "data/models/alexnet.json", "data/genkautz.csv"} <= names
     assert {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")} <= names
     assert not any("__pycache__" in name for name in names)

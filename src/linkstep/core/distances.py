@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkstep._kernels.graph import _distance_counts, _distance_profiles, _distances
+from linkstep.core.columns import frozen
 from linkstep.core.errors import TopologyError
 from linkstep.core.text import shown
-from linkstep.core.topology import Ids, Ints, Topology, frozen
+from linkstep.core.topology import Ids, Ints, Topology
 
 _AT_ONCE = 64
 """Targets whose distances are counted at once, and how far they may be for that to be quicker."""

@@ -1,6 +1,7 @@
 """How topologies and schedules look in a notebook: a small table, and a picture where one is readable.
 
-Not here: the picture itself (``linkstep.pictures``), which is drawn only if matplotlib is installed.
+Not here: the picture itself, which is drawn only if matplotlib is installed, and costs; rooms above fill these in
+(``linkstep.core.shown``).
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Iterable
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.shown import SHOWN
 
 if TYPE_CHECKING:
     from linkstep.core.schedule import Schedule
@@ -34,8 +35,8 @@ def html_table(title: str, fields: Iterable[tuple[str, object]]) -> str:
 
 
 def cost_text(schedule: Schedule) -> str:
-    """Return T_L and T_B of a schedule. Found by name: costs stand above this layer, as pictures do."""
-    return str(import_module("linkstep.costs").cost_of(schedule))
+    """Return T_L and T_B of a schedule."""
+    return str(SHOWN["cost"](schedule))
 
 
 def svg_of(topology: Topology) -> str | None:
@@ -43,8 +44,7 @@ def svg_of(topology: Topology) -> str | None:
     if topology.num_nodes > MAX_DRAWN:
         return None
     try:
-        # By name: pictures stand above this layer, and only a notebook asks for one.
-        return str(import_module("linkstep.pictures.topology").topology_svg(topology))
+        return str(SHOWN["picture"](topology))
     except LinkstepError:  # matplotlib is not installed
         return None
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkstep.core.arguments import check_kind
+from linkstep.core.columns import frozen
 from linkstep.core.errors import TopologyError
 from linkstep.core.text import shown
-from linkstep.core.topology import Ids, Topology, frozen
+from linkstep.core.topology import Ids, Topology
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from linkstep._kernels.rows import _first_misplaced
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
+from linkstep.core.columns import frozen
 from linkstep.core.errors import ScheduleError, TopologyError
 from linkstep.core.notebook import cost_text, html_table
 from linkstep.core.ranks import Ranks
-from linkstep.core.topology import Ids, Ints, Topology, frozen
+from linkstep.core.topology import Ids, Ints, Topology
 
 Steps = NDArray[np.int16]
 

@@ -1,12 +1,13 @@
 """Topologies: which server is wired to which. An immutable directed multigraph in columns.
 
-Not here: families of graphs (``linkstep.families``), expansions (``linkstep.expansions``) and automorphisms
-(``linkstep.symmetry``). The columns and their rules are in docs/data-model.md.
+Not here: how columns are checked (``linkstep.core.columns``), families of graphs (``linkstep.families``), expansions
+(``linkstep.expansions``) and automorphisms (``linkstep.symmetry``). The columns and their rules are in
+docs/data-model.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,119 +16,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkstep.core.columns import (
+    LINK_COLUMNS,
+    MAX_NODES,
+    checked_columns,
+    checked_labels,
+    checked_places,
+    frozen,
+    link_keys,
+    pointers,
+)
+from linkstep.core.columns import Ids as Ids
+from linkstep.core.columns import Ints as Ints
 from linkstep.core.errors import TopologyError
 from linkstep.core.memo import Memo
+from linkstep.core.networkx_graphs import graph_of, links_of
 from linkstep.core.notebook import html_picture, html_table, svg_of
 from linkstep.core.text import shown
 
-Ids = NDArray[np.int32]
-Ints = NDArray[np.int64]
-
-MAX_NODES = 2**31 - 1
-LAST_STEP = 2**15 - 1
-"""The last step there can be (a schedule's steps are int16): a link that never closes is there until then."""
-LINK_COLUMNS = ("bandwidth", "alpha", "opens", "closes")
-"""What links may have besides their ends; links between the same two nodes sort by the last of these first."""
-_RANGES = {
-    "bandwidth": (1, 2**63 - 1),
-    "alpha": (0, 2**63 - 1),
-    "opens": (1, LAST_STEP),
-    "closes": (1, LAST_STEP),
-}
-_SAYS_NOTHING = {"opens": 1, "closes": LAST_STEP}
 _MANY_NAMES = 10_000  # comparing a misspelt name with more would take longer than it helps
-
-
-def frozen(values: ArrayLike, dtype: type, what: str) -> NDArray[Any]:
-    """Return values as a read-only one-dimensional column of dtype, refusing any that do not fit exactly."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise TopologyError(f"{what} must hold integers, not masked values: compress it first")
-    try:
-        raw = np.asarray(values)
-    except (ValueError, OverflowError) as error:
-        raise TopologyError(f"{what} must be a list of integers: {error}") from None
-    if raw.ndim != 1:
-        raise TopologyError(f"{what} must be one-dimensional, not of shape {raw.shape}")
-    if raw.size and raw.dtype.kind not in "iu":
-        raise TopologyError(f"{what} must hold integers, not {raw.dtype}")
-    info = np.iinfo(dtype)
-    if raw.size and (int(raw.min()) < info.min or int(raw.max()) > info.max):
-        raise TopologyError(f"{what} must lie in [{info.min}, {info.max}], not {raw.min()}..{raw.max()}")
-    column: NDArray[Any] = np.array(raw, dtype=dtype)
-    column.flags.writeable = False
-    return column
-
-
-def checked_labels(labels: Sequence[str], num_nodes: int) -> tuple[str, ...]:
-    """Return names of hosts as a tuple: one for each node, all different, none empty or with line breaks."""
-    try:
-        names = tuple(labels)
-    except TypeError:
-        raise TopologyError(f"labels must be a list of names, not {shown(labels)}") from None
-    if len(names) != num_nodes:
-        raise TopologyError(f"labels must name all {num_nodes} hosts, not {len(names)}")
-    seen: set[str] = set()
-    for node, label in enumerate(names):
-        if not isinstance(label, str) or not label or not label.isprintable() or label != label.strip():
-            raise TopologyError(f"the label of node {node} must be one line of printable text, not {shown(label)}")
-        if label in seen:
-            raise TopologyError(f"two hosts are called {label!r:.60}: labels must be different")
-        seen.add(label)
-    return names
-
-
-def checked_places(places: Sequence[str] | None, num_nodes: int, what: str) -> tuple[str, ...] | None:
-    """Return the host, or the rack, of each node as a tuple; nodes may share one. None stays None."""
-    if places is None:
-        return None
-    try:
-        names = tuple(places)
-    except TypeError:
-        raise TopologyError(f"{what} must be a list of names, not {shown(places)}") from None
-    if isinstance(places, str) or not all(isinstance(name, str) for name in names):
-        raise TopologyError(f"{what} must be a list of names, not {shown(places)}")
-    if len(names) != num_nodes:
-        raise TopologyError(f"{what} must have one name for each of the {num_nodes} nodes, not {len(names)}")
-    for node, name in enumerate(names):
-        if not name or not name.isprintable() or name != name.strip():
-            one = what.removesuffix("s")
-            raise TopologyError(f"the {one} of node {node} must be one line of printable text, not {shown(name)}")
-    return names
-
-
-def _checked_columns(given: Mapping[str, ArrayLike | None], num_links: int) -> dict[str, Ints]:
-    """Return the columns of links that say anything: one value a link, each in its range."""
-    columns: dict[str, Ints] = {}
-    for what, values in given.items():
-        if values is None:
-            continue
-        column = frozen(values, np.int64, what)
-        if column.size != num_links:
-            raise TopologyError(f"{what} must have one value a link ({num_links}), not {column.size}")
-        least, most = _RANGES[what]
-        if column.size and column.min() < least:
-            raise TopologyError(f"link {column.argmin()}: {what} must be at least {least}, not {column.min()}")
-        if column.size and column.max() > most:
-            raise TopologyError(f"link {column.argmax()}: {what} must be at most {most}, not {column.max()}")
-        if what not in _SAYS_NOTHING or (column != _SAYS_NOTHING[what]).any():
-            columns[what] = column
-    if "opens" in columns and "closes" in columns and (columns["opens"] > columns["closes"]).any():
-        e = int((columns["opens"] > columns["closes"]).argmax())
-        opens, closes = columns["opens"][e], columns["closes"][e]
-        raise TopologyError(f"link {e}: closes must be at least opens, not {closes} where it opens at step {opens}")
-    return columns
-
-
-def _pointers(sorted_ids: Ids, num_nodes: int) -> Ints:
-    ptr = np.zeros(num_nodes + 1, np.int64)
-    np.cumsum(np.bincount(sorted_ids, minlength=num_nodes), out=ptr[1:])
-    ptr.flags.writeable = False
-    return ptr
-
-
-def _keys(tail: Ids, head: Ids, num_nodes: int) -> Ints:
-    """Return a number for each link; they are in order of (tail, head)."""
-    return tail.astype(np.int64) * num_nodes + head
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +96,7 @@ class Topology:
             bad = np.flatnonzero((ids < 0) | (ids >= num_nodes))
             if bad.size:
                 raise TopologyError(f"link {bad[0]}: {what} must be a node in [0, {num_nodes}), not {ids[bad[0]]}")
-        given = _checked_columns(
+        given = checked_columns(
             {"bandwidth": bandwidth, "alpha": alpha, "opens": opens, "closes": closes}, tails.size
         )  # fmt: skip
         if given:
@@ -197,7 +104,7 @@ class Topology:
             given = {what: frozen(column[order], np.int64, what) for what, column in given.items()}
             tails, heads = frozen(tails[order], np.int32, "tail"), frozen(heads[order], np.int32, "head")
         else:
-            keys = np.sort(_keys(tails, heads, num_nodes))  # several times faster than an order of links
+            keys = np.sort(link_keys(tails, heads, num_nodes))  # several times faster than an order of links
             tails, heads = (frozen(ids, np.int32, "links") for ids in np.divmod(keys, num_nodes))
         names = None if labels is None else checked_labels(labels, int(num_nodes))
         return cls(
@@ -276,7 +183,7 @@ class Topology:
     @cached_property
     def out_ptr(self) -> Ints:
         """Links out of u are ``out_ptr[u]:out_ptr[u + 1]`` (links are sorted by tail)."""
-        return _pointers(self.tail, self.num_nodes)
+        return pointers(self.tail, self.num_nodes)
 
     @cached_property
     def in_link(self) -> Ids:
@@ -288,7 +195,7 @@ class Topology:
     @cached_property
     def in_ptr(self) -> Ints:
         """Offsets into ``in_link``."""
-        return _pointers(self.head, self.num_nodes)
+        return pointers(self.head, self.num_nodes)
 
     @cached_property
     def in_tail(self) -> Ids:
@@ -313,8 +220,8 @@ class Topology:
     def is_bidirectional(self) -> bool:
         """Whether each link has a partner the other way (as many u to w as w to u), alike in its columns."""
         if not self.columns:
-            there, back = (_keys(*ends, self.num_nodes) for ends in ((self.tail, self.head), (self.head, self.tail)))
-            return bool(np.array_equal(there, np.sort(back)))
+            back = link_keys(self.head, self.tail, self.num_nodes)
+            return bool(np.array_equal(link_keys(self.tail, self.head, self.num_nodes), np.sort(back)))
         return self._turned() == self
 
     @property
@@ -435,16 +342,7 @@ class Topology:
 
     def to_networkx(self) -> Any:
         """Return a ``networkx.MultiDiGraph`` whose nodes are the labels, or 0..N-1 (needs networkx installed)."""
-        import networkx as nx
-
-        graph = nx.MultiDiGraph(name=self.name)
-        names: Sequence[Any] = range(self.num_nodes) if self.labels is None else self.labels
-        for u, name in enumerate(names):
-            known = (("host", self.hosts), ("rack", self.racks))
-            graph.add_node(name, **{what: column[u] for what, column in known if column is not None})
-        for e, (u, w) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
-            graph.add_edge(names[u], names[w], **{what: int(c[e]) for what, c in self.columns.items()})
-        return graph
+        return graph_of(self)
 
     @classmethod
     def from_networkx(cls, graph: Any, name: str = "") -> Topology:
@@ -456,27 +354,9 @@ class Topology:
         >>> Topology.from_networkx(nx.petersen_graph()).num_links
         30
         """
-        index = {node: i for i, node in enumerate(graph.nodes)}
-        edges = [(index[u], index[w], data) for u, w, data in graph.edges(data=True)]
-        if not graph.is_directed():
-            edges += [(w, u, data) for u, w, data in edges if u != w]
-        columns: dict[str, Any] = {}
-        for what in LINK_COLUMNS:
-            known = [data[what] for _, _, data in edges if what in data]
-            if known and len(known) != len(edges):
-                raise TopologyError(f"{what} is given for {len(known)} of {len(edges)} links: give all or none")
-            if known:
-                columns[what] = known
-        for what in ("host", "rack"):
-            known = [str(data[what]) for _, data in graph.nodes(data=True) if what in data]
-            if known and len(known) != len(index):
-                raise TopologyError(f"{what} is given for {len(known)} of {len(index)} nodes: give all or none")
-            if known:
-                columns[f"{what}s"] = known
-        tail, head = [e[0] for e in edges], [e[1] for e in edges]
-        labels = None if list(index) == list(range(len(index))) else [str(node) for node in index]
+        num_nodes, tail, head, columns = links_of(graph)
         name = name or str(graph.graph.get("name", ""))
-        return cls.from_links(len(index), tail, head, name, labels=labels, **columns)
+        return cls.from_links(num_nodes, tail, head, name, **columns)
 
     def __eq__(self, other: object) -> bool:
         """Compare node count, links and their columns; names, of the topology, nodes, hosts and racks, do not count."""

@@ -8,6 +8,7 @@ a size without one is in bytes. Floats are refused: 0.1 is not a tenth, and nan 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from operator import index
 from typing import SupportsIndex
@@ -31,6 +32,8 @@ _RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
 _FRACTION = re.compile(r"\d+/0*[1-9]\d*|\d+(\.\d*)?|\.\d+", re.ASCII)
+
+_WRITTEN = re.compile(r"\d{1,1000}/0*[1-9]\d{0,999}", re.ASCII)
 
 _PLACES = 30
 """Decimals beyond which a quantity is written as a fraction."""
@@ -285,6 +288,15 @@ def write_bandwidth(rate: Fraction) -> str:
     ('200Mbps', '1000000000/3')
     """
     return _write(rate, ("Tbps", "Gbps", "Mbps", "kbps", "bps"), _RATE)
+
+
+def parse_written(text: Number, parse: Callable[[Number], Fraction]) -> Fraction:
+    """Return what ``write_time`` or ``write_bandwidth`` wrote, with ``parse`` for what has a unit.
+
+    >>> parse_written("12.3us", parse_time), parse_written("1/3", parse_time)
+    (Fraction(123, 10000000), Fraction(1, 3))
+    """
+    return parse(Fraction(text) if isinstance(text, str) and _WRITTEN.fullmatch(text) else text)
 
 
 def _write(value: Fraction, names: tuple[str, ...], units: dict[str, Fraction]) -> str:

@@ -6,7 +6,6 @@ describes wires: where a topology has another number of ports, a link keeps its 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,7 +15,7 @@ from typing import Any
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
 from linkstep.core.text import shown
-from linkstep.core.units import Number, parse_bandwidth, parse_time, write_bandwidth, write_time
+from linkstep.core.units import Number, parse_bandwidth, parse_time, parse_written, write_bandwidth, write_time
 from linkstep.costs.fabric import MAX_DEGREE, Fabric
 from linkstep.files.disk import AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
@@ -46,7 +45,6 @@ _MEMBERS = {
 _ALWAYS = ("alpha", "bandwidth", "overhead", "reduction")
 """Written even where they say nothing."""
 _KNOWN = ("format", "version", *_MEMBERS, "degree", "source")
-_FRACTION = re.compile(r"\d{1,1000}/0*[1-9]\d{0,999}", re.ASCII)
 
 
 def check_fabric_path(path: AnyPath) -> None:
@@ -102,15 +100,8 @@ def load_fabric(path: AnyPath) -> Fabric:
         if type(degree) is not int or not 1 <= degree <= MAX_DEGREE:
             raise FileError(f"degree must be an integer in [1, {MAX_DEGREE}], not {shown(degree)}")
         given = {
-            member.field: _quantity(document[name], member.parse)
+            member.field: parse_written(document[name], member.parse)
             for name, member in _MEMBERS.items()
             if document.get(name) is not None
         }
         return Fabric.of(degree=degree, **given)
-
-
-def _quantity(value: Number, parse: Callable[[Number], Fraction]) -> Fraction:
-    """Read ``12.3us``, or a fraction without a unit such as ``1/300000``."""
-    if isinstance(value, str) and _FRACTION.fullmatch(value):
-        return parse(Fraction(value))
-    return parse(value)

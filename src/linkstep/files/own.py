@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from linkstep._version import __version__
 from linkstep.core.collective import Collective
+from linkstep.core.columns import LINK_COLUMNS, frozen
 from linkstep.core.errors import FileError
 from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
 from linkstep.core.text import shown
-from linkstep.core.topology import LINK_COLUMNS, Ints, Topology, frozen
+from linkstep.core.topology import Ints, Topology
 
 FORMAT_VERSION = 2
 """The newest that is read. What has neither ranks nor lifetimes, hosts or racks is written as version 1."""

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from linkstep._version import __version__
+from linkstep.core.columns import LINK_COLUMNS, MAX_NODES
 from linkstep.core.errors import FileError
-from linkstep.core.topology import LINK_COLUMNS, MAX_NODES, Topology
+from linkstep.core.topology import Topology
 from linkstep.core.units import parse_bandwidth, parse_time
 from linkstep.files.own import check_idle_nodes, check_name
 

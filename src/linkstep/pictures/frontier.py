@@ -31,9 +31,7 @@ from linkstep.pictures.style import (
     VERMILLION,
     Fill,
     check_drawable,
-    check_matplotlib,
     save_picture,
-    svg_text,
 )
 from linkstep.search import Answer
 
@@ -292,10 +290,3 @@ def plot_frontier(
     check_drawable(path)
     sheet = _sheet(answer, paper, fabric, size)
     save_picture(_fill(sheet), path, sheet.size)
-
-
-def frontier_svg(answer: Answer) -> str:
-    """Return the plot of a frontier as an SVG element, for notebooks."""
-    check_matplotlib()
-    sheet = _sheet(answer, None, None, None)
-    return svg_text(_fill(sheet), sheet.size)

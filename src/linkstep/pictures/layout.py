@@ -188,14 +188,6 @@ def hops(topology: Topology) -> Hops:
     return far
 
 
-def stress(place: Points, far: Hops) -> float:
-    """Return how badly places show the hops: the sum over pairs of (drawn / hops - 1)^2, at the best scale."""
-    ratio = _drawn(place) / np.maximum(far, 1)
-    np.fill_diagonal(ratio, 0)
-    total, pairs = float(np.square(ratio).sum()), len(place) * (len(place) - 1)
-    return pairs - float(ratio.sum()) ** 2 / total if total else float(pairs)
-
-
 def _drawn(place: NDArray[Any]) -> NDArray[Any]:
     """Return how far apart every two places are."""
     squares = np.square(place).sum(axis=1)

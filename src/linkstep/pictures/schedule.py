@@ -14,7 +14,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.text import shortened
 from linkstep.core.topology import Ints
 from linkstep.files import AnyPath
-from linkstep.pictures.style import BLUE, ORANGE, Fill, save_picture, svg_text
+from linkstep.pictures.style import BLUE, ORANGE, Fill, save_picture
 
 _MOST_TICKS = 16
 
@@ -64,13 +64,3 @@ def _fill(schedule: Schedule) -> Fill:
 def draw_schedule(schedule: Schedule, path: AnyPath) -> None:
     """Draw what each step loads the links with into a .svg or .png file."""
     save_picture(_fill(schedule), path, (8.0, 4.5))
-
-
-def schedule_svg(schedule: Schedule) -> str:
-    """Return a small picture of a schedule's loads as an SVG element, for notebooks.
-
-    >>> import linkstep
-    >>> "busiest link" in schedule_svg(linkstep.parse("UniRing(1,3)").build())
-    True
-    """
-    return svg_text(_fill(schedule), (5.5, 3.0))

@@ -13,8 +13,6 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
-from linkstep.core.errors import LinkstepError
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -291,10 +289,3 @@ def tally(cells: Iterable[Cell]) -> Tally:
                 counts[verdict] += 1
         marked += bool(one.mark) and any(verdict in (Verdict.SAME, Verdict.BETTER) for _, verdict in verdicts)
     return Tally(bases, ours, marked)
-
-
-def check_explained(cells: Iterable[Cell]) -> None:
-    """Raise if a value in either column differs from the paper's figure without saying why: a bug in an exhibit."""
-    for one in cells:
-        if Verdict.DIFFERS in (one.bases_verdict, one.ours_verdict) and not one.why:
-            raise LinkstepError(f"{one.item}, {one.quantity}: differs from the paper's {one.paper} without a reason")

@@ -21,12 +21,8 @@ _CACHES = "__pycache__"
 """What Python and numba leave beside modules, made from them."""
 
 
-def package_files() -> list[Path]:
-    """Return every file of the package, sorted: modules, tables, catalog, models."""
-    return _files_below(PACKAGE)
-
-
-def _files_below(folder: Path) -> list[Path]:
+def files_below(folder: Path) -> list[Path]:
+    """Return every file that counts, sorted: of the package, modules, tables, catalog, models."""
     return sorted(path for path in folder.rglob("*") if path.is_file() and _CACHES not in path.parts)
 
 
@@ -36,7 +32,7 @@ def digest() -> str:
     own = user_folder()
     found = hashlib.sha256()
     for folder in (PACKAGE, *(() if own is None else (own,))):
-        _add_files(found, folder, _files_below(folder))
+        _add_files(found, folder, files_below(folder))
     return found.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Isomorphisms of topologies, and what follows from the whole automorphism group: is a topology vertex-transitive?
+"""Isomorphisms of topologies, and what follows from the whole automorphism group: which nodes are alike?
 
 A library finds them (``symmetry.libraries``); without one isomorphisms are found by an own search
 (``symmetry.refinement``), and automorphisms that no recipe knows of stay unused: every node counts as unlike the
@@ -33,11 +33,6 @@ def node_orbits(topology: Topology) -> Ids:
     """
     found = searched_symmetry(topology) if is_available() else symmetry_of(topology)
     return found.node_orbits
-
-
-def is_vertex_transitive(topology: Topology) -> bool:
-    """Whether some automorphism maps any node to any other; False, too, where nothing is there to find it."""
-    return bool((node_orbits(topology) == 0).all())
 
 
 def isomorphism(left: Topology, right: Topology) -> Ids | None:

@@ -14,8 +14,9 @@ from functools import cache
 
 import numpy as np
 
+from linkstep.core.columns import LINK_COLUMNS
 from linkstep.core.memo import Memo
-from linkstep.core.topology import LINK_COLUMNS, Ids, Topology
+from linkstep.core.topology import Ids, Topology
 from linkstep.symmetry.known import known_symmetry
 from linkstep.symmetry.libraries import ColouredGraph, find_library
 from linkstep.symmetry.permutations import is_automorphism, orbits_of

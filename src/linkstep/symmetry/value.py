@@ -77,11 +77,6 @@ class Symmetry:
         """The least node of each orbit: what is worked out for these is the same for all others."""
         return np.unique(self.node_orbits).astype(np.int64)
 
-    @property
-    def is_trivial(self) -> bool:
-        """Whether nothing but the identity is known."""
-        return not self.generators
-
 
 def _different(permutations: Iterable[Ids | Ints]) -> tuple[Ids, ...]:
     """Return permutations once each, in the order given, without the identity."""

@@ -31,13 +31,8 @@ def watched(seconds: float, dead: Callable[[], tuple[int, ...]], words: str) -> 
                 time.sleep(2 * _LOOK)  # all others see who ended first, and do not take this one for it
                 os._exit(2)
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+    with _beside(watch, done):
         yield
-    finally:
-        done.set()
-        thread.join()
 
 
 @contextlib.contextmanager
@@ -60,6 +55,13 @@ def guarded(words: str, dead: Callable[[], tuple[int, ...]]) -> Iterator[None]:
     if run_folder_here() is None:
         yield
         return
+    with _beside(watch, done):
+        yield
+
+
+@contextlib.contextmanager
+def _beside(watch: Callable[[], None], done: threading.Event) -> Iterator[None]:
+    """Watch from a thread while something is done."""
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:

@@ -5,14 +5,12 @@ that have it already. Any split over those links is legal, so costs, certificate
 (``linkstep.methods.bfb``) with arrivals in place of distances. Here arrivals are chosen.
 """
 
-from linkstep.methods.arrival.schedule import (
-    arrival_allgather,
-    arrival_certificate,
-    arrival_cost,
-)
-from linkstep.methods.arrival.solve import SearchLimits, Watch, arrival_costs, find_arrivals
+from linkstep.methods.arrival.schedule import arrival_allgather, arrival_certificate, arrival_cost
+from linkstep.methods.arrival.solve import MAX_STEPS, SearchLimits, Watch, arrival_costs, find_arrivals
+from linkstep.methods.arrival.starts import find_arrivals_from
 
 __all__ = [
+    "MAX_STEPS",
     "SearchLimits",
     "Watch",
     "arrival_allgather",
@@ -20,4 +18,5 @@ __all__ = [
     "arrival_cost",
     "arrival_costs",
     "find_arrivals",
+    "find_arrivals_from",
 ]

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.arrival_alike import _anneal
 from linkstep.core.topology import Ids
-from linkstep.methods.arrival.best import Best, Clock, random_state
-from linkstep.methods.arrival.network import ArrivalNetwork
+from linkstep.methods.arrival.best import Best
+from linkstep.methods.common.budget import Clock, random_state
+from linkstep.methods.common.network import ArrivalNetwork
 
 _PIECES = (1, 1, 2, 1, 2, 4, 3)
 """Pieces of a shard in each run."""

@@ -1,13 +1,11 @@
-"""What a search for arrivals has found so far, and when it is to stop; not the search itself.
+"""What a search for arrivals has found so far; not the search itself.
 
 A greedy pass leaves arrivals as bits, eight times smaller than steps; they are written as steps only where needed.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,31 +14,8 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.arrival_greedy import _unpack
 from linkstep.core.topology import Ids
-from linkstep.methods.arrival.quotient import Steps
+from linkstep.methods.common.arrivals import Steps
 from linkstep.symmetry.free_orbits import FreeOrbits
-
-
-class OutOfTime(Exception):
-    """The time allowed is used up; what was found so far stands."""
-
-
-@dataclass
-class Clock:
-    """When to stop, and whom to tell."""
-
-    seconds: float | None = None
-    tell: Callable[[Fraction], None] | None = None
-    _start: float = field(default_factory=time.monotonic)
-
-    def check(self) -> None:
-        """Raise ``OutOfTime`` if there is no time left."""
-        if self.seconds is not None and time.monotonic() - self._start > self.seconds:
-            raise OutOfTime
-
-    def say(self, total: Fraction) -> None:
-        """Tell of a better total time."""
-        if self.tell is not None:
-            self.tell(total)
 
 
 @dataclass(frozen=True)
@@ -86,11 +61,6 @@ class Best:
         if self.group is None or len(self.step) == self.group.shape[1]:
             return self.step
         return FreeOrbits.of(self.group).expand(self.step, self.pieces)
-
-
-def random_state(seed: int) -> NDArray[np.uint64]:
-    """Return the state that the kernels draw random numbers from."""
-    return np.array([(seed + 1) * 0x9E3779B97F4A7C15 % 2**64 | 1], np.uint64)
 
 
 def packed(table: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep.core.topology import Ints
-from linkstep.methods.arrival.quotient import Quotient
+from linkstep.methods.common.quotient import Quotient
 
 Caps = Ints
 """Ticks a step; caps[0] is 0, so that step s has caps[s]."""

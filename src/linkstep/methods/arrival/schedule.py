@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,13 +12,11 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, bandwidth_bound, cost_within
-from linkstep.methods.arrival.network import all_distances
 from linkstep.methods.arrival.solve import MAX_NODES, MAX_STEPS, SearchLimits, Watch, find_arrivals
-from linkstep.methods.bfb import Certificate, bfb_step_times
-from linkstep.methods.bfb.cost import certificate_of, solve
-from linkstep.methods.bfb.problems import Arrivals, Links
-from linkstep.methods.bfb.schedule import build
-from linkstep.methods.ladder import ladder
+from linkstep.methods.bfb import Certificate, bfb_step_times, build, certificate_of, solve
+from linkstep.methods.common.arrivals import Arrivals
+from linkstep.methods.common.links import Links
+from linkstep.methods.common.network import all_distances
 
 _PLAIN = SearchLimits()
 _FOUND: Memo[Certificate] = Memo()
@@ -49,18 +46,9 @@ def arrival_certificate(
 def _of_fewer_steps(
     topology: Topology, limits: SearchLimits, least: int, size: Number | None, watch: Watch | None
 ) -> Certificate:
-    """Search in fewer steps than the limit as well, so that more are taken only where they save bandwidth.
-
-    Where time is limited the others have a quarter of it, and no more than the beginning of a search.
-    """
-    assert limits.steps is not None
-    *fewer, most = ladder(least, limits.steps)
-    short, last = limits, replace(limits, steps=most)
-    if limits.seconds is not None:
-        short = replace(limits, rounds=0, seconds=limits.seconds / (4 * max(1, len(fewer))))
-        last = replace(last, seconds=limits.seconds * 3 / 4)
+    """Search in fewer steps than the limit as well, so that more are taken only where they save bandwidth."""
     best, cheapest = None, Fraction(0)
-    for asked in (*(replace(short, steps=steps) for steps in fewer), last):
+    for asked in limits.in_fewer_steps(least):
         found = _of_arrivals(topology, asked, size, watch)
         price = _price(topology, found, limits, size)
         if best is None or price < cheapest:

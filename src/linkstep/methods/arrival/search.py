@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from linkstep._kernels.arrival import _draw, _repair, _worst_loads
 from linkstep._kernels.arrival_greedy import _deadlines, _greedy
 from linkstep.core.topology import Ids
-from linkstep.methods.arrival.best import Best, Bits, Clock, packed, random_state
-from linkstep.methods.arrival.network import ArrivalNetwork
+from linkstep.methods.arrival.best import Best, Bits, packed
 from linkstep.methods.arrival.profiles import Caps, ProfileShape
-from linkstep.methods.arrival.quotient import Quotient, Steps
+from linkstep.methods.common.arrivals import Steps
+from linkstep.methods.common.budget import Clock, random_state
+from linkstep.methods.common.network import ArrivalNetwork
+from linkstep.methods.common.quotient import Quotient
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,15 @@ from linkstep.core.topology import Ids, Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, step_bound
 from linkstep.methods.arrival.alike import search_alike
-from linkstep.methods.arrival.best import Best, Clock, OutOfTime
-from linkstep.methods.arrival.network import MAX_LINKS, ArrivalNetwork, all_distances, most_neighbours
-from linkstep.methods.arrival.quotient import Quotient, Steps
+from linkstep.methods.arrival.best import Best
 from linkstep.methods.arrival.search import ArrivalSearch, passes_of_a_glance, ticks_for
-from linkstep.methods.bfb.cost import certificate_of
-from linkstep.methods.bfb.problems import Arrivals, Links
+from linkstep.methods.bfb import certificate_of
+from linkstep.methods.common.arrivals import Arrivals, Steps
+from linkstep.methods.common.budget import Clock, OutOfTime
+from linkstep.methods.common.ladder import ladder
+from linkstep.methods.common.links import Links
+from linkstep.methods.common.network import MAX_LINKS, ArrivalNetwork, all_distances, most_neighbours
+from linkstep.methods.common.quotient import Quotient
 from linkstep.symmetry.translations import translations
 
 Watch = Callable[[int, Fraction, Fraction], None]
@@ -39,7 +42,7 @@ _PIECES = (1, 2, 1, 2, 4, 1, 2, 3, 6, 4, 6, 5)
 _ROUNDS = ((64, len(_PIECES)), (300, 8))
 """Rounds up to so many nodes; ``_FEW_ROUNDS`` above."""
 _FEW_ROUNDS = 3
-_FEW_NODES = 150
+FEW_NODES = 150
 """Up to here the first round takes a second at most, so it is never cut short."""
 _WORK = 2 * 10**8
 _PASSES = 40, 1200
@@ -63,6 +66,19 @@ class SearchLimits:
     width: Fraction | None = None
     """How many of the fastest links a host keeps busy at once, each way (``Fabric.width``); None: all it has. What
     hosts receive counts in the search, what they send in the cost of what it finds."""
+
+    def in_fewer_steps(self, least: int) -> list[SearchLimits]:
+        """Return what to ask for, with fewer steps first, so that more are taken only where they save bandwidth.
+
+        Where time is limited the others have a quarter of it, and no more than the beginning of a search.
+        """
+        assert self.steps is not None
+        *fewer, most = ladder(least, self.steps)
+        short, last = self, replace(self, steps=most)
+        if self.seconds is not None:
+            short = replace(self, rounds=0, seconds=self.seconds / (4 * max(1, len(fewer))))
+            last = replace(last, seconds=self.seconds * 3 / 4)
+        return [*(replace(short, steps=steps) for steps in fewer), last]
 
 
 _FOUND: Memo[Arrivals] = Memo()
@@ -203,7 +219,7 @@ def _search_in_rounds(
         ticks = ticks_for(bound, n - 1) * (1 if number < 2 else 2) if whole is None else whole
         seed = limits.seed * len(_PIECES) + number
         search = ArrivalSearch(network, steps, pieces, ticks, parts, seed, clock, holder, group=group)
-        if number == 0 and (search.rows.num_rows * n <= _FEW_NODES**2 or limits.rounds != 0):
+        if number == 0 and (search.rows.num_rows * n <= FEW_NODES**2 or limits.rounds != 0):
             search.run(bound, lambda: _least_in_steps(network, steps))
         elif number == 0:
             search.glance(bound, lambda: _least_in_steps(network, steps))

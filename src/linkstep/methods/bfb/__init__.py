@@ -4,12 +4,12 @@ Each step every node receives the shards of the nodes that many hops away, over 
 to share them out over its in-links. That is a small flow problem per node and step, solved in integers.
 """
 
-from linkstep.methods.bfb.balanced import EqualSplit, equal_split
-from linkstep.methods.bfb.cost import Certificate, StepCertificate, bfb_certificate, bfb_cost
+from linkstep.methods.bfb.balanced import EqualSplit, equal_split, is_equal_split_quick
+from linkstep.methods.bfb.cost import Certificate, StepCertificate, bfb_certificate, bfb_cost, certificate_of, solve
 from linkstep.methods.bfb.plain import is_plain, plain_bfb_cost
-from linkstep.methods.bfb.problems import MAX_DEGREE
-from linkstep.methods.bfb.schedule import bfb_allgather
+from linkstep.methods.bfb.schedule import bfb_allgather, build
 from linkstep.methods.bfb.unequal import bfb_step_times, bfb_time
+from linkstep.methods.common.links import MAX_DEGREE
 
 __all__ = [
     "MAX_DEGREE",
@@ -21,7 +21,11 @@ __all__ = [
     "bfb_cost",
     "bfb_step_times",
     "bfb_time",
+    "build",
+    "certificate_of",
     "equal_split",
+    "is_equal_split_quick",
     "is_plain",
     "plain_bfb_cost",
+    "solve",
 ]

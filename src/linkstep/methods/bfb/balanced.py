@@ -66,7 +66,7 @@ def equal_split(topology: Topology) -> EqualSplit | None:
     return EqualSplit(found, _constants(table, found, degree))
 
 
-def is_quick(topology: Topology) -> bool:
+def is_equal_split_quick(topology: Topology) -> bool:
     """Whether ``equal_split`` takes a moment."""
     return representatives(topology).size * topology.degree * topology.num_nodes <= QUICK
 

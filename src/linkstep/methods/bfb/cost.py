@@ -21,15 +21,9 @@ from linkstep.core.progress import Progress
 from linkstep.core.topology import Topology, check_permanent
 from linkstep.costs import Cost, Fabric, check_host_limit
 from linkstep.methods.bfb.hosts import Bottleneck, HostFlows, all_send_alike
-from linkstep.methods.bfb.problems import (
-    Arrivals,
-    Block,
-    Links,
-    for_each_block,
-    max_steps,
-    pieces_of,
-    representatives,
-)
+from linkstep.methods.bfb.problems import Block, for_each_block, max_steps, representatives
+from linkstep.methods.common.arrivals import Arrivals, pieces_of
+from linkstep.methods.common.links import Links
 
 SUBSET_LINKS = 8
 """Up to this many in-links all 2^d sets are tried; above, flows find the worst one."""

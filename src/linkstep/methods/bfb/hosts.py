@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from linkstep._kernels.cuts import _arcs, _max_flow
 from linkstep.core.errors import TopologyError
 from linkstep.core.topology import Ints, Topology
-from linkstep.methods.bfb.problems import Arrivals, Block, Links, for_each_block, max_steps
+from linkstep.methods.bfb.problems import Block, for_each_block, max_steps
+from linkstep.methods.common.arrivals import Arrivals
+from linkstep.methods.common.links import Links
 
 _WHOLE = 2**61
 

@@ -10,8 +10,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -19,14 +17,10 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_groups import _problems, _problems_of_arrivals
 from linkstep.core.distances import check_connected, distances_from, distances_to
-from linkstep.core.errors import TopologyError
 from linkstep.core.progress import Progress
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.core.weights import link_weights
+from linkstep.methods.common.arrivals import Arrivals
 from linkstep.symmetry.known import known_representatives
-
-MAX_DEGREE = 64
-"""In-links of a node are the bits of one machine word."""
 
 _BLOCK = 1 << 21  # sources a block of nodes holds: some 60 MB
 _SEARCH_SYMMETRY = 10**9  # link visits above which looking for alike nodes pays
@@ -37,67 +31,6 @@ PROBLEM = np.dtype(
 """The record of a problem (u, t), as ``linkstep._kernels.bfb_groups`` describes it."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Links:
-    """The in-links of each node without self-loops: those of u are ``ptr[u]:ptr[u + 1]``, local link k the k-th."""
-
-    ptr: Ints
-    id: Ids
-    weight: Ints
-    """Relative bandwidth, integers; all alike where links are."""
-
-    @classmethod
-    def of(cls, topology: Topology, width: Fraction | None = None) -> Links:
-        """Collect a topology's in-links, refusing degrees and bandwidths that the kernels cannot hold.
-
-        With a ``width`` of hosts, in links of the fastest, weights are such that it is a whole number of them.
-        """
-        keep = topology.tail[topology.in_link] != topology.head[topology.in_link]
-        ids: Ids = topology.in_link[keep]
-        ptr = np.zeros(topology.num_nodes + 1, np.int64)
-        np.cumsum(np.bincount(topology.head[ids], minlength=topology.num_nodes), out=ptr[1:])
-        most = int(np.diff(ptr).max())
-        if most > MAX_DEGREE:
-            node = int(np.diff(ptr).argmax())
-            raise TopologyError(f"BFB takes at most {MAX_DEGREE} links into a node; {topology.called(node)} has {most}")
-        weight, _ = link_weights(topology, ids)
-        finer = 1 if width is None else width.denominator
-        if topology.num_nodes * most * int(weight.max(initial=1)) * finer >= 2**62:
-            raise TopologyError("the bandwidths of links have no common measure: round them, to 1Mbps say")
-        return cls(ptr, ids, weight * finer)
-
-    @cached_property
-    def classes(self) -> tuple[Ints, Ints]:
-        """The distinct weights, ascending, and the class of each link."""
-        weights, numbers = np.unique(self.weight, return_inverse=True)
-        return weights, numbers.astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """When shards reach nodes, where that is not at the step of their distance.
-
-    Piece q of the whole is piece ``q % pieces`` of node ``q // pieces``; it reaches node u at step ``step[u, q]``, 0 at
-    its own node, over in-links from nodes that it has reached before. No step is without an arrival.
-    """
-
-    step: NDArray[np.int16]
-    pieces: int = 1
-    group: Ids | None = None
-    """Automorphisms, the identity first, that act freely and that arrivals look the same under; None: no such are
-    known."""
-
-    @property
-    def num_steps(self) -> int:
-        """The last step at which anything arrives."""
-        return int(self.step.max())
-
-    @property
-    def counts(self) -> Ints:
-        """How many pieces reach each node at each step, from step 0."""
-        return np.array([np.bincount(row, minlength=self.num_steps + 1) for row in self.step])
 
 
 @dataclass(frozen=True)
@@ -114,11 +47,6 @@ class Block:
     def groups(self) -> tuple[NDArray[np.void], NDArray[np.uint64], Ints]:
         """The columns every kernel takes first."""
         return self.problems, self.group_mask, self.group_count
-
-
-def pieces_of(arrivals: Arrivals | None) -> int:
-    """Return how many pieces of a shard have arrivals of their own; 1 in BFB."""
-    return 1 if arrivals is None else arrivals.pieces
 
 
 def max_steps(topology: Topology, arrivals: Arrivals | None = None) -> int:

@@ -23,16 +23,10 @@ from linkstep.core.units import Number, check_count, parse_size
 from linkstep.costs import Fabric
 from linkstep.methods.bfb.cost import Certificate, bfb_certificate, solve
 from linkstep.methods.bfb.hosts import HostFlows, share_of
-from linkstep.methods.bfb.problems import (
-    Arrivals,
-    Block,
-    Links,
-    cores,
-    for_each_block,
-    in_parallel,
-    pieces_of,
-)
+from linkstep.methods.bfb.problems import Block, cores, for_each_block, in_parallel
 from linkstep.methods.bfb.unequal import grid_capacities, lift_to_grid
+from linkstep.methods.common.arrivals import Arrivals, pieces_of
+from linkstep.methods.common.links import Links
 from linkstep.symmetry.translations import translations
 
 _TYPES = {"source": np.int32, "lo": np.int64, "hi": np.int64, "link": np.int32, "step": np.int16}

@@ -19,7 +19,9 @@ from linkstep._kernels.bfb_subsets import _times_by_subsets
 from linkstep.core.errors import TopologyError
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.units import Number, parse_size
-from linkstep.methods.bfb.problems import Arrivals, Block, Links, for_each_block, max_steps, pieces_of, representatives
+from linkstep.methods.bfb.problems import Block, for_each_block, max_steps, representatives
+from linkstep.methods.common.arrivals import Arrivals, pieces_of
+from linkstep.methods.common.links import Links
 
 MAX_SUBSET_LINKS = 16
 _INSTANTS = 256

@@ -18,9 +18,9 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import distance_flow_bound
+from linkstep.methods.common.ladder import ladder
 from linkstep.methods.exchange.balance import BalancedPaths, Relaxation, balance, relax
 from linkstep.methods.exchange.orbits import FreeAction
-from linkstep.methods.ladder import ladder
 
 MAX_CHUNKS = 16
 """Chunks of a piece that are tried, unless their number is given."""

@@ -7,20 +7,18 @@ up to there are for its reduction. Not here: how both share the links (``linkste
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from math import lcm
 
 import numpy as np
 
 from linkstep.core.topology import Ints, Topology
-from linkstep.methods.arrival.best import Best, Clock, OutOfTime
-from linkstep.methods.arrival.network import MAX_LINKS, ArrivalNetwork
-from linkstep.methods.arrival.search import ArrivalSearch, ticks_for
-from linkstep.methods.arrival.solve import SearchLimits, find_arrivals
-from linkstep.methods.overlap.split import Steps, Timetable
+from linkstep.methods.arrival import SearchLimits, find_arrivals, find_arrivals_from
+from linkstep.methods.common.arrivals import Steps
+from linkstep.methods.common.network import ArrivalNetwork
+from linkstep.methods.overlap.split import Timetable
 
 _FEW_NODES = 150
-"""Up to here the search of a half takes about a second."""
+"""Nodes up to which the odd step is tried in either half: the search of one takes about a second there."""
 
 
 def transpose_of(topology: Topology) -> Topology:
@@ -80,41 +78,10 @@ def _one_after_the_other(middle: Middle, limits: SearchLimits, steps: int, first
 
 
 def _overlapping(middle: Middle, limits: SearchLimits, steps: int, tau: Ints) -> Timetable:
-    backwards, a = _searched(middle.turned, limits, steps, steps - tau)
-    onwards, b = _searched(middle.network, limits, steps, tau)
+    backwards, a = find_arrivals_from(middle.turned, limits, steps, steps - tau)
+    onwards, b = find_arrivals_from(middle.network, limits, steps, tau)
     pieces = lcm(a, b)
     return Timetable(steps, pieces, _in_pieces(backwards, a, pieces), _in_pieces(onwards, b, pieces))
-
-
-def _searched(network: ArrivalNetwork, limits: SearchLimits, steps: int, start: Ints) -> tuple[Steps, int]:
-    """Return arrivals, and how many pieces a shard has, where each shard is at its node at the end of a step."""
-    first = int(start.min())
-    begin = (start - first).astype(np.int16)
-    fallback: Steps = network.dist + begin + np.int16(first)
-    if int(network.near_count.max()) > MAX_LINKS or network.num_nodes == 1:
-        return fallback, 1
-    bound = network.least_total()
-    holder = [Best(Fraction(network.num_nodes), network.dist + begin)]
-    plan = [p for p in (1, 2, 1, 2)[: 1 if limits.rounds is not None else 4] if (limits.chunks or p) % p == 0]
-    try:
-        for number, pieces in enumerate(plan):
-            parts = None if limits.chunks is None else limits.chunks // pieces
-            ticks = limits.chunks or ticks_for(bound, network.num_nodes - 1)
-            clock = Clock(limits.seconds)
-            search = ArrivalSearch(
-                network, steps - first, pieces, ticks, parts, limits.seed * len(plan) + number, clock, holder, begin
-            )
-            if number == 0 and (network.num_nodes <= _FEW_NODES or limits.rounds != 0):
-                search.run(bound)
-            elif number == 0:
-                search.glance(bound)
-            else:
-                search.improve(bound, Fraction(number % 3, 3), 40)
-            if holder[0].total <= bound:
-                break
-    except (OutOfTime, KeyboardInterrupt):
-        pass
-    return holder[0].step + np.int16(first), holder[0].pieces
 
 
 def _in_pieces(step: Steps, pieces: int, wanted: int) -> Steps:

@@ -15,11 +15,12 @@ import numpy as np
 
 from linkstep._kernels.arrival import _repair
 from linkstep.core.topology import Ids, Ints
-from linkstep.methods.arrival.best import Clock, random_state
-from linkstep.methods.arrival.network import ArrivalNetwork
-from linkstep.methods.arrival.quotient import Quotient
+from linkstep.methods.common.arrivals import Steps
+from linkstep.methods.common.budget import Clock, random_state
+from linkstep.methods.common.network import ArrivalNetwork
+from linkstep.methods.common.quotient import Quotient
 from linkstep.methods.overlap.halves import Middle
-from linkstep.methods.overlap.split import Steps, Timetable, TransportationProblem, Wiring, groups_of
+from linkstep.methods.overlap.split import Timetable, TransportationProblem, Wiring, groups_of
 
 _TICKS = 24
 """Ticks of time in which the fastest link carries a piece."""

@@ -16,10 +16,9 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost
-from linkstep.methods.arrival.best import Clock, OutOfTime
-from linkstep.methods.arrival.network import MAX_LINKS
-from linkstep.methods.arrival.solve import MAX_STEPS, SearchLimits, Watch
-from linkstep.methods.ladder import ladder
+from linkstep.methods.arrival import MAX_STEPS, SearchLimits, Watch
+from linkstep.methods.common.budget import Clock, OutOfTime
+from linkstep.methods.common.network import MAX_LINKS
 from linkstep.methods.overlap.halves import Middle, plan_halves
 from linkstep.methods.overlap.improve import Joint, ScoredTimetable, score, staggered
 from linkstep.methods.overlap.split import Timetable, Wiring, build, cost_of_loads
@@ -103,19 +102,12 @@ def _find(wiring: Wiring, limits: SearchLimits, watch: Watch | None) -> ScoredTi
 def _best(wiring: Wiring, middle: Middle, limits: SearchLimits, watch: Watch | None) -> ScoredTimetable:
     """Search in fewer steps than the limit as well: more are taken only where they save bandwidth.
 
-    Where time is limited the others have a quarter of it, and no more than a short search; where the limits have a
-    number of rounds, their own steps alone are searched.
+    Where the limits has a number of rounds, its own steps alone are searched.
     """
-    assert limits.steps is not None
     if limits.rounds is not None or limits.steps == middle.least_steps:
         return _search(wiring, middle, limits, watch)
-    *fewer, most = ladder(middle.least_steps, limits.steps)
-    short, last = limits, replace(limits, steps=most)
-    if limits.seconds is not None:
-        short = replace(limits, rounds=0, seconds=limits.seconds / (4 * max(1, len(fewer))))
-        last = replace(last, seconds=limits.seconds * 3 / 4)
     best: ScoredTimetable | None = None
-    for asked in (*(replace(short, steps=steps) for steps in fewer), last):
+    for asked in limits.in_fewer_steps(middle.least_steps):
         known = _FOUND.get(wiring.topology, asked) if limits.seconds is None else None
         if known is not None:
             best = known

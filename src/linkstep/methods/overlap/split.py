@@ -24,9 +24,9 @@ from linkstep.core.errors import ScheduleError, TopologyError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.costs import Cost
-from linkstep.methods.bfb.problems import Links
+from linkstep.methods.common.arrivals import Steps
+from linkstep.methods.common.links import Links
 
-Steps = NDArray[np.int16]
 MAX_UNIT = 2**31
 _MANY_PIECES = 2**10
 """More than a shard is ever cut into, and both halves: flows of 64 bits must hold what all pieces take."""

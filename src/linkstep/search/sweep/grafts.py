@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.grafts import _draw, _focus, _insert, _mend, _missed, _polish
 from linkstep.core.distances import distance_counts
-from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import moore_steps
 from linkstep.expansions.grafts import Change
@@ -313,28 +312,6 @@ def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Fo
         _polish(*table, steps, min(int(left), evaluations // 4), spare, draws.state)
         swapped = _swapped(recipe, graph)
     return _Found(int(missed), start.base, swapped, graph)
-
-
-def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: int) -> Recipe:
-    """Return a graft of a base that has so many nodes and, if it can be found, at most ``target`` as its diameter."""
-    _check_base(base, num_nodes)
-    draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
-    choices = evaluations // 4
-    starts = _resized(base, num_nodes, target, choices, draws)
-    if not starts:
-        raise LinkstepError(f"no node of {base.short} can be taken out without self-loops or parallel links")
-    share = max(1, (evaluations - choices) // len(starts))
-    return min((_improved(start, target, share, draws) for start in starts), key=lambda one: one.missed).recipe
-
-
-def _check_base(base: Recipe, num_nodes: int) -> None:
-    topology = base.topology()
-    if not topology.is_regular or topology.degree < 2:
-        raise LinkstepError(f"a graft needs a base of degree 2 or more, the same at every node, not {base.short}")
-    if topology.is_bidirectional and topology.degree * num_nodes % 2:
-        raise LinkstepError(f"no {num_nodes} nodes have {topology.degree} edges each: one of the two must be even")
-    if num_nodes <= topology.degree:
-        raise LinkstepError(f"a graft needs more than d = {topology.degree} nodes, not {num_nodes}")
 
 
 def _search_from(job: SweepJob, recipes: list[Recipe], most_steps: int) -> list[_Found]:

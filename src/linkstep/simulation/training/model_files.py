@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.text import shown
-from linkstep.core.units import Number, parse_fraction, parse_size, parse_time, write_time
+from linkstep.core.units import parse_size, parse_time, parse_written, write_time
 from linkstep.files.disk import AnyPath, to_path
 from linkstep.files.documents import naming, read_document, write_document
 from linkstep.simulation.training.convolutional import Convolutional
@@ -154,7 +154,7 @@ def _part(row: Mapping[str, Any]) -> Part:
         _text(row.get("name"), "name"),
         _count(row.get("parameters", 0), "parameters"),
         _number(row.get("flops", 0), "flops"),
-        (_seconds(times[0]), _seconds(times[1])) if times else None,
+        (parse_written(times[0], parse_time), parse_written(times[1], parse_time)) if times else None,
         experts,
         each,
         exchanged,
@@ -236,11 +236,6 @@ def _number(value: object, what: str) -> Fraction:
     if 0 < value < 1 / _MOST:  # what is divided by it would be no time that anybody computes
         raise FileError(f"{what} must be 0 or at least 1e-18, not {shown(value)}")
     return Fraction(repr(value))
-
-
-def _seconds(value: Number) -> Fraction:
-    """Read ``1.5ms``, or ``1/3`` of a second, as times that decimals cannot say are written."""
-    return parse_fraction(value, "time") if isinstance(value, str) and "/" in value else parse_time(value)
 
 
 def _size(value: object, what: str) -> Fraction:

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkstep.core.distances import distances_from, distances_to
 from linkstep.core.topology import Ids
-from linkstep.methods.arrival.network import ArrivalNetwork
+from linkstep.methods.common.arrivals import Steps
+from linkstep.methods.common.network import ArrivalNetwork
 from linkstep.symmetry.free_orbits import FreeOrbits
-
-Steps = NDArray[np.int16]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A topology as the kernels that choose arrivals see it: neighbours, parallel links merged, and weights of link sets.
 
-Not here: what a group makes of it (``linkstep.methods.arrival.quotient``), the kernels (``linkstep._kernels.arrival``)
+Not here: what a group makes of it (``linkstep.methods.common.quotient``), the kernels (``linkstep._kernels.arrival``)
 and the search that runs them.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from linkstep.core.distances import distances_to
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.methods.bfb.problems import Links
+from linkstep.methods.common.links import Links
 
 MAX_LINKS = 10
 """In-neighbours of a node up to which all sets of them are kept in a table."""
