@@ -94,7 +94,7 @@ class FileTransport:
     def abort(self): ...
 
     def own(self, collective, source, target, operation, root):
-        raise NotImplementedError
+        return None
 
 
 def start(num_ranks, command, environment, place, folder):
