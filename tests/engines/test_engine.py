@@ -23,11 +23,11 @@ def files(monkeypatch):
 
 @pytest.mark.parametrize(("recipe", "collective"), [("K_4", "allreduce"), ("UniRing(1,3)", "all-to-all")])
 def test_a_row_is_all_it_takes(files, capsys, recipe, collective):
-    words = ["--collective", collective, "--size", "1003B", "--repetitions", "2", "--no-own", "--json"]
+    words = ["--collective", collective, "--size", "1003B", "--repetitions", "2", "--json"]
     assert main(["run", recipe, "--engine", "files", *words]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["engine"], document["collective"]) == ("files", collective)
-    assert [row["wrong"] for row in document["rows"]] == [0]
+    assert [(row["wrong"], row["own_median"]) for row in document["rows"]] == [(0, None)]
 
 
 def test_wrong_results_are_noticed_whatever_the_engine(files, capsys, monkeypatch):

@@ -39,9 +39,10 @@ class FileTransport:
 
     posts_late, acknowledges, shares_clock, tag_limit = False, False, True, 2**20
 
-    def __init__(self, timeout):
-        self.rank, self.size, self.timeout = int(os.environ["FILE_RANK"]), int(os.environ["FILE_RANKS"]), timeout
-        self.folder, self.meetings = run_folder_here(), itertools.count()
+    def __init__(self, timeout, folder=None, members=None):
+        rank, members = int(os.environ["FILE_RANK"]), members or list(range(int(os.environ["FILE_RANKS"])))
+        self.rank, self.size, self.timeout = members.index(rank), len(members), timeout
+        self.folder, self.meetings = folder or run_folder_here(), itertools.count()
 
     def prepare(self, wires):
         return [Message(wire, self.rank) for wire in wires]
@@ -93,8 +94,13 @@ class FileTransport:
 
     def abort(self): ...
 
+    def split(self, members):
+        part = self.folder / "-".join(map(str, members))
+        part.mkdir(exist_ok=True)
+        return FileTransport(self.timeout, part, list(members)) if self.rank in members else None
+
     def own(self, collective, source, target, operation, root):
-        raise NotImplementedError
+        return None
 
 
 def start(num_ranks, command, environment, place, folder):

@@ -91,15 +91,19 @@ def best_pieces(num_nodes: int, fabric: Fabric, size: Number) -> int:
 
     (2h - 1 + k)(alpha + DEGREE M / 2kB) is convex in k and least at the root of (2h - 1) DEGREE M / (2 B alpha).
     """
-    if not fabric.alpha:
-        return MOST_PIECES
+
+    def taken(cost: Cost) -> Fraction:
+        return fabric.time(cost, Collective.ALLREDUCE, size)
 
     def time(pieces: int) -> Fraction:
         up, down = tree_halves(num_nodes, pieces)
-        return fabric.time(up + down, Collective.ALLREDUCE, size)
+        return taken(up + down)
 
-    whole = fabric.time(Cost(0, Fraction(DEGREE, 2)), Collective.ALLREDUCE, size) - fabric.overhead
-    best = isqrt(int((2 * tree_height(num_nodes) - 1) * whole / fabric.alpha))
+    step = taken(Cost(1, Fraction(0))) - fabric.overhead
+    if not step:
+        return MOST_PIECES
+    whole = taken(Cost(0, Fraction(DEGREE, 2))) - fabric.overhead
+    best = isqrt(int((2 * tree_height(num_nodes) - 1) * whole / step))
     return min((min(max(1, k), MOST_PIECES) for k in (best, best + 1)), key=time)
 
 

@@ -11,6 +11,7 @@ from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
 from linkstep.cli._output import add_json, print_fields, print_json, wiring_fields
 from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._timeline import add_timeline, check_timeline, save_timeline, saved_line
 from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.schedule import Schedule
@@ -20,6 +21,7 @@ from linkstep.lowering import TARGETS, check_fits
 from linkstep.programs import read_program, runtime_text
 from linkstep.reports.simulation import SimulationReport
 from linkstep.simulation import Simulation, simulate_program, simulate_schedule, used_links
+from linkstep.timelines import timeline_of
 
 _DEFAULT_TARGET = "msccl"
 _OF_SCHEDULES = ("to", "collective", "channels", "instances", "gather")
@@ -46,7 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--channels", type=int, metavar="C", help="channels of each link; default: the fewest that fit")
     parser.add_argument("--instances", type=int, metavar="I", help="cut messages into I; default: 1")
     parser.add_argument("--gather", metavar="BYTES", help="as for linkstep lower, at this size")
-    parser.add_argument("--timeline", metavar="FILE", help="draw when each link is busy, to a .svg or .png file")
+    add_timeline(parser, "when each link is busy")
     add_json(parser)
 
 
@@ -107,6 +109,8 @@ def _check_options(args: argparse.Namespace) -> None:
         parse_bytes(args.gather, "--gather")
     parse_time(args.instruction)
     fabric_of(args, 1)
+    if args.timeline is not None:
+        check_timeline(args.timeline)
 
 
 def _fields(report: SimulationReport) -> Iterator[tuple[str, str]]:
@@ -128,6 +132,15 @@ def _change(report: SimulationReport) -> str:
     return f", {abs(report.loss):.1%} {'slower' if report.loss > 0 else 'faster'}"
 
 
+def _save_timeline(done: Simulation, path: Path, name: str) -> None:
+    def draw() -> None:
+        from linkstep.pictures.timeline import save_timeline as draw_timeline  # here: most calls draw nothing
+
+        draw_timeline(done, path, name)
+
+    save_timeline(path, lambda: timeline_of(done, name), draw)
+
+
 def _run(args: argparse.Namespace) -> int:
     _check_options(args)
     text, schedule = runtime_text(args.topology), None
@@ -137,19 +150,18 @@ def _run(args: argparse.Namespace) -> int:
         schedule = _make_schedule(args)
         done, fabric = _run_schedule(schedule, args)
     with busy("looking for the wiring's tightest cut"):
-        report = SimulationReport.of(done, fabric, pricing_of(args), schedule, args.topology, args.timeline)
+        timeline = args.timeline and str(args.timeline)
+        report = SimulationReport.of(done, fabric, pricing_of(args), schedule, args.topology, timeline)
     name = args.topology if schedule is None else report.recipe or args.topology
-    if args.timeline:
-        from linkstep.pictures.timeline import save_timeline
-
-        save_timeline(done, args.timeline, Path(name).name)
+    if args.timeline is not None:
+        _save_timeline(done, args.timeline, Path(name).name)
     if args.json:
         print_json(report.to_json())
         return 0
     print(f"{name}: {report.collective} of {report.size} for {report.to}, simulated")
     print_fields(_fields(report))
-    if args.timeline:
-        print(f"drawn to {args.timeline}")
+    if args.timeline is not None:
+        print(saved_line(args.timeline))
     return 0
 
 

@@ -10,13 +10,15 @@ from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
 from linkstep.cli._output import add_json, print_json, print_table
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._timeline import add_timeline, check_timeline, save_timeline, saved_line
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_size, format_time, parse_fraction, parse_size
 from linkstep.reports.training import TrainingReport
 from linkstep.search import find
 from linkstep.search.ranking import SECONDS
 from linkstep.search.spot import Spot
-from linkstep.simulation.training import Model, compare, load_model, model_names
+from linkstep.simulation.training import Comparison, Model, compare, load_model, model_names
+from linkstep.timelines import timeline_of
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for the all-to-all throughput of a topology, where it is not known yet; default: %(default)g",
     )  # fmt: skip
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the parts of the times to a .png or .svg file")
-    parser.add_argument(
-        "--timeline", type=Path, metavar="FILE", help="draw the iteration on our topology to a .png or .svg file"
-    )
+    add_timeline(parser, "the iteration on our topology")
     add_json(parser)
 
 
@@ -100,13 +100,25 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse what cannot work before searching."""
     if not args.seconds > 0:
         raise LinkstepError(f"--seconds must be more than 0, not {args.seconds:g}")
-    for path in (args.plot, args.timeline):
-        if path is not None:
-            from linkstep.pictures.style import check_drawable  # here: most calls draw nothing
+    if args.plot is not None:
+        from linkstep.pictures.style import check_drawable  # here: most calls draw nothing
 
-            check_drawable(path)
+        check_drawable(args.plot)
+    if args.timeline is not None:
+        check_timeline(args.timeline)
     if args.plot is not None and args.plot == args.timeline:
         raise LinkstepError(f"--plot and --timeline must be two files, not both {args.plot}")
+
+
+def _save_timeline(found: Comparison, path: Path) -> None:
+    iteration, name = found.ours.iteration, f"{found.job.model} on {found.ours.name}, N = {found.job.num_nodes}"
+
+    def draw() -> None:
+        from linkstep.pictures.training import draw_iteration
+
+        draw_iteration(iteration, path, name)
+
+    save_timeline(path, lambda: timeline_of(iteration, name), draw)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -125,9 +137,7 @@ def _run(args: argparse.Namespace) -> int:
 
         plot_comparison(found, args.plot)
     if args.timeline is not None:
-        from linkstep.pictures.training import draw_iteration
-
-        draw_iteration(found.ours.iteration, args.timeline, f"{job.model} on {found.ours.name}, N = {job.num_nodes}")
+        _save_timeline(found, args.timeline)
     plot, timeline = (path and str(path) for path in (args.plot, args.timeline))
     report = TrainingReport.of(found, model, args.degree, pricing_of(args), plot, timeline)
     if args.json:
@@ -135,9 +145,10 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     _print_head(report)
     _print(report)
-    for path, done in ((args.plot, "plotted"), (args.timeline, "drawn")):
-        if path is not None:
-            print(f"{done} to {path}")
+    if args.plot is not None:
+        print(f"plotted to {args.plot}")
+    if args.timeline is not None:
+        print(saved_line(args.timeline))
     return 0
 
 

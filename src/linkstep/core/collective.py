@@ -101,9 +101,19 @@ class Collective(StrEnum):
         return Phase.EXCHANGE in self.phases
 
     @property
+    def ends_apart(self) -> bool:
+        """Whether rank w ends with the w-th N-th of what it takes from others' inputs, not with all of it."""
+        return self.ends_with_shard or self.exchanges
+
+    @property
+    def ends_at_root(self) -> bool:
+        """Whether the root alone has a result."""
+        return self.has_root and self.reduces
+
+    @property
     def is_divided(self) -> bool:
         """Whether ranks start or end with different parts of the data, so that N must divide its chunks."""
-        return self.starts_with_shard or self.ends_with_shard or self.exchanges
+        return self.starts_with_shard or self.ends_apart
 
     @property
     def reverse(self) -> Collective:
@@ -136,13 +146,12 @@ class Collective(StrEnum):
         shard = max(chunks // num_ranks, 1)
         rank = np.repeat(np.arange(num_ranks), output)
         index = np.tile(np.arange(output), num_ranks)
-        if self.reduces:  # everyone's part of one chunk
-            source, chunk = np.full(rank.size, -1), (rank * shard + index if self.ends_with_shard else index)
-        elif self.has_root:
-            source, chunk = np.full(rank.size, root), index
-        else:  # a shard of each rank: the whole of what it had, or the piece meant for this one
-            source, chunk = index // shard, index % shard + (0 if self.starts_with_shard else rank * shard)
-        kept = rank == root if self is Collective.REDUCE else np.ones(rank.size, bool)
+        own = rank * shard if self.ends_apart else np.zeros_like(rank)
+        if self.reduces or self.has_root:  # everyone's part of one chunk, or the root's chunk
+            source, chunk = np.full(rank.size, -1 if self.reduces else root), own + index
+        else:  # of each rank: the whole of what it had, or the piece meant for this one
+            source, chunk = index // shard, own + index % shard
+        kept = rank == root if self.ends_at_root else np.ones(rank.size, bool)
         return Postcondition(rank[kept], index[kept], source[kept], chunk[kept])
 
 

@@ -15,8 +15,9 @@ from linkstep.costs.fabric import Fabric, check_host_limit
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
 from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.loads import Loads, loads_of
-from linkstep.costs.models import MODELS, CostModel, cost_of, cost_within, seconds_of, time_of
+from linkstep.costs.models import MODELS, CostModel
 from linkstep.costs.runs import Run, load_runs
+from linkstep.costs.seconds import cost_of, cost_within, seconds_of, time_of
 from linkstep.costs.usual import usual_fabric
 from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
 from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing

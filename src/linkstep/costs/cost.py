@@ -1,7 +1,7 @@
 """What a schedule costs, exactly.
 
 A cost is (steps, bandwidth): ``steps`` times alpha plus ``bandwidth`` times M/B seconds (sec:costmodelmain).
-Both are exact. Not here: those of a schedule (``linkstep.costs.models``), and what they are worth (``Fabric``).
+Both are exact. Not here: those of a schedule (``linkstep.costs.seconds``), and what they are worth (``Fabric``).
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,8 +13,17 @@ from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number, check_count, parse_bandwidth, parse_size, parse_time
+from linkstep.core.units import (
+    Number,
+    check_count,
+    parse_bandwidth,
+    parse_size,
+    parse_time,
+    write_bandwidth,
+    write_time,
+)
 from linkstep.costs.cost import Cost
+from linkstep.costs.models import StepLoads, step_seconds
 
 MAX_DEGREE = 10**6
 
@@ -24,6 +35,32 @@ class LinkKinds:
     alpha: tuple[Fraction, ...]
     rate: tuple[Fraction, ...]
     of: Ints
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How a field of a fabric is read from what people write, and written so that it is read back equal."""
+
+    parse: Callable[[Number], Fraction]
+    write: Callable[[Fraction], str]
+    is_optional: bool
+    """Whether it may be None."""
+
+    def read(self, value: Number | None) -> Fraction | None:
+        """Return it, or None where that is a value; UnitError if it is neither."""
+        return None if value is None and self.is_optional else self.parse(cast(Number, value))
+
+
+def _rate(value: Number) -> Fraction:
+    rate = parse_bandwidth(value)
+    if rate <= 0:
+        raise LinkstepError(f"bandwidth must be positive, not {value}")
+    return rate
+
+
+SECONDS = {"parse": parse_time, "write": write_time}
+BITS_A_SECOND = {"parse": _rate, "write": write_bandwidth}
+"""Units of a fabric's fields, as metadata of dataclass fields."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +80,15 @@ class Fabric:
     323.47776
     """
 
-    alpha: Fraction
-    node_bandwidth: Fraction
+    alpha: Fraction = field(metadata=SECONDS)
+    node_bandwidth: Fraction = field(metadata=BITS_A_SECOND)
     degree: int
-    reduction_bandwidth: Fraction | None = None
-    overhead: Fraction = Fraction(0)
-    host_bandwidth: Fraction | None = None
-    message: Fraction = Fraction(0)
-    hop: Fraction | None = None
-    switching: Fraction = Fraction(0)
+    reduction_bandwidth: Fraction | None = field(default=None, metadata=BITS_A_SECOND)
+    overhead: Fraction = field(default=Fraction(0), metadata=SECONDS)
+    host_bandwidth: Fraction | None = field(default=None, metadata=BITS_A_SECOND)
+    message: Fraction = field(default=Fraction(0), metadata=SECONDS)
+    hop: Fraction | None = field(default=None, metadata=SECONDS)
+    switching: Fraction = field(default=Fraction(0), metadata=SECONDS)
 
     @classmethod
     def of(
@@ -61,24 +98,24 @@ class Fabric:
         degree: int,
         reduction_bandwidth: Number | None = None,
         overhead: Number = 0,
-        *,
-        host_bandwidth: Number | None = None,
-        message: Number = 0,
-        hop: Number | None = None,
-        switching: Number = 0,
+        **more: Number | None,
     ) -> Fabric:
-        """Take quantities as people write them."""
-        return cls(
-            parse_time(alpha),
-            _rate(node_bandwidth),
-            check_count("degree", degree, 1, MAX_DEGREE),
-            None if reduction_bandwidth is None else _rate(reduction_bandwidth),
-            parse_time(overhead),
-            None if host_bandwidth is None else _rate(host_bandwidth),
-            parse_time(message),
-            None if hop is None else parse_time(hop),
-            parse_time(switching),
-        )
+        """Take quantities as people write them; ``more`` are fields by their names, such as ``message="1us"``."""
+        given = {"alpha": alpha, "node_bandwidth": node_bandwidth, "overhead": overhead, **more}
+        given["reduction_bandwidth"] = reduction_bandwidth
+        quantities = cls.quantities()
+        for name in given:
+            if name not in quantities:
+                raise LinkstepError(f"a fabric has no {name!r}: there are {', '.join(quantities)}")
+        values: dict[str, Any] = {name: quantities[name].read(value) for name, value in given.items()}
+        return cls(degree=check_count("degree", degree, 1, MAX_DEGREE), **values)
+
+    @classmethod
+    def quantities(cls) -> dict[str, Quantity]:
+        """Return the fields that have a unit, by name: all but the degree. Fabric files hold these."""
+        return {
+            one.name: Quantity(**one.metadata, is_optional=one.default is None) for one in fields(cls) if one.metadata
+        }
 
     @property
     def bandwidth(self) -> Fraction:
@@ -164,16 +201,28 @@ class Fabric:
 
         An allreduce's cost is that of its reduce-scatter and its allgather together. Adding up what arrives takes
         gamma a bit; that is an upper bound (thm:computebound), and of an allreduce half the bandwidth cost reduces.
+        A cost knows no messages; of each step one is counted, so that times with ``message`` are at least this.
         Where hosts have a limit, B is that limit: exact for a cost that counts it (``cost_of`` with a fabric), and at
         most what a schedule takes whose cost counts links alone, since its links could all run that much slower.
         """
         check_kind("cost", cost, Cost)
         wanted = Collective(check_kind("collective", collective, str))
-        sent = 8 * parse_size(size) * cost.bandwidth / self.bandwidth
-        return self.overhead + cost.steps * self.alpha + sent + self.reduction_time(cost, wanted, size)
+        bits = 8 * parse_size(size) * cost.bandwidth
+        return self.overhead + self._steps_time(cost.steps, bits) + self.reduction_time(cost, wanted, size)
+
+    def _steps_time(self, steps: int, bits: Fraction) -> Fraction:
+        """Return seconds for steps, at each of which a link carries an equal part of the bits at B, as one message.
+
+        With alpha and B alone that is steps alpha + bits / B; other rows of ``MODELS`` add what they count of a step.
+        """
+        if not steps:
+            return bits / self.bandwidth
+        return steps * step_seconds(StepLoads(links=((self.alpha, self.bandwidth, 1, bits / steps),)), self)
 
     def reduction_time(self, cost: Cost, collective: Collective, size: Number) -> Fraction:
         """Return seconds for adding up what arrives, at most."""
+        if self.reduction_bandwidth is None:
+            return Fraction(0)
         phases = collective.phases
         reduced = Fraction(phases.count(Phase.REDUCE), len(phases))
         return 8 * parse_size(size) * cost.bandwidth * reduced * self.gamma
@@ -191,10 +240,3 @@ def check_host_limit(topology: Topology, fabric: Fabric | None, who: str) -> Non
     """Refuse a limit of hosts that several nodes share, for those who count it by nodes."""
     if fabric is not None and fabric.host_bandwidth is not None and topology.shares_hosts:
         raise LinkstepError(f"{who} knows no limit of hosts that several nodes share")
-
-
-def _rate(value: Number) -> Fraction:
-    rate = parse_bandwidth(value)
-    if rate <= 0:
-        raise LinkstepError(f"bandwidth must be positive, not {value}")
-    return rate

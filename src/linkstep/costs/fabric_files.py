@@ -6,16 +6,14 @@ describes wires: where a topology has another number of ports, a link keeps its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from difflib import get_close_matches
-from fractions import Fraction
 from typing import Any
 
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
 from linkstep.core.text import shown
-from linkstep.core.units import Number, parse_bandwidth, parse_time, parse_written, write_bandwidth, write_time
+from linkstep.core.units import parse_written
 from linkstep.costs.fabric import MAX_DEGREE, Fabric
 from linkstep.files.disk import AnyPath, check_writable, to_path
 from linkstep.files.documents import naming, read_document, write_document
@@ -23,28 +21,17 @@ from linkstep.files.documents import naming, read_document, write_document
 _KIND = "fabric"
 
 
-@dataclass(frozen=True)
-class _Member:
-    """A quantity in a fabric file: the field of ``Fabric`` that it is, and how it is read and written."""
-
-    field: str
-    parse: Callable[[Number], Fraction]
-    write: Callable[[Fraction], str]
+_FIRST = {"alpha": "alpha", "bandwidth": "node_bandwidth", "overhead": "overhead", "reduction": "reduction_bandwidth"}
+"""Members that are always written, and the fields of ``Fabric`` that they are."""
 
 
-_MEMBERS = {
-    "alpha": _Member("alpha", parse_time, write_time),
-    "bandwidth": _Member("node_bandwidth", parse_bandwidth, write_bandwidth),
-    "overhead": _Member("overhead", parse_time, write_time),
-    "reduction": _Member("reduction_bandwidth", parse_bandwidth, write_bandwidth),
-    "host_bandwidth": _Member("host_bandwidth", parse_bandwidth, write_bandwidth),
-    "message": _Member("message", parse_time, write_time),
-    "hop": _Member("hop", parse_time, write_time),
-    "switching": _Member("switching", parse_time, write_time),
-}
-_ALWAYS = ("alpha", "bandwidth", "overhead", "reduction")
-"""Written even where they say nothing."""
-_KNOWN = ("format", "version", *_MEMBERS, "degree", "source")
+def members() -> dict[str, str]:
+    """Return the quantities in a fabric file, each with its field of ``Fabric``: a field of another name is its own.
+
+    >>> list(members())
+    ['alpha', 'bandwidth', 'overhead', 'reduction', 'host_bandwidth', 'message', 'hop', 'switching']
+    """
+    return _FIRST | {name: name for name in Fabric.quantities() if name not in _FIRST.values()}
 
 
 def check_fabric_path(path: AnyPath) -> None:
@@ -74,34 +61,36 @@ def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None 
     """
     check_fabric_path(path)
     check_kind("fabric", fabric, Fabric)
-    members: dict[str, Any] = {}
-    for name, member in _MEMBERS.items():
-        value = getattr(fabric, member.field)
+    quantities, written = Fabric.quantities(), dict[str, Any]()
+    for name, field in members().items():
+        value = getattr(fabric, field)
         if value is not None:
-            member.parse(value)  # what cannot be read again is not written
-        if name in _ALWAYS or value:
-            members[name] = None if value is None else member.write(value)
-    write_document(path, _KIND, {**members, "degree": fabric.degree, "source": source})
+            quantities[field].parse(value)  # what cannot be read again is not written
+        if name in _FIRST or value:
+            written[name] = None if value is None else quantities[field].write(value)
+    write_document(path, _KIND, {**written, "degree": fabric.degree, "source": source})
 
 
 def load_fabric(path: AnyPath) -> Fabric:
     """Return the fabric in a file; FileError of one line if it holds none."""
-    document = read_document(path, _KIND)
+    document, there = read_document(path, _KIND), members()
+    known = ("format", "version", *there, "degree", "source")
     with naming(path):
         for name in ("alpha", "bandwidth", "degree"):
             if document.get(name) is None:
                 raise FileError(f"has no {name!r}, which a fabric needs")
         for name in document:
-            if name not in _KNOWN:
-                close = get_close_matches(name, _KNOWN, 1)
-                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_MEMBERS)}"
+            if name not in known:
+                close = get_close_matches(name, known, 1)
+                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(there)}"
                 raise FileError(f"has {shown(name)}, which no fabric has: {hint}")
         degree = document["degree"]
         if type(degree) is not int or not 1 <= degree <= MAX_DEGREE:
             raise FileError(f"degree must be an integer in [1, {MAX_DEGREE}], not {shown(degree)}")
+        quantities = Fabric.quantities()
         given = {
-            member.field: parse_written(document[name], member.parse)
-            for name, member in _MEMBERS.items()
+            field: parse_written(document[name], quantities[field].parse)
+            for name, field in there.items()
             if document.get(name) is not None
         }
         return Fabric.of(degree=degree, **given)

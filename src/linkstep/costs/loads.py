@@ -1,6 +1,6 @@
 """What every link, and every host in and out, carries in each step of a schedule: exactly, counted in one place.
 
-Costs, seconds and predictions all start from these. Not here: what a load is worth (``linkstep.costs.models``).
+Costs, seconds and predictions all start from these. Not here: what a load is worth (``linkstep.costs.seconds``).
 """
 
 from __future__ import annotations

@@ -84,8 +84,14 @@ class Target:
 
 def _spelled(reduce_scatter: str, *, reduce: bool = True) -> dict[Collective, str]:
     """Return the words of a GPU runtime: they differ in one, and not all of them reduce to a root."""
-    words = {c: c.value for c in COLLECTIVES if reduce or c is not Collective.REDUCE}
-    return words | {Collective.REDUCE_SCATTER: reduce_scatter, Collective.ALL_TO_ALL: "alltoall"}
+    words = {
+        Collective.ALLGATHER: "allgather",
+        Collective.REDUCE_SCATTER: reduce_scatter,
+        Collective.ALLREDUCE: "allreduce",
+        Collective.BROADCAST: "broadcast",
+        Collective.ALL_TO_ALL: "alltoall",
+    }
+    return words | ({Collective.REDUCE: "reduce"} if reduce else {})
 
 
 _PROTOCOLS = ("Simple", "LL", "LL128")

@@ -61,7 +61,7 @@ class SimulationReport(View):
     instructions: int
     """Of the program, on all ranks."""
     timeline: str | None
-    """The file with a picture of when each link is busy."""
+    """The file that shows when each link is busy."""
 
     @classmethod
     def of(

@@ -140,7 +140,7 @@ class TrainingReport(View):
     plot: str | None
     """The file with a plot of the rows."""
     timeline: str | None
-    """The file with a picture of our iteration."""
+    """The file that shows our iteration in time."""
     is_measured: Annotated[bool, FieldForm.UNWRITTEN]
     """Whether compute times were measured, not worked out from FLOP/s."""
     peak_flops: Annotated[Fraction | None, FieldForm.UNWRITTEN]

@@ -139,7 +139,7 @@ def _one_number(request: Request) -> str | None:
 
 
 def _only_exchange(request: Request) -> str | None:
-    if not request.collective.exchanges:
+    if request.collective is not Collective.ALL_TO_ALL:
         return "makes all-to-all schedules only"
     return "takes no size: it searches for steps and bandwidth" if request.size is not None else _one_number(request)
 
@@ -281,7 +281,7 @@ def _try_nothing(request: Request, offers: Offers) -> Iterable[Request]:
 
 
 def _try_exchange(request: Request, offers: Offers) -> Iterable[Request]:
-    return [request] if request.collective.exchanges else []
+    return [request] if request.collective is Collective.ALL_TO_ALL else []
 
 
 METHODS: dict[str, Method] = {

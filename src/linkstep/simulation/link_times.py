@@ -18,7 +18,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import Number, format_time
 from linkstep.costs import Fabric
-from linkstep.costs.models import step_seconds
+from linkstep.costs.seconds import seconds_by_step
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def link_times_of(schedule: Schedule, fabric: Fabric, size: Number) -> LinkTimes
     topology = schedule.topology
     if not topology.has_lifetimes:
         return None
-    steps = step_seconds(schedule, fabric, size)
+    steps = seconds_by_step(schedule, fabric, size)
     ends = [Fraction(0), *accumulate(steps)]
     first = [1] * topology.num_links if topology.opens is None else topology.opens.tolist()
     last = [schedule.num_steps] * topology.num_links if topology.closes is None else topology.closes.tolist()

@@ -52,16 +52,15 @@ def expected(
 ) -> Ints:  # fmt: skip
     """Return what positions of a rank's output must hold."""
     source, position = index // layout.section, index % layout.section
+    own = rank * layout.section if collective.ends_apart else 0
     if collective.reduces:
-        own = rank * layout.section if collective.ends_with_shard else 0
         parts = (numbers(r, index + own, repetition, num_ranks, operation, type_name) for r in range(num_ranks))
         total = next(parts)
         for part in parts:
             total = _COMBINE[operation](total, part)
         return total
     if collective.has_root:
-        return numbers(root, index, repetition, num_ranks, operation, type_name)
-    own = 0 if collective.starts_with_shard else rank * layout.section
+        return numbers(root, index + own, repetition, num_ranks, operation, type_name)
     return numbers(source, position + own, repetition, num_ranks, operation, type_name)
 
 
@@ -77,7 +76,7 @@ def count_wrong(
     operation: str, type_name: str, root: int,
 ) -> int:  # fmt: skip
     """Return how many elements of a rank's flat output are not what they must be."""
-    if collective is Collective.REDUCE and rank != root:
+    if collective.ends_at_root and rank != root:
         return 0
     wrong = 0
     for start in range(0, len(array), _BLOCK):

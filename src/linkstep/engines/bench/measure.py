@@ -215,11 +215,11 @@ class Bench:
         )
         return sum(self._gather(wrong))
 
-    def _own(self, source: Any, target: Any) -> Callable[[], None]:
-        """Return the engine's own collective of the ranks; who only forwards has nothing to do in it."""
-        if self._ranks is None:
-            return lambda: None
-        return self._ranks.own(self.collective, source, target, self.operation, self.root)
+    def _own(self, source: Any, target: Any) -> Callable[[], None] | None:
+        """Return the engine's own collective of the ranks, if it has one; who only forwards does nothing in it."""
+        ranks = self._transport if self._ranks is None else self._ranks
+        found = ranks.own(self.collective, source, target, self.operation, self.root)
+        return found if found is None or self._ranks is not None else lambda: None
 
     def _own_once(self, theirs: Callable[[], None], size: int, estimate: float) -> Span:
         """Run the engine's own collective once; end it if it takes very much longer than ours or a rank is lost."""

@@ -194,7 +194,9 @@ class MpiTransport:
         """Return a flat numpy array of zeros."""
         return np.zeros(length, type_name)
 
-    def own(self, collective: Collective, source: Any, target: Any, operation: str, root: int) -> Callable[[], Any]:
+    def own(
+        self, collective: Collective, source: Any, target: Any, operation: str, root: int
+    ) -> Callable[[], Any] | None:  # fmt: skip
         """Return MPI's own collective on two arrays."""
         op = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX, "prod": self._mpi.PROD}[operation]
         comm = self._comm
@@ -206,7 +208,7 @@ class MpiTransport:
             Collective.REDUCE: lambda: comm.Reduce(source, target, op, root),
             Collective.ALL_TO_ALL: lambda: comm.Alltoall(source, target),
         }
-        return calls[collective]
+        return calls.get(collective)
 
     def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return every rank's bytes: first how many they are, then all of them."""

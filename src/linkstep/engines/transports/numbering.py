@@ -59,7 +59,9 @@ class RenumberedTransport:
         """Return a flat array of zeros."""
         return self.inner.array(length, type_name)
 
-    def own(self, collective: Collective, source: Any, target: Any, operation: str, root: int) -> Callable[[], Any]:
+    def own(
+        self, collective: Collective, source: Any, target: Any, operation: str, root: int
+    ) -> Callable[[], Any] | None:  # fmt: skip
         """Return the engine's own collective, whose results are in the order of its own ranks."""
         return self.inner.own(collective, source, target, operation, self._order[root])
 

@@ -218,7 +218,9 @@ class TorchTransport:
         device = "cuda" if self.posts_late else "cpu"
         return self._torch.zeros(length, dtype=getattr(self._torch, type_name), device=device)
 
-    def own(self, collective: Collective, source: Any, target: Any, operation: str, root: int) -> Callable[[], Any]:
+    def own(
+        self, collective: Collective, source: Any, target: Any, operation: str, root: int
+    ) -> Callable[[], Any] | None:  # fmt: skip
         """Return torch's own collective on two tensors; those that work in place copy the source first."""
         dist, group = self._torch.distributed, self._group
         names = {"sum": "SUM", "min": "MIN", "max": "MAX", "prod": "PRODUCT"}
@@ -244,7 +246,7 @@ class TorchTransport:
             Collective.REDUCE: reduce,
             Collective.ALL_TO_ALL: lambda: dist.all_to_all_single(target, source, group=group),
         }
-        return calls[collective]
+        return calls.get(collective)
 
     def release(self, handles: Sequence[_Message]) -> None:
         """Drop tensors."""

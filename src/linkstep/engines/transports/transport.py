@@ -118,8 +118,10 @@ class Transport(Protocol):
     def array(self, length: int, type_name: str) -> Any:
         """Return a flat array of zeros, of the library that the engine is at home with."""
 
-    def own(self, collective: Collective, source: Any, target: Any, operation: str, root: int) -> Callable[[], Any]:
-        """Return a call of the engine's own collective on two flat arrays, to compare with."""
+    def own(
+        self, collective: Collective, source: Any, target: Any, operation: str, root: int
+    ) -> Callable[[], Any] | None:  # fmt: skip
+        """Return a call of the engine's own collective on two flat arrays, to compare with; None if it has none."""
 
     def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return what every rank gave, in their order; for set-up and results, not for data. All must call it.

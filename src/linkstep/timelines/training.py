@@ -1,0 +1,31 @@
+"""The timeline of an iteration of training: two streams, and where one waits for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkstep.simulation.training import Event, Iteration
+from linkstep.simulation.training.streams import ALL_TO_ALL, COMMUNICATION, COMPUTE
+from linkstep.timelines.timeline import Flow, Lane, Span, Timeline
+
+_STREAMS = (COMPUTE, COMMUNICATION)
+
+
+def of_iteration(done: Iteration, title: str) -> Timeline:
+    """A lane for each stream; a flow wherever one stream waits for the other."""
+    lanes = tuple(Lane("server", stream) for stream in _STREAMS)
+    spans = tuple(
+        Span(_STREAMS.index(event.stream), event.name, event.kind, float(event.start), float(event.end))
+        for event in done.events
+    )
+    return Timeline(title or "an iteration", lanes, spans, tuple(_handovers(done.events)))
+
+
+def _handovers(events: tuple[Event, ...]) -> Iterator[Flow]:
+    """Communication waits for the computing before it, and computing for all-to-alls, but not for allreduces."""
+    last: dict[str, int] = {}
+    for at, event in enumerate(events):
+        before = last.get(COMPUTE) if event.stream == COMMUNICATION else last.pop(ALL_TO_ALL, None)
+        if before is not None:
+            yield Flow(before, at)
+        last[COMPUTE if event.stream == COMPUTE else event.kind] = at
