@@ -27,8 +27,8 @@ from linkstep.methods.bfb.problems import (
     Links,
     for_each_block,
     max_steps,
+    nodes_to_solve,
     pieces_of,
-    representatives,
 )
 
 SUBSET_LINKS = 8
@@ -139,7 +139,7 @@ def solve(
     if topology.num_nodes == 1:
         return Certificate(topology, (), arrivals, width)
     steps = max_steps(topology, arrivals)
-    nodes = representatives(topology, arrivals)
+    nodes = nodes_to_solve(topology, arrivals)
     if by_flows is None:
         by_flows = int(np.diff(links.ptr).max()) > SUBSET_LINKS
     kernel = _costs_by_flows if by_flows else _costs_by_subsets
