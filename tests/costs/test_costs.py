@@ -25,6 +25,7 @@ from linkstep.costs import (
     moore_steps,
     time_of,
 )
+from linkstep.costs.loads import busiest_links
 from linkstep.recipe import parse
 from support import reference
 from support.strategies import (
@@ -156,6 +157,10 @@ def test_loads_of_links_and_hosts(case):
     assert _table(loads.links) == expected
     counts = Counter((step, link) for *_, link, step in rows)
     assert dict(zip(_table(loads.links), loads.messages.tolist(), strict=True)) == counts
+    busiest = [0] * loads.num_steps
+    for (step, _), load in expected.items():
+        busiest[step - 1] = max(busiest[step - 1], load)
+    assert busiest == loads.links.busiest(loads.num_steps).tolist() == busiest_links(schedule).tolist()
     for carried, ends in ((loads.sent, schedule.topology.tail), (loads.received, schedule.topology.head)):
         total = Counter()
         for (step, link), load in expected.items():

@@ -47,3 +47,16 @@ def _link_loads(lo, hi, link, step):
             found[0, at], found[1, at], found[2, at], found[3, at] = step[r], link[r], load, r + 1 - first
             at, first, load = at + 1, r + 1, np.int64(0)
     return found
+
+
+@njit(cache=True)
+def _busiest_loads(num_steps, lo, hi, link, step):
+    """Return the most that any link carries at each step (rows are sorted by step, link)."""
+    busiest = np.zeros(num_steps, np.int64)
+    load = np.int64(0)
+    for r in range(link.size):
+        load += hi[r] - lo[r]
+        if r + 1 == link.size or link[r + 1] != link[r] or step[r + 1] != step[r]:
+            busiest[step[r] - 1] = max(busiest[step[r] - 1], load)
+            load = np.int64(0)
+    return busiest

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from linkstep._kernels.rows import _link_loads
+from linkstep._kernels.rows import _busiest_loads, _link_loads
 from linkstep.core.arguments import check_kind
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
@@ -91,5 +91,15 @@ def loads_of(schedule: Schedule) -> Loads:
     """Count what each link carries at each step; hosts follow from their links when they are asked for."""
     check_kind("schedule", schedule, Schedule)
     step, link, amount, messages = _link_loads(schedule.lo, schedule.hi, schedule.link, schedule.step)
-    whole = schedule.collective.num_shards(schedule.num_ranks) * schedule.unit
-    return Loads(schedule.topology, schedule.num_steps, whole, LoadTable(step, link, amount), messages)
+    return Loads(schedule.topology, schedule.num_steps, whole_of(schedule), LoadTable(step, link, amount), messages)
+
+
+def whole_of(schedule: Schedule) -> int:
+    """Return how many parts, as chunks count them, the data are in all."""
+    return schedule.collective.num_shards(schedule.num_ranks) * schedule.unit
+
+
+def busiest_links(schedule: Schedule) -> Ints:
+    """Return ``loads_of(schedule).links.busiest``, the most that any link carries at each step, and keep no more."""
+    most: Ints = _busiest_loads(schedule.num_steps, schedule.lo, schedule.hi, schedule.link, schedule.step)
+    return most

@@ -13,7 +13,7 @@ from linkstep.core.topology import Ids, Ints
 from linkstep.core.units import Number, parse_bandwidth, parse_size
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric, LinkKinds
-from linkstep.costs.loads import Loads, LoadTable, loads_of
+from linkstep.costs.loads import Loads, LoadTable, busiest_links, loads_of, whole_of
 from linkstep.costs.models import StepLoads, step_seconds
 
 
@@ -114,7 +114,11 @@ def cost_of(schedule: Schedule, fabric: Fabric | None = None) -> Cost:
 
 def cost_within(schedule: Schedule, width: Fraction | None) -> Cost:
     """Return the cost of a schedule where hosts keep so many of the fastest links busy at most; None: all they have."""
-    loads, topology = loads_of(schedule), schedule.topology
+    topology = schedule.topology
+    if topology.bandwidth is None and width is None:
+        total = sum(busiest_links(schedule).tolist())
+        return Cost(schedule.num_steps, Fraction(total * topology.degree, whole_of(schedule)))
+    loads = loads_of(schedule)
     busiest = [Fraction(load) for load in loads.links.busiest(loads.num_steps).tolist()]
     if topology.bandwidth is not None:
         fastest = int(topology.bandwidth[topology.tail != topology.head].max(initial=1))

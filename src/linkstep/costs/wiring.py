@@ -32,6 +32,8 @@ Mask = NDArray[np.bool_]
 
 _SHOWN = 8
 """Names of nodes or links in a line of text, before it only counts them."""
+_MANY = 400
+"""Nodes for whose flows, one each, it takes longer than to work out which of them are alike."""
 _BOUNDED = (Collective.ALLGATHER, Collective.REDUCE_SCATTER, Collective.ALLREDUCE)
 
 
@@ -268,7 +270,7 @@ def _tightest(topology: Topology, width: Fraction | None) -> tuple[tuple[int, ..
         inside[worst + 2 * n] = False  # its links are fewer than its limit
     if not _all_alike(topology, wires):
         sinks = _by_distance(topology, worst)
-        known = known_representatives(topology)  # of nodes that are alike one is enough
+        known = _representatives(topology)  # of nodes that are alike one is enough
         sinks = sinks if known is None else sinks[np.isin(sinks, known)]
         _tightest_cut(tail, head, weight, sinks, False, held, 0, n - 1, int(into[worst]), inside)
     return tuple(np.flatnonzero(inside[:n]).tolist()), wires.hosts(inside, n)
@@ -327,32 +329,31 @@ def _least_cut(topology: Topology, width: Fraction | None) -> tuple[tuple[int, .
     return nodes, hosts
 
 
+def _representatives(topology: Topology) -> Ints | None:
+    """Return nodes that look like every node, where they are known and asking for them pays; else None."""
+    pays = topology.vertex_transitive or topology.num_nodes >= _MANY
+    return known_representatives(topology) if pays else None
+
+
 def _eccentricities(topology: Topology) -> Ints:
     """Return how far the farthest node is from each, along links to it; of one node of those known to be alike."""
-    profiles = distance_profiles(topology, known_representatives(topology))
+    profiles = distance_profiles(topology, _representatives(topology))
     return np.asarray((profiles > 0).sum(axis=1) - 1, np.int64)
 
 
 def _bandwidth(bound: WiringBound) -> Fraction:
-    """Return the T_B that the links of a bound allow, counted link by link: shards that cross over capacity."""
+    """Return the T_B that the links of a bound allow, shards that cross over capacity."""
     topology, n = bound.topology, bound.topology.num_nodes
     if n == 1:
         return Fraction(0)
-    rates = [1] * topology.num_links if topology.bandwidth is None else topology.bandwidth.tolist()
-    inside, limited = set(bound.nodes), set(bound.hosts)
-    fastest, links = 0, 0
-    for u, w, rate in zip(topology.tail.tolist(), topology.head.tolist(), rates, strict=True):
-        if u == w:
-            continue
-        fastest = max(fastest, rate)
-        begin, end = (w, u) if bound.collective is Collective.REDUCE_SCATTER else (u, w)
-        crosses = not inside or (begin in inside and end not in inside and end not in limited)
-        if crosses and begin not in limited:
-            links += rate
-    capacity = links + len(limited) * (bound.width or Fraction(0)) * fastest
-    shards = len(inside)
+    fastest, links = 1, len(bound.links)
+    if topology.bandwidth is not None:
+        fastest = int(topology.bandwidth[topology.tail != topology.head].max())
+        links = sum(topology.bandwidth[list(bound.links)].tolist())
+    capacity = links + len(bound.hosts) * (bound.width or Fraction(0)) * fastest
+    shards = len(bound.nodes)
     if bound.collective is Collective.ALLREDUCE:
-        shards = n if inside else 2 * n * (n - 1)
+        shards = n if bound.nodes else 2 * n * (n - 1)
     ports = topology.degree if bound.width is None else bound.width
     return shards * fastest * ports / (capacity * n)
 

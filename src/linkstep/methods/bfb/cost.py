@@ -21,7 +21,7 @@ from linkstep.core.progress import Progress
 from linkstep.core.topology import Topology, check_permanent
 from linkstep.costs import Cost, Fabric, check_host_limit
 from linkstep.methods.bfb.hosts import Bottleneck, HostFlows, all_send_alike
-from linkstep.methods.bfb.problems import Block, for_each_block, max_steps, representatives
+from linkstep.methods.bfb.problems import Block, for_each_block, max_steps, nodes_to_solve
 from linkstep.methods.common.arrivals import Arrivals, pieces_of
 from linkstep.methods.common.links import Links
 
@@ -133,7 +133,7 @@ def solve(
     if topology.num_nodes == 1:
         return Certificate(topology, (), arrivals, width)
     steps = max_steps(topology, arrivals)
-    nodes = representatives(topology, arrivals)
+    nodes = nodes_to_solve(topology, arrivals)
     if by_flows is None:
         by_flows = int(np.diff(links.ptr).max()) > SUBSET_LINKS
     kernel = _costs_by_flows if by_flows else _costs_by_subsets

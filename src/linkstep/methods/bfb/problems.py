@@ -23,6 +23,7 @@ from linkstep.methods.common.arrivals import Arrivals
 from linkstep.symmetry.known import known_representatives
 
 _BLOCK = 1 << 21  # sources a block of nodes holds: some 60 MB
+_SMALL = 1 << 17  # link visits that are over before threads have started, or known symmetry is worked out
 _SEARCH_SYMMETRY = 10**9  # link visits above which looking for alike nodes pays
 
 PROBLEM = np.dtype(
@@ -73,6 +74,14 @@ def representatives(topology: Topology, arrivals: Arrivals | None = None) -> Int
     return symmetry_of(topology).representatives
 
 
+def nodes_to_solve(topology: Topology, arrivals: Arrivals | None = None) -> Ints:
+    """Return ``representatives``; or all nodes, where a kernel is done with them before their symmetry is known."""
+    few = arrivals is None and topology.num_nodes * topology.num_links <= _SMALL
+    if few and not topology.vertex_transitive:
+        return np.arange(topology.num_nodes)
+    return representatives(topology, arrivals)
+
+
 def for_each_block(
     topology: Topology,
     nodes: Ints,
@@ -81,9 +90,10 @@ def for_each_block(
     progress: Progress | None = None,
     arrivals: Arrivals | None = None,
 ) -> Iterator[T]:
-    """Yield ``work(block)`` for blocks of nodes in order; all cores work at once (kernels hold no lock)."""
+    """Yield ``work(block)`` for blocks of nodes in order; all cores work at once (kernels hold no lock) if it pays."""
     sources = topology.num_nodes if arrivals is None else arrivals.step.shape[1]
-    size = max(1, min(_BLOCK // sources, -(-nodes.size // (4 * cores()))))
+    share = nodes.size if nodes.size * topology.num_links <= _SMALL else -(-nodes.size // (4 * cores()))
+    size = max(1, min(_BLOCK // sources, share))
     pieces = [nodes[i : i + size] for i in range(0, nodes.size, size)]
 
     def one(piece: Ints) -> T:
