@@ -20,6 +20,7 @@ from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology
@@ -287,7 +288,8 @@ class MaxSteps(Requirement):
 class Problem:
     """A question: of N servers with d ports that are to be wired (``find``), or of a ``wiring`` (``schedule``).
 
-    ``collectives`` are what runs. ``fabric`` is what steps and bytes take: the usual one where seconds count and none
+    ``ranks`` are the nodes of a wiring that take part, None: all; the others forward. ``collectives`` are what runs.
+    ``fabric`` is what steps and bytes take: the usual one where seconds count and none
     is given. Without an ``objective`` nothing is ranked, and costs alone decide.
 
     >>> Problem(num_nodes=12, degree=4, requirements=(Duplex(),)).is_duplex
@@ -300,6 +302,7 @@ class Problem:
     num_nodes: int | None = None
     degree: int | None = None
     wiring: Topology | Recipe | str | None = None
+    ranks: Ranks | None = None
     collectives: tuple[Collective | str, ...] | Collective | str = Collective.ALLREDUCE
     fabric: Fabric | None = None
     objective: Objective | None = None
@@ -318,6 +321,8 @@ class Problem:
         else:
             wiring = check_kind("topology", self.wiring, Topology, Recipe, str)
             object.__setattr__(self, "wiring", parse(wiring) if isinstance(wiring, str) else wiring)
+        if check_kind("ranks", self.ranks, Ranks, NoneType) is not None and self.wiring is None:
+            raise LinkstepError("ranks are nodes of a wiring: what is to be wired has none yet")
         check_kind("fabric", self.fabric, Fabric, NoneType)
         if self.objective is not None and not callable(getattr(self.objective, "seconds", None)):
             raise LinkstepError(f"objective must be an Objective, such as Call, not {shown(self.objective)}")
@@ -356,6 +361,8 @@ class Problem:
         if self.wiring is None:
             raise LinkstepError("a schedule is of a wiring, not of N and d: `find` has wirings")
         topology, recipe = resolve(self.wiring)
+        if self.ranks is not None and self.ranks.num_nodes != topology.num_nodes:
+            raise LinkstepError(f"ranks are of {self.ranks.num_nodes} nodes, the wiring has {topology.num_nodes}")
         for requirement in self.requirements:
             why = requirement.admits(topology)
             if why is not None:

@@ -61,7 +61,7 @@ def test_parse(kind, text, fault):
         ("slow", "a=10Gbps", "a slow cable is written A,B=10Gbps"),
         ("slow", "a,b=10", "bandwidth '10' has no known unit"),
         ("slow", "a,b=0Gbps", "a slow cable has a rate above 0, not 0Gbps: one without is cut"),
-        ("burn", "a", "a fault is one of cut, down, slow, not 'burn'"),
+        ("burn", "a", "a fault is one of cut, down, slow, forward, not 'burn'"),
     ],
 )
 def test_parse_refuses(kind, text, message):

@@ -9,6 +9,7 @@ from linkstep.cli._progress import progress_bar
 from linkstep.cli._topology_argument import TopologyArgument
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
@@ -28,16 +29,22 @@ def schedule_of(given: TopologyArgument, collective: str | None, root: int | str
     """Return the file's schedule, checked, or make one as ``linkstep schedule`` does."""
     if given.schedule is None:
         wanted = collective or DEFAULT
-        number = root if isinstance(root, int) else _root(given.topology, root)
+        number = root if isinstance(root, int) else _root(given.topology, root, given.ranks)
         with progress_bar("schedule") as bar:
             source = given.topology if given.recipe is None else given.recipe
-            return schedule(source, wanted, root=number, progress=bar, **how)
+            return schedule(source, wanted, root=number, ranks=given.ranks, progress=bar, **how)
     if collective not in (None, given.schedule.collective):
         raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
     check(given.schedule)
     return ScheduleResult(given.schedule, "file", fabric=how.get("fabric"))
 
 
-def _root(topology: Topology, text: str) -> int:
+def _root(topology: Topology, text: str, ranks: Ranks | None) -> int:
+    """Return the rank of a host."""
     is_number = topology.labels is None and text.isdecimal() and text.isascii() and len(text) <= 10
-    return int(text) if is_number else topology.node_named(text)
+    node = int(text) if is_number else topology.node_named(text)
+    if ranks is None or not node < ranks.num_nodes:
+        return node
+    if ranks.rank_of[node] < 0:
+        raise LinkstepError(f"--root {text}: that host takes no part")
+    return int(ranks.rank_of[node])

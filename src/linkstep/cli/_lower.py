@@ -30,7 +30,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
     add_collective(parser)
     add_bandwidth(parser)
-    add_faults(parser)
+    add_faults(parser, ranks=True)
     parser.add_argument("--to", required=True, choices=tuple(TARGETS), help="the runtime")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write: .xml, .json of mscclpp")
     place = parser.add_mutually_exclusive_group()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from linkstep.cli._collective_options import DEFAULT
+from linkstep.cli._collective_options import DEFAULT, schedule_of
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_fabric, fabric_of
 from linkstep.cli._output import add_json, print_json, print_table
@@ -57,7 +57,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-own", action="store_false", dest="own", help="do not measure the engine's own collective")
     parser.add_argument("--testbed", metavar="NAME", help="run on the hosts of a testbed, over its cables")
     add_fabric(parser)
-    add_faults(parser)
+    add_faults(parser, ranks=True)
     parser.add_argument("--csv", action="store_true", help="print CSV instead of text")
     add_json(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw time over size to a .svg or .png file")
@@ -77,6 +77,8 @@ def _sources(args: argparse.Namespace, bed: Testbed | None) -> tuple[list[Source
         return served, args.topology, None
     given = read(args.topology, args)
     what: Any = given.topology if given.recipe is None else given.recipe
+    if given.ranks is not None:
+        what = schedule_of(given, args.collective, args.root).schedule
     if given.schedule is not None:
         what = checked(given.schedule, args.topology)
     return sources_of(what), given.topology.name or args.topology, given.topology.labels

@@ -63,7 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plot", metavar="FILE", help="draw the frontier to a .svg or .png file")
     add_fabric(parser)
-    add_faults(parser)
+    add_faults(parser, ranks=True)
     parser.add_argument("-o", "--output", metavar="FILE", help="save the schedule (.npz, or .json to read it)")
     add_json(parser)
 
@@ -84,6 +84,8 @@ def _run(args: argparse.Namespace) -> int:
     if given.schedule is not None:
         raise LinkstepError(f"{args.topology} holds a schedule already: `linkstep check` proves it and costs it")
     if args.frontier:
+        if given.ranks is not None:
+            raise LinkstepError("--frontier compares schedules in which everyone takes part: leave out --forward")
         return _frontier.run(given, args)
     made = _make(given, args)
     if args.output is not None:
@@ -131,6 +133,8 @@ def _print(name: str, report: ScheduleReport) -> None:
 
 def _fields(report: ScheduleReport) -> Iterator[tuple[str, str]]:
     moore = "Moore-optimal" if report.moore_optimal else f"not Moore-optimal (bound {report.moore_bound})"
+    if report.forwarders:
+        yield "ranks", f"{report.ranks} hosts take part, {report.forwarders} more only forward"
     yield "T_L", f"{report.steps} steps, {moore}"
     yield "T_B", f"{report.bandwidth} = {float(report.bandwidth):.4f} M/B"
     if report.method == "arrival":

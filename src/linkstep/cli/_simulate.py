@@ -41,7 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the topology a runtime's file runs on; default: a link for each pair it uses",
     )
     add_fabric(parser)
-    add_faults(parser)
+    add_faults(parser, ranks=True)
     parser.add_argument("--size", default="1MB", metavar="BYTES", help="the data in all; default: 1MB")
     parser.add_argument("--reduction", metavar="RATE", help="how fast a node adds up; default: infinitely")
     parser.add_argument("--instruction", default="0s", metavar="TIME", help="overhead of an instruction; default: none")

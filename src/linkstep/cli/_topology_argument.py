@@ -10,8 +10,9 @@ from pathlib import Path
 from linkstep.cli._fabric_options import fabric_of
 from linkstep.cli._progress import busy
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.faults import KINDS, Fault, apply
+from linkstep.core.faults import KINDS, Fault, apply, ranks_left
 from linkstep.core.faults import parse as parse_fault
+from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.files import SUFFIXES, load
@@ -21,6 +22,7 @@ _FAULTS = {
     "cut": ("A,B[,oneway]", "a cable that is cut, or only its way from A to B"),
     "down": ("HOST", "a host that is down"),
     "slow": ("A,B[,oneway]=RATE", "a cable that runs at this rate"),
+    "forward": ("HOST", "a host that takes no part and only forwards"),
 }
 
 
@@ -35,6 +37,8 @@ class TopologyArgument:
     recipe: Recipe | None = None
     schedule: Schedule | None = None
     faults: tuple[Fault, ...] = ()
+    ranks: Ranks | None = None
+    """Who takes part; None: everyone."""
     whole: TopologyArgument | None = None
 
     def called(self, argument: str) -> str:
@@ -71,7 +75,7 @@ def read(text: str, args: argparse.Namespace | None = None) -> TopologyArgument:
         )
     with busy("applying faults"):
         left = apply(given.topology, faults, fabric_of(args, given.topology.degree).link_bandwidth)
-    return TopologyArgument(left, faults=faults, whole=given)
+    return TopologyArgument(left, faults=faults, ranks=ranks_left(given.topology, faults), whole=given)
 
 
 def _read(text: str) -> TopologyArgument:
@@ -105,8 +109,11 @@ def add_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--names", metavar="FILE|A,B,...", help="names of the hosts: a file with one a line, or a list")
 
 
-def add_faults(parser: argparse.ArgumentParser) -> None:
-    """Add ``--cut``, ``--down`` and ``--slow``, which ``read`` applies; hosts by name or by number."""
+def add_faults(parser: argparse.ArgumentParser, *, ranks: bool = False) -> None:
+    """Add ``--cut``, ``--down`` and ``--slow``, which ``read`` applies; hosts by name or by number.
+
+    With ``ranks``, ``--forward`` too, for commands that know who takes part.
+    """
 
     def reader(kind: str) -> Callable[[str], Fault]:
         def read_fault(text: str) -> Fault:
@@ -118,7 +125,7 @@ def add_faults(parser: argparse.ArgumentParser) -> None:
         return read_fault
 
     group = parser.add_argument_group("faults", "hosts by name or number; each option may be given several times")
-    for kind in KINDS:
+    for kind in KINDS if ranks else (kind for kind in KINDS if kind != "forward"):
         metavar, text = _FAULTS[kind]
         group.add_argument(
             f"--{kind}", dest="faults", action="append", metavar=metavar, type=reader(kind), default=[], help=text

@@ -1,4 +1,4 @@
-"""Faults: cables that are cut, hosts that are down, cables that are slow. A topology with faults is a plain topology.
+"""Faults: cables that are cut or slow, hosts that are down or only forward. They leave a topology, and ranks on it.
 
 Hosts are named as people name them, by label or by number, always those of the whole topology. Not here: what faults
 cost (make a schedule on the topology that ``apply`` returns) and where they come from (a command's options).
@@ -16,6 +16,7 @@ import numpy as np
 
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.ranks import Ranks
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import parse_bandwidth
 
@@ -52,6 +53,16 @@ class Down:
 
 
 @dataclass(frozen=True)
+class Forward:
+    """A host that has lost its part in collectives, its GPU say, and still forwards what others send."""
+
+    host: str
+
+    def __str__(self) -> str:
+        return f"forward {_quoted(self.host)}"
+
+
+@dataclass(frozen=True)
 class Slow:
     """A cable that runs at ``rate`` (bit/s): one link each way, whichever exist, or only the link from the first."""
 
@@ -64,7 +75,7 @@ class Slow:
         return f"slow {_ends(self)}={format_rate(self.rate)}"
 
 
-Fault = Cut | Down | Slow
+Fault = Cut | Down | Forward | Slow
 
 
 def _ends(fault: Cut | Slow) -> str:
@@ -110,10 +121,18 @@ def _parse_cut(text: str) -> Cut:
 
 
 def _parse_down(text: str) -> Down:
+    return Down(_host(text, "is down"))
+
+
+def _parse_forward(text: str) -> Forward:
+    return Forward(_host(text, "only forwards"))
+
+
+def _host(text: str, which: str) -> str:
     hosts = _hosts(text)
     if len(hosts) != 1 or not hosts[0]:
-        raise LinkstepError(f"a host that is down is named alone, not {text!r:.60}")
-    return Down(hosts[0])
+        raise LinkstepError(f"a host that {which} is named alone, not {text!r:.60}")
+    return hosts[0]
 
 
 def _parse_slow(text: str) -> Slow:
@@ -127,7 +146,9 @@ def _parse_slow(text: str) -> Slow:
     return Slow(first, second, rate, one_way)
 
 
-KINDS: dict[str, Callable[[str], Fault]] = {"cut": _parse_cut, "down": _parse_down, "slow": _parse_slow}
+KINDS: dict[str, Callable[[str], Fault]] = {
+    "cut": _parse_cut, "down": _parse_down, "slow": _parse_slow, "forward": _parse_forward,
+}  # fmt: skip
 
 
 def parse(kind: str, text: str) -> Fault:
@@ -150,6 +171,7 @@ class _Rest:
 
     topology: Topology
     is_down: set[int]
+    forwards: set[int]
     gone: set[int]
     rate: dict[int, Fraction]
 
@@ -158,6 +180,14 @@ class _Rest:
         if node in self.is_down:
             raise TopologyError(f"{fault}: that host is down already")
         self.is_down.add(node)
+
+    def take_part(self, fault: Forward) -> None:
+        node = self.topology.node_named(fault.host)
+        if node in self.is_down:
+            raise TopologyError(f"{fault}: that host is down, and forwards nothing")
+        if node in self.forwards:
+            raise TopologyError(f"{fault}: that host takes no part already")
+        self.forwards.add(node)
 
     def links_of(self, fault: Cut | Slow) -> list[int]:
         """Return the link each way, or the one, that a fault is about: the first neither gone nor slow yet."""
@@ -186,13 +216,15 @@ class _Rest:
 
 def _rest(topology: Topology, faults: Iterable[Fault]) -> _Rest:
     """Hosts go down first, then cables are cut, then slow: the order in which faults are named does not count."""
-    rest = _Rest(topology, set(), set(), {})
-    order = {Down: 0, Cut: 1, Slow: 2}
+    rest = _Rest(topology, set(), set(), set(), {})
+    order = {Down: 0, Forward: 1, Cut: 2, Slow: 3}
     for fault in sorted(faults, key=lambda fault: order[type(fault)]):
         if isinstance(fault, Down):
             rest.take_down(fault)
         elif isinstance(fault, Cut):
             rest.gone.update(rest.links_of(fault))
+        elif isinstance(fault, Forward):
+            rest.take_part(fault)
         else:
             rest.rate |= dict.fromkeys(rest.links_of(fault), fault.rate)
     return rest
@@ -275,9 +307,25 @@ def apply(topology: Topology, faults: Sequence[Fault], link_bandwidth: Fraction)
     return replace(left, name=name)
 
 
+def ranks_left(topology: Topology, faults: Sequence[Fault]) -> Ranks | None:
+    """Return who takes part in what ``apply`` leaves of a topology; None where all do that are left.
+
+    >>> square = Topology.from_links(4, [0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3])
+    >>> ranks_left(square, [Down("0"), Forward("2")]).nodes.tolist()
+    [0, 2]
+    """
+    rest = _rest(topology, faults)
+    if not rest.forwards:
+        return None
+    if len(rest.forwards) + len(rest.is_down) == topology.num_nodes:
+        raise TopologyError("no host is left that takes part")
+    ranks = Ranks.everyone(topology).without_ranks(sorted(rest.forwards))
+    return ranks.without_nodes(sorted(rest.is_down)) if rest.is_down else ranks
+
+
 def _first_to_disconnect(topology: Topology, faults: Sequence[Fault], link_bandwidth: Fraction) -> Fault | None:
     """Return the first fault that takes the last way between two hosts; None if there was none from the start."""
-    breaking = [fault for fault in faults if not isinstance(fault, Slow)]
+    breaking = [fault for fault in faults if not isinstance(fault, (Slow, Forward))]
     for count in range(len(breaking) + 1):
         left = _without(topology, breaking[:count], link_bandwidth) if count else topology
         try:

@@ -29,7 +29,7 @@ def link_numbers(topology: Topology, tail: Ids, head: Ids) -> Ints:
     return number
 
 
-def _by_destination(schedule: Schedule) -> tuple[Ints, Ints, Ints, Ints]:
+def by_destination(schedule: Schedule) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the rows of an all-to-all, cut where pieces end: (row, destination, lo and hi within the piece)."""
     piece = schedule.unit // schedule.num_ranks
     first, last = schedule.lo // piece, (schedule.hi - 1) // piece
@@ -51,7 +51,7 @@ def reverse(schedule: Schedule) -> Schedule:
     step = schedule.num_steps + 1 - schedule.step.astype(np.int64)
     source, lo, hi = schedule.source, schedule.lo, schedule.hi
     if schedule.collective.exchanges:
-        row, to, start, stop = _by_destination(schedule)
+        row, to, start, stop = by_destination(schedule)
         back = schedule.source[row].astype(np.int64) * (schedule.unit // schedule.num_ranks)
         source, lo, hi, link, step = to.astype(np.int32), back + start, back + stop, link[row], step[row]
     return Schedule.from_columns(
@@ -72,7 +72,7 @@ def relabel(schedule: Schedule, new: Ids) -> Schedule:
         return Schedule.from_columns(topology.relabel(new), schedule.unit, *columns, moved)
     source, lo, hi, step = new[schedule.source], schedule.lo, schedule.hi, schedule.step
     if schedule.collective.exchanges:  # pieces are named by their destinations
-        row, to, start, stop = _by_destination(schedule)
+        row, to, start, stop = by_destination(schedule)
         there = new[to].astype(np.int64) * (schedule.unit // topology.num_nodes)
         source, lo, hi, link, step = source[row], there + start, there + stop, link[row], step[row]
     return Schedule.from_columns(topology.relabel(new), schedule.unit, source, lo, hi, link, step, schedule.collective)

@@ -83,6 +83,10 @@ class ScheduleReport(View):
     """bit/s of all ports of a host together, with a unit; null: as much as they are apart."""
     fabric: str
     """The fabric that the time is for, in words: links may have rates and latencies of their own."""
+    ranks: int
+    """How many take part."""
+    forwarders: int
+    """How many nodes take no part and only forward."""
     unit: int
     """Chunks of a shard."""
     rows: int
@@ -118,7 +122,8 @@ class ScheduleReport(View):
         """Price a schedule; with faults, ``whole`` is one for the topology without them."""
         schedule, cost = made.schedule, made.cost
         topology, collective = schedule.topology, schedule.collective
-        half = lower_bound(topology.num_nodes, topology.degree)
+        half = lower_bound(schedule.num_ranks, topology.degree)
+        everyone = schedule.ranks.is_everyone
         bound = sum([half] * len(collective.phases), Cost.zero())
         optimal = None if collective.has_root or collective.exchanges else cost.bandwidth == bound.bandwidth
         text = pricing.text_for(topology.degree)
@@ -136,6 +141,8 @@ class ScheduleReport(View):
             overhead=text.overhead,
             host_bandwidth=text.host_bandwidth,
             fabric=pricing.words_for(topology),
+            ranks=schedule.num_ranks,
+            forwarders=topology.num_nodes - schedule.num_ranks,
             unit=schedule.unit,
             rows=schedule.num_rows,
             moore_bound=bound.steps,
@@ -145,7 +152,7 @@ class ScheduleReport(View):
             limited_by=_limit(made) if optimal is False else None,
             # the bounds of an allreduce are of shards that are complete at their own nodes, not at one root
             wiring_bound=None
-            if made.method == "rooted"
+            if made.method == "rooted" or not everyone
             else WiringStanding.of(topology, collective, cost, made.fabric),
             file=file,
             faults=tuple(str(fault) for fault in faults),

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from linkstep.core.arguments import check_integer, check_kind, check_seconds
 from linkstep.core.collective import Collective
-from linkstep.core.errors import LinkstepError
+from linkstep.core.errors import LinkstepError, ScheduleError
 from linkstep.core.progress import Progress
+from linkstep.core.ranks import Ranks
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology, check_permanent
 from linkstep.core.units import Number
 from linkstep.correctness import check
 from linkstep.costs import Fabric, check_host_limit
 from linkstep.methods.arrival import Watch
+from linkstep.methods.subset import for_ranks
 from linkstep.methods.transform import check_root
 from linkstep.problem import Price, PriceObjective, Problem
 from linkstep.recipe import Recipe
@@ -84,13 +88,14 @@ def schedule(
     rounds: int | None = None,
     price: Price | None = None,
     fabric: Fabric | None = None,
+    ranks: Ranks | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> ScheduleResult:
     """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
 
-    The first argument may be a ``Problem`` instead, which says the wiring, the collective, the fabric and, as its
-    objective, the price.
+    The first argument may be a ``Problem`` instead, which says the wiring, the ranks, the collective, the fabric and,
+    as its objective, the price.
 
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
     where they improve on that; with a ``price``, a function of a cost, whatever is cheapest. ``chunks`` cuts every
@@ -101,6 +106,9 @@ def schedule(
     that take it: arrivals (of an allreduce it is that of each half; a pair gives the reduce-scatter's and the
     allgather's), overlapping halves (of both together) and all-to-all.
 
+    ``ranks`` are the nodes that take part; the others only forward. Such a schedule is what is left of one in which all
+    take part, whose links are no busier then (``methods.subset``). ``root`` is a rank.
+
     The search for arrivals is limited by a budget that does not depend on time, so that a ``seed`` gives the same
     schedule everywhere. ``seconds`` and KeyboardInterrupt stop it earlier, with the best so far; ``watch`` is called
     with each improvement.
@@ -109,12 +117,12 @@ def schedule(
     >>> made.schedule, made.method, made.cost
     (<Schedule allreduce on L(Paley(7)): 924 rows, 6 steps, unit 3>, 'bfb', Cost(steps=6, bandwidth=Fraction(40, 21)))
     """
-    problem = _problem(topology, collective, price, fabric)
+    problem = _problem(topology, collective, price, fabric, ranks)
     if check_kind("method", method, str) != BEST and method not in METHODS:
         raise LinkstepError(f"method must be one of {', '.join((BEST, *METHODS))}, not {method!r}")
     graph, recipe = problem.resolved()
     seconds = None if seconds is None else check_seconds("seconds", seconds)
-    root, steps = check_root(graph, root), _checked_steps(steps)
+    root, steps = _root_node(graph, problem.ranks, root), _checked_steps(steps)
     seed = check_integer("seed", seed)
     check_permanent(graph, "making a schedule")
     check_host_limit(graph, problem.fabric, "making a schedule")
@@ -130,6 +138,8 @@ def schedule(
     made = _best(request) if method == BEST else _run(METHODS[method], request)
     if request.topology is not graph:
         made = replace(made, schedule=replace(made.schedule, topology=graph))
+    if problem.ranks is not None and not problem.ranks.is_everyone:
+        made = ScheduleResult(for_ranks(made.schedule, problem.ranks), made.method)
     check(made.schedule)
     made = replace(made, fabric=problem.fabric)
     if problem.requirements and not request.is_met(made.cost):
@@ -142,17 +152,27 @@ def _problem(
     collective: Collective | str,
     price: Price | None,
     fabric: Fabric | None,
+    ranks: Ranks | None,
 ) -> Problem:
     """Return the problem that was given, or that of a short call."""
     if price is not None and not callable(price):
         raise LinkstepError(f"price must be a function of a cost, not {shown(price)}")
     if not isinstance(topology, Problem):
         check_kind("topology", topology, Topology, Recipe, str)
-        problem = Problem(wiring=topology, collectives=collective, fabric=fabric)
+        problem = Problem(wiring=topology, ranks=ranks, collectives=collective, fabric=fabric)
         return problem if price is None else replace(problem, objective=PriceObjective(price, problem.collective))
-    if collective != Collective.ALLGATHER or price is not None or fabric is not None:
-        raise LinkstepError("a Problem says the collective, the price and the fabric: give them there")
+    if collective != Collective.ALLGATHER or any(given is not None for given in (price, fabric, ranks)):
+        raise LinkstepError("a Problem says the ranks, the collective, the price and the fabric: give them there")
     return topology
+
+
+def _root_node(topology: Topology, ranks: Ranks | None, root: int) -> int:
+    """Return the node of a root."""
+    if ranks is None:
+        return check_root(topology, root)
+    if isinstance(root, bool) or not isinstance(root, (int, np.integer)) or not 0 <= root < ranks.num_ranks:
+        raise ScheduleError(f"root must be a rank in [0, {ranks.num_ranks}), not {shown(root)}")
+    return int(ranks.nodes[root])
 
 
 def _with_rates(request: Request) -> Topology:
