@@ -17,10 +17,9 @@ from linkstep.cli._progress import progress_bar
 from linkstep.cli._terminal import printable, raw
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.faults import KINDS, Fault, apply, format_rate
+from linkstep.core.faults import KINDS, Fault, apply
 from linkstep.core.faults import parse as parse_fault
 from linkstep.core.schedule import COLLECTIVES, Schedule
-from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
 from linkstep.core.units import WrittenSize, write_bandwidth, write_time
 from linkstep.correctness import check
@@ -35,8 +34,6 @@ from linkstep.reports.wiring import WiringStanding
 DEFAULT = Collective.ALLREDUCE
 """The collective of every command that makes a schedule, unless another is asked for."""
 SIZE = WrittenSize("1MB")
-_LONGEST = 44
-"""Characters of a quantity in a line of text."""
 PATIENCE = 2.0
 """Seconds after which a command that is still at work says at what."""
 
@@ -339,17 +336,7 @@ def _link_rate(args: argparse.Namespace | None, degree: int) -> Fraction:
 
 def fabric_text(topology: Topology, args: argparse.Namespace) -> str:
     """Say for which fabric a time is: ``alpha 10us, 100Gbps a node``."""
-    values = fabric_values(args, topology.degree)
-    alpha = f"alpha {shortened(values['alpha'], _LONGEST)}"
-    if topology.alpha is not None:
-        alpha = "alpha of each link"
-    rates = f"{shortened(values['bandwidth'], _LONGEST)} a node"
-    if topology.bandwidth is not None:
-        rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
-    if "host_bandwidth" in values:
-        rates += f", {shortened(values['host_bandwidth'], _LONGEST)} a host"
-    call = "" if values["overhead"] == "0s" else f", {shortened(values['overhead'], _LONGEST)} a call"
-    return f"{alpha}, {rates}{call}"
+    return FabricText(**fabric_values(args, topology.degree)).words(topology)
 
 
 def pricing_of(args: argparse.Namespace) -> Pricing:

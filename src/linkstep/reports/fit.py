@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 from linkstep.core.collective import Collective
-from linkstep.core.units import write_bandwidth, write_time
 from linkstep.costs import Fit, Run
 from linkstep.reports.pricing import FabricText
 from linkstep.reports.view import Form, View, to_members
@@ -98,12 +97,7 @@ class FitReport(View):
         )
         testbeds = sorted({run.testbed for run in runs if run.testbed is not None})
         return cls(
-            fabric=FabricText(
-                write_time(fabric.alpha),
-                write_bandwidth(fabric.node_bandwidth),
-                write_time(fabric.overhead),
-                None if fabric.host_bandwidth is None else write_bandwidth(fabric.host_bandwidth),
-            ),
+            fabric=FabricText.of(fabric),
             degree=fabric.degree,
             source=FitSource(
                 tuple(files), runs[0].engine, tuple(testbeds), found.mean_error, found.max_error, found.notes, rows
