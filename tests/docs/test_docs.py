@@ -41,6 +41,19 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_contributing_names_files_that_exist():
+    """Of the package, of its tests, or of the folder that the sentence is about."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|csv)|(?:[\w.-]+/)+)`", text))
+    invented = {"src/linkstep/families/prism.py", "linkstep/page.py", "cli/_name.py"}
+    folders = (ROOT / name for name in ("src", "tests", "docs", "scripts"))
+    there = "".join(
+        f"{path.as_posix()}\n{path.as_posix()}/\n" for folder in folders for path in (folder, *folder.rglob("*"))
+    )
+    assert len(named) > 50 and invented < named
+    assert {name for name in named if f"/{name}\n" not in there} <= invented
+
+
 def paper_map() -> list[tuple[str, str, str]]:
     """Return the rows of the paper map: label, functions, tests."""
     return re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", (ROOT / "docs" / "paper-map.md").read_text(), re.M)

@@ -66,6 +66,11 @@ class Pricing:
     as_given: Mapping[str, str] = field(default_factory=dict)
     """Members of the fabric's text that somebody wrote, word for word: ``{"alpha": "0.01ms"}``."""
 
+    @classmethod
+    def of(cls, fabric: Fabric, size: str = "1MB") -> Pricing:
+        """Return the pricing of wires: a node with another number of ports has links of the same rate."""
+        return cls(size, fabric, is_of_wires=True)
+
     def fabric_for(self, degree: int) -> Fabric:
         """Return the fabric of nodes with this many ports."""
         ports = max(degree, 1)
