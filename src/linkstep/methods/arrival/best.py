@@ -21,7 +21,7 @@ from linkstep.symmetry.free_orbits import FreeOrbits
 
 
 class OutOfTime(Exception):
-    """The time allowed is used up; what was found so far stands."""
+    """The budget of time is used up; what was found so far stands."""
 
 
 @dataclass
