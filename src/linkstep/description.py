@@ -122,8 +122,8 @@ def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabri
     if _can_be_solved(graph):
         with watch("costs") as progress:
             certificate = bfb_certificate(graph, fabric, progress=progress)
-            turned = graph if reverse_symmetric else graph.transpose()
-            scatter = bfb_certificate(turned, fabric, progress=progress).cost
+            transpose = graph if reverse_symmetric else graph.transpose()
+            scatter = bfb_certificate(transpose, fabric, progress=progress).cost
     known = graph.num_nodes <= LARGE and is_available()
     return Description(
         topology=graph,

@@ -232,7 +232,7 @@ class ScheduledWiring(Protocol):
 
     @property
     def is_bidirectional(self) -> bool:
-        """Whether all links go both ways."""
+        """Whether all links are duplex."""
 
     def topology(self) -> Topology:
         """Build the wiring."""
@@ -252,7 +252,7 @@ class Requirement(ABC):
 
 @dataclass(frozen=True)
 class Duplex(Requirement):
-    """Links all go both ways."""
+    """All links are duplex (both ways)."""
 
     def admits(self, topology: Topology) -> str | None:
         """Return why not."""
@@ -347,7 +347,7 @@ class Problem:
 
     @property
     def is_duplex(self) -> bool:
-        """Whether links must go both ways: searches then look at nothing else."""
+        """Whether links must be duplex: searches then look at nothing else."""
         return any(isinstance(requirement, Duplex) for requirement in self.requirements)
 
     @property

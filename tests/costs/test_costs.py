@@ -280,7 +280,7 @@ def test_theoretical_bounds_of_the_paper(num_nodes, steps, bandwidth, flow):
 
 
 @pytest.mark.parametrize(
-    ("num_nodes", "one_way", "both_ways"),
+    ("num_nodes", "one_way", "duplex"),
     [
         pytest.param(n, one, both, id=f"tab:exampledistreg-N={n}")
         for n, one, both in [
@@ -289,10 +289,10 @@ def test_theoretical_bounds_of_the_paper(num_nodes, steps, bandwidth, flow):
         ]
     ],
 )  # fmt: skip
-def test_moore_optima_of_distance_regular_graphs(num_nodes, one_way, both_ways):
+def test_moore_optima_of_distance_regular_graphs(num_nodes, one_way, duplex):
     """Columns T_L* and T_L** at d = 4."""
     assert moore_steps(num_nodes, 4) == one_way
-    assert moore_steps(num_nodes, 4, bidirectional=True) == both_ways
+    assert moore_steps(num_nodes, 4, bidirectional=True) == duplex
 
 
 # Seconds

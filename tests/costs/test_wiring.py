@@ -102,14 +102,14 @@ def test_no_schedule_is_below(case):
         assert step_bound(schedule.topology, cost.steps, case.collective).cost.is_within(cost)
 
 
-def both_ways(num_nodes: int, cables: list[tuple[int, int]]) -> Topology:
+def duplex_links(num_nodes: int, cables: list[tuple[int, int]]) -> Topology:
     return topology_of(num_nodes, cables + [(w, u) for u, w in cables])
 
 
 def barbell(size: int) -> Topology:
     """Return two complete graphs with one cable between them."""
     inside = [(u, w) for half in (0, size) for u in range(half, half + size) for w in range(u + 1, half + size)]
-    return both_ways(2 * size, [*inside, (size - 1, size)])
+    return duplex_links(2 * size, [*inside, (size - 1, size)])
 
 
 def cut_torus(*sides: int) -> Topology:
@@ -124,11 +124,11 @@ def cut_torus(*sides: int) -> Topology:
         (cut_torus(3, 3), Fraction(32, 27), set(range(1, 9))),
         (barbell(4), Fraction(2), set(range(4, 8))),
         (barbell(6), Fraction(3), set(range(6, 12))),
-        (both_ways(4, [(0, 1), (1, 2), (2, 3)]), Fraction(3, 2), {1, 2, 3}),
-        (both_ways(5, [(0, u) for u in range(1, 5)]), Fraction(16, 5), {0, 2, 3, 4}),
+        (duplex_links(4, [(0, 1), (1, 2), (2, 3)]), Fraction(3, 2), {1, 2, 3}),
+        (duplex_links(5, [(0, u) for u in range(1, 5)]), Fraction(16, 5), {0, 2, 3, 4}),
         # All nodes are alike, and yet pairs of them are worse than single ones: parallel links make blocks.
         (
-            replace(both_ways(4, [(0, 1)] * 3 + [(1, 2)] + [(2, 3)] * 3 + [(3, 0)]), vertex_transitive=True),
+            replace(duplex_links(4, [(0, 1)] * 3 + [(1, 2)] + [(2, 3)] * 3 + [(3, 0)]), vertex_transitive=True),
             Fraction(1),
             {2, 3},
         ),

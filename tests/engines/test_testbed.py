@@ -41,7 +41,7 @@ def bed_of(topology, **fields):
 # --- trunks ---
 
 
-def test_trunks_join_links_both_ways_and_parallel_cables():
+def test_trunks_join_duplex_links_and_parallel_cables():
     rows = [(t.ends, t.there, t.back) for t in beds.trunks_of(MIXED, RATE)]
     assert rows == [((0, 1), (2, 4), (1, 3)), ((0, 3), (), (6,)), ((1, 2), (8,), ()), ((2, 3), (7,), ())]
 

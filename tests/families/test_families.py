@@ -12,7 +12,7 @@ from linkstep.core.distances import diameter
 from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Topology
 from linkstep.families import FAMILIES
-from linkstep.families._common import MAX_LINKS, both_ways, out_links
+from linkstep.families._common import MAX_LINKS, duplex_links, out_links
 from linkstep.families.circulant import best_two_jumps, circulant
 from linkstep.families.complete import complete, generalized_kautz, kautz
 from linkstep.families.cubes import hamming, hypercube, twisted_hypercube
@@ -490,7 +490,7 @@ def test_families_of_distance_regular_graphs(notation):
 
 
 def test_helpers_of_builders():
-    square = both_ways(4, [0, 1, 2, 3], [1, 2, 3, 0])
+    square = duplex_links(4, [0, 1, 2, 3], [1, 2, 3, 0])
     assert are_isomorphic(line_graph(square), square)
     assert distance_graph(square, 2) == Topology.from_links(4, [0, 1, 2, 3], [2, 3, 0, 1])
     assert coloured(Topology.from_links(2, [0, 0, 1], [0, 1, 0]))[1] == [1, 0]

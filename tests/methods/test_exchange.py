@@ -20,7 +20,7 @@ from linkstep.costs import Fabric, cost_of, distance_flow_bound
 from linkstep.files import load_schedule
 from linkstep.lowering import TARGETS, lower
 from linkstep.methods.exchange import MAX_CHUNKS, all_to_all_schedule
-from linkstep.methods.exchange.orbits import FreeAction
+from linkstep.methods.exchange.action import FreeAction
 from linkstep.methods.transform import relabel, reverse
 from linkstep.search import find
 from linkstep.simulation import simulate_schedule
@@ -184,8 +184,8 @@ def test_property_groups_act_freely(topology):
     [("K_{4,4}", 1, 4), ("Torus(3,4)", 1, 4), ("C(12,{2,3})", 1, 4), ("UniRing(2,5)", 1, 2), ("Pi_{2,9}", 3, 6)],
 )
 def test_sources_that_are_left(recipe, sources, classes):
-    orbits = FreeAction.of(graph(recipe), 0)
-    assert (orbits.sources.size, orbits.weight.size) == (sources, classes)
+    action = FreeAction.of(graph(recipe), 0)
+    assert (action.sources.size, action.weight.size) == (sources, classes)
 
 
 def test_of_what_nothing_is_known(monkeypatch):

@@ -336,7 +336,7 @@ def test_a_page_has_what_the_command_prints(more, capsys):
     host = None if not more else "30Gbps"
     pricing = Pricing.of(Fabric.of("10us", "100Gbps", 4, host_bandwidth=host), "1MB")
     recipe = parse("Torus(3,3)")
-    report = TopologyReport.of(describe(recipe, fabric=pricing.fabric(4)), pricing, recipe)
+    report = TopologyReport.of(describe(recipe, fabric=pricing.fabric_for(4)), pricing, recipe)
     assert main(["show", "Torus(3,3)", "--json", *more]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert json.loads(json.dumps(report.to_json())) == printed
@@ -345,7 +345,7 @@ def test_a_page_has_what_the_command_prints(more, capsys):
 
 def test_a_pricing_keeps_the_rate_of_links():
     pricing = Pricing.of(Fabric.of("10us", "100Gbps", 4, overhead="1us"))
-    assert pricing.fabric(2) == Fabric.of("10us", "50Gbps", 2, overhead="1us")
-    assert pricing.text(2) == FabricText("10us", "50Gbps", "1us")
+    assert pricing.fabric_for(2) == Fabric.of("10us", "50Gbps", 2, overhead="1us")
+    assert pricing.text_for(2) == FabricText("10us", "50Gbps", "1us")
     slow = Topology.from_links(2, [0, 1], [1, 0], alpha=[1, 2], bandwidth=[10**9, 10**9])
     assert pricing.words_for(slow) == "alpha of each link, links of up to 1Gbps, 1us a call"

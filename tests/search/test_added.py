@@ -68,7 +68,7 @@ def test_what_counts_is_the_diameter_then_the_mean_distance(tmp_path):
     assert far.hops.diameter == 3 and far.beats == (far.hops.mean < good.known_hops.mean)
 
 
-def test_one_way_graphs_must_beat_those_that_go_both_ways(tmp_path):
+def test_one_way_graphs_must_beat_duplex_ones(tmp_path):
     line = graph_entry(graph("C(8,{1,2})")).line()
     (tmp_path / "d4.csv").write_text(f"{names.HEADER}\n{line}\n")
     slow = Topology.from_links(
@@ -87,7 +87,7 @@ def test_add_and_use(capsys, tmp_path, own):
     (number,) = names.catalog_names(32, 9)
     assert (code, error) == (0, "")
     assert out == (
-        "N=32, d=9, links both ways: diameter 3, mean distance 1.9032 (diameter at least 2)\n"
+        "N=32, d=9, duplex links: diameter 3, mean distance 1.9032 (diameter at least 2)\n"
         "nothing is known of this N, d and kind\n"
         f"added to {own} as Cat(32,9,{number})\n"
         f"next: linkstep show 'Cat(32,9,{number})'; linkstep find 32 9 --bidirectional counts it in\n"
@@ -122,12 +122,12 @@ def test_digraphs_too(capsys, tmp_path, own):
     (tmp_path / "ring.adj").write_text("0: 1\n1: 2\n2: 0\n")
     code, out, _ = run(capsys, "catalog", "add", str(tmp_path / "ring.adj"), "--source", "by hand")
     assert code == 0 and out.startswith(
-        "N=3, d=1, links one way: diameter 2, mean distance 1.5000 (diameter at least 2)\n"
+        "N=3, d=1, one-way links: diameter 2, mean distance 1.5000 (diameter at least 2)\n"
     )
     (tmp_path / "two.g6").write_text("A_")
     code, out, _ = run(capsys, "catalog", "add", str(tmp_path / "two.g6"), "--source", "by hand")
     assert code == 0 and out.startswith(
-        "N=2, d=1, links both ways: diameter 1, mean distance 1.0000 (diameter at least 1)\n"
+        "N=2, d=1, duplex links: diameter 1, mean distance 1.0000 (diameter at least 1)\n"
     )
 
 

@@ -88,8 +88,8 @@ def test_pareto_keeps_trade_offs():
     worse, equal = with_figures(3, 1, 28), with_figures(2, 1, 26, recipe="much longer than the other")
     one_way = with_figures(3, "15/16", 28, other=2)  # counts both halves
     assert best_entries([worse, equal, near, one_way, lean, fast]) == [fast, lean, near]
-    both_ways = with_figures(2, 1, 26, bidirectional=True, recipe="longer than all of them, but links go both ways")
-    assert best_entries([fast, both_ways]) == [both_ways]
+    duplex = with_figures(2, 1, 26, bidirectional=True, recipe="longer than all of them, but links go both ways")
+    assert best_entries([fast, duplex]) == [duplex]
 
 
 def test_of_two_entries_of_a_recipe_the_one_that_tells_more_stays():
@@ -354,9 +354,9 @@ def test_stats_count():
 
 
 STATS = """\
-degree  links        N  sizes  T_B optimal  Moore bound  both  1MB: mean  100MB: mean  1MB: worst  100MB: worst
-     2  directed   5-5      1            1            1     1      1.000        1.000       1.000         1.000
-     2  both ways  5-5      1            1            1     1      1.000        1.000       1.000         1.000
+degree  links       N  sizes  T_B optimal  Moore bound  both  1MB: mean  100MB: mean  1MB: worst  100MB: worst
+     2  directed  5-5      1            1            1     1      1.000        1.000       1.000         1.000
+     2  duplex    5-5      1            1            1     1      1.000        1.000       1.000         1.000
 
 mean and worst: the best allreduce over the least that any graph could take, 10us and 100Gbps a server
 """

@@ -156,7 +156,7 @@ def test_rejections():
 def test_command(capsys):
     assert main(["find", "12", "4", "--families", "paper", "--bidirectional"]) == 0
     assert capsys.readouterr().out == (
-        "12 servers, 4 ports each, links both ways; alpha 10us, 100Gbps a server\n"
+        "12 servers, 4 ports each, duplex links; alpha 10us, 100Gbps a server\n"
         "T_L in steps (times alpha), T_B in M/B, of each half of an allreduce (reduce-scatter + allgather if they\n"
         "differ); f: what every pair can get at once in an all-to-all, a link being 1 (<=: a bound)\n"
         "\n"

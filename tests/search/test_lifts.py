@@ -47,10 +47,10 @@ def lifts(draw, bidirectional: bool | None = None):
     """Draw a shape, a degree and a lift (orbits, shifts, mates)."""
     shape, degree = draw(st.sampled_from(SHAPES)), draw(st.integers(1, 6))
     rng = Random(draw(st.integers(0, 2**32)))
-    both_ways = draw(st.booleans()) if bidirectional is None else bidirectional
-    if both_ways and shape.orbits * degree % 2 and shape.order % 2:
+    duplex = draw(st.booleans()) if bidirectional is None else bidirectional
+    if duplex and shape.orbits * degree % 2 and shape.order % 2:
         degree += 1
-    return shape, degree, (_random_pairs if both_ways else _random_links)(shape, degree, rng)
+    return shape, degree, (_random_pairs if duplex else _random_links)(shape, degree, rng)
 
 
 def slow_levels(shape, degree, to, by):

@@ -36,7 +36,7 @@ def test_a_size_that_nobody_knows(bidirectional):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("num_nodes", "degree"), [(2003, 16), (2503, 4)])
-def test_primes_are_near_the_bound_both_ways(num_nodes, degree):
+def test_primes_are_near_the_bound_duplex_too(num_nodes, degree):
     """From a lift of another size; what expansions make of these is many times the bound."""
     found = find(num_nodes, degree, bidirectional=True)
     fabric, half = Fabric.of("10us", "100Gbps", degree), found.bound

@@ -17,7 +17,7 @@ from linkstep.methods.arrival.solve import SearchLimits
 from linkstep.methods.bfb import bfb_allgather, bfb_certificate
 from linkstep.methods.bfb.problems import representatives
 from linkstep.methods.exchange import all_to_all_schedule
-from linkstep.methods.exchange.orbits import FreeAction
+from linkstep.methods.exchange.action import FreeAction
 from linkstep.methods.synthesis.automorphisms import find_automorphism_groups
 from linkstep.recipe import parse
 from linkstep.search.catalog import load_catalog

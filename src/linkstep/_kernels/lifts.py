@@ -1,4 +1,4 @@
-"""Annealing of lifts over Z_p : Z_q, directed and with links both ways, towards short distances.
+"""Annealing of lifts over Z_p : Z_q, directed and with duplex links, towards short distances.
 
 Node (i, a, b) is element (a, b) of orbit i, of k orbits, and (a, b)(c, e) = (a + r^b c mod p, b + e mod q);
 ``powers[b]`` is r^b mod p, and element (a, b) has number a q + b. With q = 1 the group is cyclic, with p = q = 1 a lift
@@ -390,7 +390,7 @@ def _move(to, by, mate, degree, p, powers, involutions, state, changed, old):
 
 @njit(cache=True, nogil=True)
 def _anneal_pairs(to, by, mate, p, powers, involutions, degree, target, heavy, tries, hot, cold, state, bits):
-    """Anneal a graph of links both ways; leave the best one in ``to``, ``by`` and ``mate``, and return its energy.
+    """Anneal a graph of duplex links; leave the best one in ``to``, ``by`` and ``mate``, and return its energy.
 
     Port x and port ``mate[x]`` are the two ends of an edge; a port that is its own mate is a *half edge*, with an
     involution as its shift. A move gives an edge another shift, lets two edges exchange ends, or splits or joins half

@@ -233,7 +233,7 @@ def baselines(num_nodes: int, degree: int) -> tuple[Baseline, ...]:
 def usual_baselines(num_nodes: int, degree: int, *, bidirectional: bool = False) -> tuple[Baseline, ...]:
     """Return the schedule in common use on every wiring for N nodes and d ports, with its all-to-all throughput.
 
-    With ``bidirectional``, only on wirings whose links all go both ways.
+    With ``bidirectional``, only on wirings whose links are all duplex.
 
     >>> [f"{b.name} on {b.recipe}" for b in usual_baselines(8, 3)]  # doctest: +NORMALIZE_WHITESPACE
     ['ring on UniRing(3,8)', 'torus rings on Torus(2,4)', 'recursive doubling on Q(3)',

@@ -190,7 +190,7 @@ def tree_allgather(topology: Topology, num_nodes: int, depth: int) -> Schedule:
 
 
 def _tree_links(topology: Topology, parents: Ints, used: set[int]) -> list[int]:
-    """Return the links of one tree both ways; where both trees have a link between two nodes, each has its own."""
+    """Return the duplex links of one tree; where both trees have a link between two nodes, each has its own."""
     child = np.flatnonzero(parents >= 0)
     ends = np.concatenate([child, parents[child]]), np.concatenate([parents[child], child])
     found = [link + (link in used) for link in find_links(topology, *ends).tolist()]

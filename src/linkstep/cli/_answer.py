@@ -87,7 +87,7 @@ def _schedules(row: TodayRow) -> str:
 def why_nothing(report: FindReport, max_steps: int | None, bidirectional: bool) -> str:
     """Say why there is no row."""
     if max_steps is None or report.fewest_steps is None:
-        return "nothing found: allow links one way, or another number of servers or ports"
+        return "nothing found: allow one-way links, or another number of servers or ports"
     both = " bidirectional" if bidirectional else ""
     return (
         f"nothing found with --max-steps {max_steps}: no{both} topology of {report.nodes} servers with "

@@ -126,7 +126,7 @@ def _add(args: argparse.Namespace) -> int:
     with busy("measuring distances"):
         found = compare(topology, Catalog(*dict.fromkeys([*catalog_folders(), *([folder] if folder.is_dir() else [])])))
     report = AdditionReport.of(found)
-    links = "links both ways" if report.bidirectional else "links one way"
+    links = "duplex links" if report.bidirectional else "one-way links"
     size = f"N={report.nodes}, d={report.degree}, {links}"
     print(f"{size}: {_hops(report.hops)} (diameter at least {report.moore_steps})")
     if report.known is None:
@@ -160,7 +160,7 @@ def _stats(args: argparse.Namespace) -> int:
         ),
         (
             (
-                str(row.degree), "both ways" if row.bidirectional else "directed", f"{row.smallest}-{row.largest}",
+                str(row.degree), "duplex" if row.bidirectional else "directed", f"{row.smallest}-{row.largest}",
                 str(row.sizes), str(row.bandwidth_optimal), str(row.moore_optimal), str(row.both),
                 *(f"{ratio:.3f}" for ratio in (*row.mean_over_bound, *row.worst_over_bound)),
             )

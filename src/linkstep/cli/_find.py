@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("nodes", type=int, metavar="NODES", help="how many servers")
     parser.add_argument("degree", type=int, metavar="DEGREE", help="ports on each")
-    parser.add_argument("--bidirectional", action="store_true", help="only topologies whose links all go both ways")
+    parser.add_argument(
+        "--bidirectional", action="store_true", help="only topologies whose links are all duplex (both ways)"
+    )
     parser.add_argument("--max-steps", type=int, metavar="T", help="leave out what takes more steps than this")
     parser.add_argument(
         "--families",
@@ -203,7 +205,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _print_head(args: argparse.Namespace, fabric: FabricText) -> None:
-    both = ", links both ways" if args.bidirectional else ""
+    both = ", duplex links" if args.bidirectional else ""
     call = "" if fabric.overhead == "0s" else f", {fabric.overhead} a call"
     wires = f"alpha {fabric.alpha}, {fabric.rates}{call}"
     print(f"{args.nodes} servers, {args.degree} ports each{both}; {wires}")

@@ -78,9 +78,9 @@ def _fields(report: TopologyReport) -> Iterator[tuple[str, str]]:
 
 def _diameter(report: TopologyReport) -> str:
     text = f"{report.diameter} (no graph of this N and d has less than {report.moore_steps}"
-    both_ways = report.moore_steps_bidirectional
-    if report.bidirectional and both_ways != report.moore_steps:
-        text += f", no bidirectional one less than {both_ways}"
+    duplex = report.moore_steps_bidirectional
+    if report.bidirectional and duplex != report.moore_steps:
+        text += f", no bidirectional one less than {duplex}"
     return text + ")"
 
 

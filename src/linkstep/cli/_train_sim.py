@@ -29,7 +29,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--nodes", type=int, required=True, metavar="N", help="how many servers")
     parser.add_argument("--degree", type=int, default=4, metavar="D", help="ports on each; default: 4")
-    parser.add_argument("--bidirectional", action="store_true", help="only topologies whose links all go both ways")
+    parser.add_argument(
+        "--bidirectional", action="store_true", help="only topologies whose links are all duplex (both ways)"
+    )
     add_fabric(parser)
     add_hardware(parser)
     parser.add_argument(

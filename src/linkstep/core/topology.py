@@ -222,7 +222,7 @@ class Topology:
         if not self.columns:
             back = link_keys(self.head, self.tail, self.num_nodes)
             return bool(np.array_equal(link_keys(self.tail, self.head, self.num_nodes), np.sort(back)))
-        return self._turned() == self
+        return self._transposed_links() == self
 
     @property
     def num_self_loops(self) -> int:
@@ -235,17 +235,17 @@ class Topology:
         return int(((np.diff(self.tail) == 0) & (np.diff(self.head) == 0)).sum())
 
     def transpose(self) -> Topology:
-        """Return the topology with every link turned round (paper: transpose graph); always the same object."""
+        """Return the transpose, which has every link the other way round; always the same object."""
         return _TRANSPOSE.find(self, self._transposed)
 
     def _transposed(self) -> Topology:
         name = f"T({self.name})" if self.name else ""
-        turned = replace(self._turned(), vertex_transitive=self.vertex_transitive)
-        turned = replace(turned, name=name, labels=self.labels, hosts=self.hosts, racks=self.racks)
-        COPY_OF.keep(turned, (self, None))
-        return turned
+        transposed = replace(self._transposed_links(), vertex_transitive=self.vertex_transitive)
+        transposed = replace(transposed, name=name, labels=self.labels, hosts=self.hosts, racks=self.racks)
+        COPY_OF.keep(transposed, (self, None))
+        return transposed
 
-    def _turned(self) -> Topology:
+    def _transposed_links(self) -> Topology:
         return Topology.from_links(self.num_nodes, self.head, self.tail, **self.columns)
 
     def without_links(self, links: ArrayLike) -> Topology:

@@ -238,8 +238,8 @@ def _one_way(topology: Topology, collective: Collective, width: Fraction | None)
     """Return the bound of an allgather, or of a reduce-scatter: that of an allgather on the transpose."""
     if topology.num_nodes == 1:
         return WiringBound(topology, collective, Cost.zero(), (), width=width)
-    turned = topology.transpose() if collective is Collective.REDUCE_SCATTER else topology
-    nodes, hosts = _tightest(turned, width)
+    oriented = topology.transpose() if collective is Collective.REDUCE_SCATTER else topology
+    nodes, hosts = _tightest(oriented, width)
     steps = int(_eccentricities(topology).max())
     found = WiringBound(topology, collective, Cost(steps, Fraction(0)), nodes, width=width, hosts=hosts)
     return replace(found, cost=Cost(steps, _bandwidth(found)))
@@ -312,18 +312,18 @@ def _least_cut(topology: Topology, width: Fraction | None) -> tuple[tuple[int, .
     """Return a set of nodes whose outgoing links have the least capacity of all sets, and the hosts that limit it."""
     n = topology.num_nodes
     found = []
-    for turned in (topology, topology.transpose()):  # sets with node 0; sets without it
-        wires = Wires.of(turned, width)
+    for oriented in (topology, topology.transpose()):  # sets with node 0; sets without it
+        wires = Wires.of(oriented, width)
         out = int(wires.through(wires.tail, n)[0])
         tail, head, weight, held = wires.split(n)
         inside = np.arange(held.size) == 0
         if wires.limit is not None and out < wires.limit:
             inside[n] = True  # its links are fewer than its limit
         if not _all_alike(topology, wires):
-            sinks = _by_distance(turned, 0)
+            sinks = _by_distance(oriented, 0)
             none = np.zeros_like(held)
             _, out = _tightest_cut(tail, head, weight, sinks, True, none, n, n, out, inside)
-        within = inside[:n] if turned is topology else ~inside[:n]
+        within = inside[:n] if oriented is topology else ~inside[:n]
         found.append((out, tuple(np.flatnonzero(within).tolist()), wires.hosts(inside, n)))
     _, nodes, hosts = min(found, key=lambda cut: cut[0])
     return nodes, hosts

@@ -89,9 +89,9 @@ def step_bound(topology: Topology, steps: int, collective: Collective | str = Co
         raise LinkstepError(f"steps must be at least the diameter, {least.cost.steps}, not {steps}")
     if topology.num_nodes == 1:
         return StepBound(topology, wanted, Cost(steps, Fraction(0)), (), (), (Fraction(0),) * steps, True)
-    turned = topology if wanted is Collective.ALLGATHER else topology.transpose()
-    sinks = _sinks(turned, steps)
-    search = _Search(turned, steps)
+    oriented = topology if wanted is Collective.ALLGATHER else topology.transpose()
+    sinks = _sinks(oriented, steps)
+    search = _Search(oriented, steps)
     search.start(least.nodes)
     search.run(sinks)
     cuts = tuple(TimeCut(sink, since, weight) for (sink, since), weight in search.weighted())

@@ -321,7 +321,7 @@ class Communicator:
         return bound
 
     def _let_go(self, bound: Bound) -> None:
-        """Give back what the engine holds for arrays, once nothing is under way any more."""
+        """Give back what the engine holds for arrays, once nothing is in flight any more."""
         try:
             if not self._broken:
                 bound.settle()
@@ -351,7 +351,7 @@ class Communicator:
 
 
 def _settle(bounds: Mapping[Any, Bound], transport: Transport) -> None:
-    """Wait for what is under way when nobody needs a communicator any more: memory must not go while it is sent."""
+    """Wait for what is in flight when a communicator is no longer needed: memory must not go while it is sent."""
     with contextlib.suppress(Stuck):
         for bound in bounds.values() if transport.is_open() else ():
             bound.settle()

@@ -23,11 +23,11 @@ Change = tuple[int, ...]
 class _Links:
     """The links of a topology while a few of them change; links of one key (tail, head) are alike."""
 
-    def __init__(self, topology: Topology, num_nodes: int, both_ways: bool) -> None:
+    def __init__(self, topology: Topology, num_nodes: int, is_duplex: bool) -> None:
         self.tail, self.head = topology.tail.astype(np.int64), topology.head.astype(np.int64)
         self.size = max(num_nodes, topology.num_nodes)
         self.keys = self.tail * self.size + self.head
-        self.both_ways = both_ways
+        self.is_duplex = is_duplex
         self.more: dict[int, int] = defaultdict(int)
 
     def _first(self, key: int) -> tuple[int, int]:
@@ -36,7 +36,7 @@ class _Links:
         return int(first), int(end - first)
 
     def _ways(self, a: int, b: int) -> list[int]:
-        return [a * self.size + b, b * self.size + a] if self.both_ways else [a * self.size + b]
+        return [a * self.size + b, b * self.size + a] if self.is_duplex else [a * self.size + b]
 
     def take(self, a: int, b: int) -> None:
         """Take out the link a -> b, or both ways; raise if it is not there."""
@@ -86,7 +86,7 @@ def _pairs(change: Change) -> list[tuple[int, int]]:
 def insert_nodes(topology: Topology, changes: Sequence[Change], *, edges: bool) -> Topology:
     """Put in a node for each tuple (a, b, c, e, ...), numbered on from N: a -> b becomes a -> v -> b, and so on.
 
-    With ``edges`` the edge a - b becomes a - v - b, links both ways; where d is odd new nodes come in twos, linked to
+    With ``edges`` the edge a - b becomes a - v - b, duplex links; where d is odd new nodes come in twos, linked to
     each other.
 
     >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0])

@@ -1,4 +1,4 @@
-"""What builders of families share: checks of their arguments, links both ways, and symmetries of common shapes."""
+"""What builders of families share: checks of their arguments, duplex links, and symmetries of common shapes."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def out_links(heads: ArrayLike) -> Topology:
     return Topology.from_links(len(table), np.repeat(np.arange(len(table)), table.shape[1]), table.ravel())
 
 
-def both_ways(num_nodes: int, left: ArrayLike, right: ArrayLike) -> Topology:
-    """Return the topology with a link each way for every undirected edge (left[i], right[i])."""
+def duplex_links(num_nodes: int, left: ArrayLike, right: ArrayLike) -> Topology:
+    """Return the topology with a duplex link for every undirected edge (left[i], right[i])."""
     return Topology.from_links(num_nodes, np.concatenate([left, right]), np.concatenate([right, left]))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from linkstep.core.distances import distances_from
 from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Ids, Topology
-from linkstep.families._common import both_ways, exchanged, knowing, out_links
+from linkstep.families._common import duplex_links, exchanged, knowing, out_links
 from linkstep.families._family import Args, Family, always
 from linkstep.families.complete import complete_bipartite
 from linkstep.families.cubes import hypercube
@@ -40,7 +40,7 @@ def line_graph(topology: Topology) -> Topology:
     edges = np.stack([topology.tail[up], topology.head[up]], axis=1)
     left, right = np.triu_indices(len(edges), 1)
     meet = (edges[left, :, None] == edges[right, None, :]).any(axis=(1, 2))
-    links = both_ways(len(edges), left[meet], right[meet])
+    links = duplex_links(len(edges), left[meet], right[meet])
     return declare(links, lambda built: _on_edges(built, topology, edges))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.families._collineations import basis, collineations, elementary, numbers, turned
-from linkstep.families._common import both_ways, buildable, check_equal, knowing
+from linkstep.families._common import buildable, check_equal, duplex_links, knowing
 from linkstep.families._family import Args, Family, always
 from linkstep.families._field import MAX_ORDER, Field, check_prime_power, finite_field, prime_power
 
@@ -21,7 +21,7 @@ from linkstep.families._field import MAX_ORDER, Field, check_prime_power, finite
 def _incidence(num_points: int, lines: Ids) -> Topology:
     """Return the incidence graph of lines, each a row of points."""
     num_lines, per_line = lines.shape
-    return both_ways(num_points + num_lines, lines.ravel(), num_points + np.repeat(np.arange(num_lines), per_line))
+    return duplex_links(num_points + num_lines, lines.ravel(), num_points + np.repeat(np.arange(num_lines), per_line))
 
 
 def projective_plane(dimension: int, order: int) -> Topology:

@@ -15,9 +15,9 @@ from linkstep.core.errors import RecipeError
 from linkstep.core.topology import Ints, Topology
 from linkstep.families._common import (
     binomial,
-    both_ways,
     buildable,
     check_at_least,
+    duplex_links,
     exchanged,
     knowing,
     out_links,
@@ -163,7 +163,7 @@ def doubled_odd(n: int) -> Topology:
     larger, _ = _subsets(2 * n - 1, n)
     size = len(larger)
     within = [_numbers(2 * n - 1, np.delete(larger, i, axis=1)) for i in range(n)]
-    links = both_ways(2 * size, np.concatenate(within), np.tile(np.arange(size, 2 * size), n))
+    links = duplex_links(2 * size, np.concatenate(within), np.tile(np.arange(size, 2 * size), n))
 
     def automorphisms() -> list[Ints]:
         """Return permutations of the elements, and what exchanges a subset with what it leaves out."""

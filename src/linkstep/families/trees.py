@@ -36,7 +36,7 @@ def tree_parents(size: int) -> tuple[Ints, Ints]:
 
 
 def double_binary_tree(size: int) -> Topology:
-    """Return DoubleBinaryTree(n), the two trees of NCCL with links both ways: N = n, d = 4.
+    """Return DoubleBinaryTree(n), the two trees of NCCL with duplex links: N = n, d = 4.
 
     A node inside one tree has three links there, at most, and one in the other, where it is a leaf (dbtpaper and
     ncclDBT in the paper). Not regular: a root has a child only. D is about 2 log2 n.

@@ -58,7 +58,7 @@ class _Lists:
         place = np.full(count, self.nodes.size)
         place[self.nodes - first] = np.arange(self.nodes.size)
         once = (place[edges.head] > place[edges.tail]).all()
-        return edges.both_ways() if once else edges.as_links()
+        return edges.as_duplex_links() if once else edges.as_links()
 
 
 def read_adjacency(file: BinaryIO) -> Topology:

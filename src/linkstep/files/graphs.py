@@ -59,14 +59,14 @@ class Edges:
         return self.tail * self.count + self.head
 
     @property
-    def turned(self) -> Edges:
+    def transposed(self) -> Edges:
         """The same the other way round."""
         return replace(self, tail=self.head, head=self.tail)
 
     @property
     def has_partner(self) -> NDArray[np.bool_]:
         """For each whether it is there the other way round too."""
-        found: NDArray[np.bool_] = np.isin(self.keys, self.turned.keys)
+        found: NDArray[np.bool_] = np.isin(self.keys, self.transposed.keys)
         return found
 
     def check(self) -> None:
@@ -88,8 +88,8 @@ class Edges:
         check_connected(topology)
         return topology
 
-    def both_ways(self) -> Topology:
-        """Return the topology with links both ways for each of these edges."""
+    def as_duplex_links(self) -> Topology:
+        """Return the topology with a duplex link for each of these edges."""
         ends = (self.tail, self.head)
         return replace(self, tail=np.concatenate(ends), head=np.concatenate(ends[::-1])).as_links()
 
@@ -167,9 +167,9 @@ def _undirected(edges: Edges) -> Topology:
         return edges.as_links()
     if twice.any():
         first = int(np.flatnonzero(twice)[0])
-        second = int(np.flatnonzero(edges.keys == edges.turned.keys[first])[0])
+        second = int(np.flatnonzero(edges.keys == edges.transposed.keys[first])[0])
         raise FileError(f"line {edges.line[second]}: repeats the edge of line {edges.line[first]}")
-    return edges.both_ways()
+    return edges.as_duplex_links()
 
 
 # --- .edges ---

@@ -1,7 +1,7 @@
 """Allreduce through one root (sec:allreduceopt): everything is reduced to the best node, and broadcast from it.
 
 It takes as many steps as the farthest node is from the root and as the root is from the farthest node, along shortest
-paths: twice the radius where links go both ways, and never fewer than reduce-scatter and allgather where the radius is
+paths: twice the radius where links are duplex, and never fewer than reduce-scatter and allgather where the radius is
 the diameter, as in every vertex-transitive topology. The links far from the root carry as much as those near it, so the
 bandwidth is poor: this is for small data on wirings whose nodes differ. Not here: halves that overlap, with each shard
 complete at its own node (``linkstep.methods.overlap``).

@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent.parent / "data" / "bases"
 
 
 STEPS = {"Diamond": 3, "DBJMod(2,3)": 4, "DBJMod(2,4)": 5, "DBJMod(3,2)": 3, "DBJMod(4,2)": 3}
-"""The bases with stored schedules, and how many steps these take; all are bandwidth-optimal, both ways."""
+"""The bases with stored schedules, and how many steps these take; all are bandwidth-optimal, transposed too."""
 
 
 @cache

@@ -265,7 +265,7 @@ def _sheet(answer: Answer, paper: Answer | None, fabric: Fabric | None, size: Nu
 def _fill(sheet: _Sheet) -> Fill:
     def fill(figure: Any) -> None:
         answer, (_, height) = sheet.answer, sheet.size
-        both = ", links both ways" if answer.bidirectional else ""
+        both = ", duplex links" if answer.bidirectional else ""
         title = f"N = {answer.num_nodes} servers, d = {answer.degree} ports{both}: what an allreduce costs"
         figure.text(0.5, 1 - 0.3 / height, title, fontsize=13, ha="center", va="center")
         _draw_plot(figure, sheet)

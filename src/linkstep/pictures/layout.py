@@ -179,7 +179,7 @@ def _walk_order(topology: Topology) -> list[int]:
 
 
 def hops(topology: Topology) -> Hops:
-    """Return the hops between every two nodes, links taken both ways; nodes not joined are farthest apart."""
+    """Return the hops between every two nodes, links taken as duplex; nodes not joined are farthest apart."""
     both = Topology.from_links(
         topology.num_nodes, np.append(topology.tail, topology.head), np.append(topology.head, topology.tail)
     )

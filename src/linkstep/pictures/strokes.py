@@ -21,7 +21,7 @@ POINTS = 72
 
 @dataclass(frozen=True)
 class Stroke:
-    """One line of a picture from node u to node w; ``link`` is -1 for a pair of links both ways.
+    """One line of a picture from node u to node w; ``link`` is -1 for a duplex link.
 
     ``bend`` is how far it leans to the right of its way, None where it may lean either way.
     """
@@ -33,7 +33,7 @@ class Stroke:
 
 
 def strokes(topology: Topology, apart: Collection[int] = ()) -> list[Stroke]:
-    """Pair up links both ways, keep the rest one-way, and bend those that would lie on each other.
+    """Pair up duplex links, keep the rest one-way, and bend those that would lie on each other.
 
     Links in ``apart`` are never paired.
     """

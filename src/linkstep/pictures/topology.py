@@ -1,6 +1,6 @@
 """Pictures of topologies: every node, and every cable between them.
 
-Up to 64 nodes each has its number or its host's name: a plain line is a pair of links both ways, an arrow a link one
+Up to 64 nodes each has its number or its host's name: a plain line is a duplex link, an arrow a link one
 way in the colour of the node it leaves. Beyond that nodes are dots and cables thin lines. Where nodes stand is
 ``linkstep.pictures.layout``'s to say; what a schedule does on a topology is drawn by ``broadcast`` and ``timeline``.
 """

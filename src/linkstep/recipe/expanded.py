@@ -1,4 +1,4 @@
-"""Recipes made from recipes: line graphs, degree expansion, Cartesian powers and products, both ways, turned round.
+"""Recipes made from recipes: line graphs, degree expansion, Cartesian powers and products, duplex graphs, transposes.
 
 Each knows its topology, what the theorems predict for its schedule, and how to build that from its base's.
 """
@@ -33,7 +33,7 @@ from linkstep.recipe.member import (
     MAX_LINKS,
     Prediction,
     Recipe,
-    turned,
+    transpose_if,
 )
 from linkstep.symmetry.isomorphisms import isomorphism
 
@@ -110,7 +110,7 @@ class Line(_Repeated):
         """Whether each line graph is proven to turn the best BFB schedule into the best; False if too large to tell."""
         if self.num_nodes > 4 * MAX_PROOF_NODES:
             return False
-        topology = turned(self.base.topology(), transposed)
+        topology = transpose_if(self.base.topology(), transposed)
         for turn in range(self.times):
             if turn:
                 topology = line_graph(topology)
@@ -259,10 +259,10 @@ class Product(Recipe):
         if all(map(_is_bandwidth_optimal_bfb, self.factors, factors)):
             steps = sum(factor.cost.steps for factor in factors)
             return Prediction(Cost(steps, bandwidth_bound(self.num_nodes)), True, True)
-        return Prediction(bfb_cost(turned(self.topology(), transposed)), True, True)
+        return Prediction(bfb_cost(transpose_if(self.topology(), transposed)), True, True)
 
     def _allgather(self, transposed: bool) -> Schedule:
-        return bfb_allgather(turned(self.topology(), transposed))
+        return bfb_allgather(transpose_if(self.topology(), transposed))
 
     def __str__(self) -> str:
         return " x ".join(f._grouped(1) for f in self.factors)
@@ -312,7 +312,7 @@ class Bidirectional(_Expansion):
 
 @dataclass(frozen=True, repr=False)
 class Transpose(_Expansion):
-    """``T(G)``: every link turned round."""
+    """``T(G)``: the transpose, every link the other way round."""
 
     @property
     def num_nodes(self) -> int:

@@ -30,7 +30,7 @@ def _describe(recipe: Recipe) -> str:
     if isinstance(recipe, Swap):
         return f"{_count(recipe.changes, 'pair')} of links that exchange ends"
     assert isinstance(recipe, Transpose)
-    return "every link turned round"
+    return "every link the other way round (the transpose)"
 
 
 def _count(changes: Sequence[object], noun: str) -> str:

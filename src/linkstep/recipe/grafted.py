@@ -16,7 +16,7 @@ from linkstep.core.topology import Topology
 from linkstep.expansions import insert_nodes, remove_nodes, swap_links
 from linkstep.expansions.grafts import Change, written
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
-from linkstep.recipe.member import Prediction, Recipe, turned
+from linkstep.recipe.member import Prediction, Recipe, transpose_if
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,10 +86,10 @@ class Graft(Recipe):
             raise RecipeError(f"{self.word}: {error}") from None
 
     def _prediction(self, transposed: bool) -> Prediction:
-        return Prediction(bfb_cost(turned(self.topology(), transposed)), True, True)
+        return Prediction(bfb_cost(transpose_if(self.topology(), transposed)), True, True)
 
     def _allgather(self, transposed: bool) -> Schedule:
-        return bfb_allgather(turned(self.topology(), transposed))
+        return bfb_allgather(transpose_if(self.topology(), transposed))
 
     @property
     def _tuples(self) -> str:
@@ -116,7 +116,7 @@ class _Resized(Graft):
 
     @property
     def _edges(self) -> bool:
-        """Whether the tuples speak of edges, links both ways: their length tells."""
+        """Whether the tuples speak of edges, duplex links: their length tells."""
         return len(self.changes[0]) - self.has_node < self.degree + 1
 
     def _check_twos(self) -> None:

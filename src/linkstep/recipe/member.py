@@ -188,7 +188,7 @@ class Recipe(ABC):
         return text if self.binds >= tightness else f"({text})"
 
 
-def turned(topology: Topology, transposed: bool) -> Topology:
+def transpose_if(topology: Topology, transposed: bool) -> Topology:
     """Return the topology or its transpose."""
     return topology.transpose() if transposed else topology
 
@@ -230,11 +230,11 @@ class Member(Recipe):
         stored = stored_schedule(str(self), transposed)
         if stored is not None:
             return Prediction(cost_of(stored), True, False)
-        return Prediction(bfb_cost(turned(self.topology(), transposed)), True, True)
+        return Prediction(bfb_cost(transpose_if(self.topology(), transposed)), True, True)
 
     def _allgather(self, transposed: bool) -> Schedule:
         stored = stored_schedule(str(self), transposed)
-        return bfb_allgather(turned(self.topology(), transposed)) if stored is None else stored
+        return bfb_allgather(transpose_if(self.topology(), transposed)) if stored is None else stored
 
     def __str__(self) -> str:
         return self.family.format(*self.args)

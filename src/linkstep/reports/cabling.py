@@ -93,7 +93,7 @@ class CablingReport(View):
 
     @property
     def num_duplex(self) -> int:
-        """How many cables go both ways."""
+        """How many cables are duplex."""
         return sum(row.kind == DUPLEX for row in self.cables)
 
 

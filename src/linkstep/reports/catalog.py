@@ -48,7 +48,7 @@ class AdditionReport(View):
     degree: int
     """Links out of a node, d."""
     bidirectional: bool
-    """Whether all links go both ways."""
+    """Whether all links are duplex (both ways)."""
     moore_steps: int
     """The diameter that no such graph beats."""
     hops: HopsFacts

@@ -60,7 +60,7 @@ class FoundRow:
     moore_optimal: bool
     """Whether no graph of this N and d has schedules in fewer steps."""
     bidirectional: bool
-    """Whether all links go both ways."""
+    """Whether all links are duplex (both ways)."""
     twice_allgather_seconds: Annotated[Seconds, FieldForm.UNWRITTEN]
     """What an allreduce would take if its reduce-scatter cost what its allgather does, as the paper counts."""
 

@@ -161,7 +161,7 @@ class TopologyReport(View):
     parallel_links: int
     """Links beside another with the same ends."""
     bidirectional: bool
-    """Whether all links go both ways."""
+    """Whether all links are duplex (both ways)."""
     vertex_transitive: bool | None
     """Whether all nodes are alike."""
     reverse_symmetric: bool | None
@@ -177,7 +177,7 @@ class TopologyReport(View):
     moore_steps: int
     """The diameter that no graph of this N and d beats."""
     moore_steps_bidirectional: int | None
-    """The same for graphs whose links go both ways; null where there are none."""
+    """The same for graphs with duplex links; null where there are none."""
     bandwidth_bound: Fraction
     """T_B that no schedule beats at this N, in M/B: (N-1)/N."""
     bfb: BfbFacts | None

@@ -131,12 +131,12 @@ _PAPER, _BOTH, _OURS, _BOUND = "paper's bases", "paper's bases, links both ways"
 
 
 def _sweep(size: int) -> _Sweep:
-    one_way, both_ways = finder("paper", False), finder("paper", True)
+    one_way, duplex = finder("paper", False), finder("paper", True)
     found = _Sweep(range(5, LARGEST + 1), {who: [] for who in (_PAPER, _BOTH, _OURS, _BOUND)}, [])
     for nodes in found.sizes:
         best, half = _best(one_way.frontier(nodes, DEGREE), size), lower_bound(nodes, DEGREE)
         paper = _time(best.allreduce_cost, size)
-        both = _time(_best(both_ways.frontier(nodes, DEGREE), size).allreduce_cost, size)
+        both = _time(_best(duplex.frontier(nodes, DEGREE), size).allreduce_cost, size)
         ours = min([paper, *_catalog_times(nodes, False, size)])
         for curve, time in zip(found.times.values(), (paper, both, ours, _time(half + half, size)), strict=True):
             curve.append(time)

@@ -230,7 +230,7 @@ _DISTANCE_REGULAR = (
 def compute_distance_regular() -> ExhibitResult:
     """Build the graphs of the table, and take the best bidirectional topology of the same size beside them."""
     cells, ours = [], []
-    for name, size, steps, moore, both_ways in _DISTANCE_REGULAR:
+    for name, size, steps, moore, duplex in _DISTANCE_REGULAR:
         recipe = parse(f"DistReg(4,{size})")
         topology = recipe.topology()
         hops, bound = diameter(topology), moore_steps(size, 4, bidirectional=True)
@@ -244,8 +244,8 @@ def compute_distance_regular() -> ExhibitResult:
             ),
             cell(name, "T_L*", unit="steps", paper=str(moore), bases=moore_steps(size, 4)),
             cell(name, "T_L - T_L*", unit="steps", paper=str(steps - moore), bases=hops - moore_steps(size, 4)),
-            cell(name, "T_L**", unit="steps", paper=str(both_ways), bases=bound),
-            cell(name, "T_L - T_L**", unit="steps", paper=str(steps - both_ways), bases=hops - bound),
+            cell(name, "T_L**", unit="steps", paper=str(duplex), bases=bound),
+            cell(name, "T_L - T_L**", unit="steps", paper=str(steps - duplex), bases=hops - bound),
             cell(
                 name, "T_B is (N-1)/N", paper="yes", bases=yes(recipe.cost.bandwidth == bandwidth_bound(size)),
             ),
@@ -267,7 +267,7 @@ def _why_steps(best: int, steps: int) -> str:
 
 
 def _fewest_optimal_steps(size: int) -> int:
-    """Return T_L of the best bandwidth-optimal topology with links both ways that linkstep knows."""
+    """Return T_L of the best bandwidth-optimal topology with duplex links that linkstep knows."""
     from linkstep.search import find
     from linkstep.search.spot import Spot
 

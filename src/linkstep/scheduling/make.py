@@ -132,7 +132,7 @@ def schedule(
         requirements=problem.requirements,
     )  # fmt: skip
     if isinstance(steps, tuple) and graph.is_bidirectional and steps[0] != steps[1]:
-        raise LinkstepError(f"steps must be one number where links go both ways, not {steps[0]} and {steps[1]}")
+        raise LinkstepError(f"steps must be one number where links are duplex, not {steps[0]} and {steps[1]}")
     _check_rows(graph, request.collective)
     request = replace(request, topology=_with_rates(request))
     made = _best(request) if method == BEST else _run(METHODS[method], request)

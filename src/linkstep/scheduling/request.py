@@ -94,8 +94,8 @@ class Request:
     @property
     def gathered(self) -> list[Topology]:
         """The topologies whose allgathers it is made of: the transpose for a reduction, the topology for the rest."""
-        turned = self.topology if self.topology.is_bidirectional else self.topology.transpose()
-        return [turned] * self.collective.reduces + [self.topology] * self.collective.gathers
+        transpose = self.topology if self.topology.is_bidirectional else self.topology.transpose()
+        return [transpose] * self.collective.reduces + [self.topology] * self.collective.gathers
 
     def is_met(self, cost: Cost) -> bool:
         """Whether a schedule of this cost meets the requirements."""
@@ -117,7 +117,7 @@ class _Scheduled:
 
     @property
     def is_bidirectional(self) -> bool:
-        """Whether all links go both ways."""
+        """Whether all links are duplex."""
         return self.request.topology.is_bidirectional
 
     def topology(self) -> Topology:

@@ -61,8 +61,8 @@ def trade_off(
     seconds = None if seconds is None else check_seconds("seconds", seconds)
     limits = SearchLimits(seconds=seconds, seed=check_integer("seed", seed))
     graph, recipe = resolve(topology)
-    turned = graph if graph.is_bidirectional else graph.transpose()
-    sides = [turned] * wanted.reduces + [graph] * wanted.gathers
+    transpose = graph if graph.is_bidirectional else graph.transpose()
+    sides = [transpose] * wanted.reduces + [graph] * wanted.gathers
     points = list(_of_arrivals(sides, limits, more_steps, watch))
     if recipe is not None and not recipe.predict().is_bfb:
         points.append(Point(recipe.cost_of(wanted), "expand"))

@@ -114,7 +114,7 @@ class Choice:
 
     @property
     def is_factor(self) -> bool:
-        """Whether thm:spathcartesianexpopt takes it: simple, with bandwidth-optimal BFB schedules both ways."""
+        """Whether thm:spathcartesianexpopt takes it: simple, BFB bandwidth-optimal on it and its transpose."""
         return self.is_bfb and self.is_simple and self.is_bandwidth_optimal
 
     @property

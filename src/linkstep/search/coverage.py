@@ -24,7 +24,7 @@ class Coverage:
     degree: int
     """Links out of a node, d."""
     bidirectional: bool
-    """Whether all links go both ways."""
+    """Whether all links are duplex."""
     smallest: int
     """The least N that has an entry."""
     largest: int
@@ -32,7 +32,7 @@ class Coverage:
     sizes: int
     """How many N have an entry."""
     bandwidth_optimal: int
-    """How many N have an entry whose T_B is (N - 1) / N both ways."""
+    """How many N have an entry whose T_B is (N - 1) / N in both halves."""
     moore_optimal: int
     """How many N have an entry with the diameter of the Moore bound."""
     both: int

@@ -123,7 +123,7 @@ class Finder:
         if not self.bidirectional:
             yield from self._lines(num_nodes, degree)
         elif degree % 2 == 0 and self._one_way is not None:
-            yield from self._both_ways(self._one_way.bases_of(num_nodes, degree // 2))
+            yield from self._duplex(self._one_way.bases_of(num_nodes, degree // 2))
         for expanded in (self._degrees, self._powers):
             for choice in expanded(num_nodes, degree):
                 yield choice
@@ -192,7 +192,7 @@ class Finder:
                 )  # fmt: skip
 
     @staticmethod
-    def _both_ways(choices: Iterable[Choice]) -> Iterator[Choice]:
+    def _duplex(choices: Iterable[Choice]) -> Iterator[Choice]:
         """sec:unitobidirectional: the reduce-scatter is the allgather backwards."""
         for base in choices:
             if base.is_reverse_symmetric and not base.is_bidirectional and base.follows_recipe:

@@ -1,4 +1,4 @@
-"""The finders there are: from the paper's bases, and from everything linkstep knows; directed, and both ways."""
+"""The finders there are: from the paper's bases, and from everything linkstep knows; directed, and duplex."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def checked(future: Any) -> Any:
 
 
 class FutureWork(Work):  # type: ignore[misc, unused-ignore]
-    """A collective under way, as torch.distributed's callers want it."""
+    """A collective in flight, as torch.distributed's callers want it."""
 
     def __init__(self, future: Any) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 A cell is a chunk of memory, first those of the program (input, output, scratch), then workspace that is added here. A
 cell has a version for each time the program writes it. Who reads a cell asks where its version is (``find``): in the
-cell itself, or in workspace if it is one that is overwritten while a send of it may still be under way.
+cell itself, or in workspace if it is one that is overwritten while a send of it may still be in flight.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Versions = frozenset[tuple[int, int]]
 
 @dataclass
 class PlannedMessage:
-    """Chunks on their way from ``sender``; the receiver is known once it asks for them."""
+    """Chunks in flight from ``sender``; the receiver is known once it asks for them."""
 
     sender: int
     cell: int

@@ -51,7 +51,7 @@ class Level:
     arriving: tuple[Transfer, ...]
     """What others send to this rank in the same level: receives that were posted here or before."""
     lazy: tuple[Work, ...]
-    """The rest of the work, while messages are under way."""
+    """The rest of the work, while messages are in flight."""
 
 
 @dataclass(frozen=True, eq=False)

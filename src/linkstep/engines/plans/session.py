@@ -3,7 +3,7 @@
 Bound are the views of every message and every reduction, and the engine's requests. The loop over levels is the whole
 executor; what it costs is one call to start messages and one to wait for each level, and one for each reduction.
 
-A call is over when this rank has its result. Sends of little data out of memory of our own may be under way then, and
+A call is over when this rank has its result. Sends of little data out of memory of our own may be in flight then, and
 are waited for before that memory is used again.
 """
 
@@ -156,7 +156,7 @@ class Session:
             self._is_settled = True
 
     def close(self) -> None:
-        """Give back the engine's requests; who still hopes for what is under way must ``settle`` before."""
+        """Give back the engine's requests; what is in flight must ``settle`` before."""
         handles: Sequence[Any] = list(self._handles.values())
         self._handles = {}
         self.transport.release(handles)

@@ -42,7 +42,7 @@ _opened: Counter[str] = Counter()
 
 @dataclass
 class _Message:
-    """A prepared message; ``work`` is what torch returned while it is under way."""
+    """A prepared message; ``work`` is what torch returned while it is in flight."""
 
     is_send: bool
     peer: int

@@ -113,7 +113,7 @@ class Transport(Protocol):
         """Return the ranks that are known to be gone."""
 
     def release(self, handles: Sequence[Any]) -> None:
-        """Give back handles, none of which is under way."""
+        """Give back handles, none of which is in flight."""
 
     def array(self, length: int, type_name: str) -> Any:
         """Return a flat array of zeros, of the library that the engine is at home with."""
@@ -133,7 +133,7 @@ class Transport(Protocol):
         """Return the transport between some of its ranks, ascending, numbered anew; None on the others. All call it."""
 
     def mark_failed(self) -> None:
-        """Note that messages may be under way that never arrive: at its end the process must not wait for them."""
+        """Note that messages may be in flight that never arrive: at its end the process must not wait for them."""
 
     def abort(self) -> None:
         """End the job: other ranks as well where the engine can, at least this one's part in it."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkstep._kernels.exchange import _route, _tree_loads
 from linkstep.core.progress import Progress
-from linkstep.methods.exchange.orbits import WAIT, Floats, FreeAction, Paths
+from linkstep.methods.exchange.action import WAIT, Floats, FreeAction, Paths
 
 _WORK = 10**8
 """Links at a step that may be looked at for a number of chunks: more passes where a pass is cheap."""
@@ -53,42 +53,42 @@ class BalancedPaths:
     load: Fraction
 
 
-def relax(orbits: FreeAction, steps: int) -> Relaxation:
+def relax(action: FreeAction, steps: int) -> Relaxation:
     """Send everything by the cheapest ways again and again, at prices that the mean of all loads so far gives.
 
     Means of prices give the better bounds while prices are soft; in the end they are steeper.
     """
-    mean = np.zeros((steps, orbits.weight.size))
-    price = np.full(mean.shape, 1 / orbits.weight.size) * orbits.weight
+    mean = np.zeros((steps, action.weight.size))
+    price = np.full(mean.shape, 1 / action.weight.size) * action.weight
     average, best = price.copy(), _Priced(0, price)
-    each = 4 * orbits.sources.size * steps * orbits.tail.size
+    each = 4 * action.sources.size * steps * action.tail.size
     rounds = min(max(_ROUNDS[0], _WORK // each), _ROUNDS[1])
     for k in range(rounds):
         load = np.zeros(mean.shape)
-        best = max(best, _route_at(orbits, price, load), key=lambda priced: priced.nearly(orbits))
-        mean += (load - mean) * _part(orbits, mean, load, k)
-        top = orbits.busiest(mean)
-        if top.sum() <= _EXACT * best.nearly(orbits):
+        best = max(best, _route_at(action, price, load), key=lambda priced: priced.nearly(action))
+        mean += (load - mean) * _part(action, mean, load, k)
+        top = action.busiest(mean)
+        if top.sum() <= _EXACT * best.nearly(action):
             break
         soft = k < rounds * 3 // 4
         steepness = (_SOFT if soft else _STEEP) / np.maximum(top, top.mean() / 1000)[:, np.newaxis]
-        price = np.exp(steepness * (mean * orbits.weight - top[:, np.newaxis]))
-        price *= orbits.weight / price.sum(axis=1, keepdims=True)
+        price = np.exp(steepness * (mean * action.weight - top[:, np.newaxis]))
+        price *= action.weight / price.sum(axis=1, keepdims=True)
         if soft:
             average += (price - average) * 2 / (k + 2)
             if k % 4 == 3:
-                best = max(best, _route_at(orbits, average, load), key=lambda priced: priced.nearly(orbits))
-    return Relaxation(best.exactly(orbits), mean)
+                best = max(best, _route_at(action, average, load), key=lambda priced: priced.nearly(action))
+    return Relaxation(best.exactly(action), mean)
 
 
-def _part(orbits: FreeAction, mean: Floats, load: Floats, k: int) -> float:
+def _part(action: FreeAction, mean: Floats, load: Floats, k: int) -> float:
     """Return how much of the mean new loads replace; where rates differ, less if a slow link makes them bad."""
     usual = 2 / (k + 2)
-    if k == 0 or orbits.rate.min() == orbits.rate.max():
+    if k == 0 or action.rate.min() == action.rate.max():
         return usual
-    most = _WORSE * float(orbits.busiest(mean).sum())
+    most = _WORSE * float(action.busiest(mean).sum())
     parts = (usual / 4**power for power in range(_SMALLER))
-    return next((part for part in parts if orbits.busiest(mean + (load - mean) * part).sum() <= most), 0.0)
+    return next((part for part in parts if action.busiest(mean + (load - mean) * part).sum() <= most), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,47 +102,47 @@ class _Priced:
     total: int
     price: Floats
 
-    def nearly(self, orbits: FreeAction) -> float:
+    def nearly(self, action: FreeAction) -> float:
         """The bound, to compare."""
-        return self.total / float((self.price / orbits.weight).sum(axis=1).max())
+        return self.total / float((self.price / action.weight).sum(axis=1).max())
 
-    def exactly(self, orbits: FreeAction) -> Fraction:
+    def exactly(self, action: FreeAction) -> Fraction:
         """The bound, rounded down where its denominator is large."""
-        rates = orbits.rate.tolist()
+        rates = action.rate.tolist()
         worth = max(sum(int(p) * r for p, r in zip(row, rates, strict=True)) for row in self.price.tolist())
         found = Fraction(self.total * max(rates), max(worth, 1))
         return found if found.denominator <= _PRICE else Fraction(found * _PRICE // 1, _PRICE)
 
 
-def _route_at(orbits: FreeAction, price: Floats, load: Floats) -> _Priced:
+def _route_at(action: FreeAction, price: Floats, load: Floats) -> _Priced:
     """Send everything by the cheapest ways at whole prices: as fine as sums along paths are exact in floats."""
     whole = np.floor(price * min(float(_PRICE), _MOST_PRICE / (len(price) * float(price.max()))))
-    high, low = _tree_loads(*orbits.graph, whole, load)
+    high, low = _tree_loads(*action.graph, whole, load)
     return _Priced((int(high) << 31) + int(low), whole)
 
 
 def balance(
-    orbits: FreeAction, relaxed: Relaxation, chunks: int, seed: int, progress: Progress | None
+    action: FreeAction, relaxed: Relaxation, chunks: int, seed: int, progress: Progress | None
 ) -> BalancedPaths:
     """Route all paths and reroute them; keep the best."""
-    n, steps = orbits.topology.num_nodes, len(relaxed.load)
-    numbers, rng = orbits.sources.size * chunks, np.random.default_rng(seed)
+    n, steps = action.topology.num_nodes, len(relaxed.load)
+    numbers, rng = action.sources.size * chunks, np.random.default_rng(seed)
     paths, load = np.full((numbers, n, steps), WAIT, np.int16), np.zeros(relaxed.load.shape, np.int64)
-    top = np.maximum(orbits.busiest(relaxed.load) * chunks, 1.0)
+    top = np.maximum(action.busiest(relaxed.load) * chunks, 1.0)
     best, lightest = (paths, load), np.inf
-    plan = _passes(n, numbers * steps * orbits.tail.size, float(top.max()))
+    plan = _passes(n, numbers * steps * action.tail.size, float(top.max()))
     for k, (groups, sharpness) in enumerate(plan):
         if progress is not None:
             progress(k, len(plan))
         order, group = rng.permutation(numbers), rng.permutation(n) % groups
-        _route(order, group, groups, k == 0, *orbits.graph, orbits.weight, sharpness, top, paths, load)
-        busiest = orbits.busiest(load)
+        _route(order, group, groups, k == 0, *action.graph, action.weight, sharpness, top, paths, load)
+        busiest = action.busiest(load)
         top = np.maximum(busiest, 1.0)
         if busiest.sum() < lightest:
             best, lightest = (paths.copy(), load.copy()), float(busiest.sum())
         if lightest <= _EXACT * float(relaxed.bound) * chunks:
             break
-    return BalancedPaths(best[0], chunks, orbits.exactly(best[1]) / chunks)
+    return BalancedPaths(best[0], chunks, action.exactly(best[1]) / chunks)
 
 
 def _passes(num_nodes: int, each: int, top: float) -> list[tuple[int, float]]:

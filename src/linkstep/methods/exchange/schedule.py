@@ -19,8 +19,8 @@ from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import distance_flow_bound
 from linkstep.methods.common.ladder import ladder
+from linkstep.methods.exchange.action import FreeAction
 from linkstep.methods.exchange.balance import BalancedPaths, Relaxation, balance, relax
-from linkstep.methods.exchange.orbits import FreeAction
 
 MAX_CHUNKS = 16
 """Chunks of a piece that are tried, unless their number is given."""
@@ -69,36 +69,36 @@ def all_to_all_schedule(
     check_count("steps", wanted, 0, 2**15 - 1)
     if chunks is not None:
         check_count("chunks", chunks, 1, 2**16)
-    orbits = FreeAction.of(topology, seed)
+    action = FreeAction.of(topology, seed)
     if topology.num_nodes == 1:
-        return Exchange(orbits.schedule(np.zeros((1, 1, 0), np.int16)), 1, Fraction(0))
+        return Exchange(action.schedule(np.zeros((1, 1, 0), np.int16)), 1, Fraction(0))
     unit = Fraction(topology.degree, topology.num_nodes)
     by_distance = 1 / distance_flow_bound(topology)
-    longest = relax(orbits, wanted)
+    longest = relax(action, wanted)
     bound = max(longest.bound, by_distance)
     best: BalancedPaths | None = None
     for number in ladder(least, wanted):
-        relaxed = longest if number == wanted else relax(orbits, number)
+        relaxed = longest if number == wanted else relax(action, number)
         enough = float(max(relaxed.bound, by_distance)) * _CLOSE
-        found = _finer(orbits, relaxed, enough, chunks, seed, progress)
+        found = _finer(action, relaxed, enough, chunks, seed, progress)
         best = found if best is None or found.load < best.load else best
         if best.load <= bound:
             break
     assert best is not None
-    return Exchange(orbits.schedule(best.paths), best.chunks, bound * unit)
+    return Exchange(action.schedule(best.paths), best.chunks, bound * unit)
 
 
 def _finer(
-    orbits: FreeAction, relaxed: Relaxation, enough: float, chunks: int | None, seed: int, progress: Progress | None
+    action: FreeAction, relaxed: Relaxation, enough: float, chunks: int | None, seed: int, progress: Progress | None
 ) -> BalancedPaths:
     """Return balanced paths of so many chunks; of more and more, while that pays, if their number is not given."""
-    best = balance(orbits, relaxed, chunks or 1, seed, progress)
+    best = balance(action, relaxed, chunks or 1, seed, progress)
     in_vain = 0
-    for number in sorted({2, 4, 8, MAX_CHUNKS, orbits.topology.degree}) if chunks is None else ():
-        rows = number * orbits.topology.num_nodes**2 * len(relaxed.load)
+    for number in sorted({2, 4, 8, MAX_CHUNKS, action.topology.degree}) if chunks is None else ():
+        rows = number * action.topology.num_nodes**2 * len(relaxed.load)
         if best.load <= enough or in_vain == 2 or number > MAX_CHUNKS or rows > _MOST_ROWS:
             break
-        found = balance(orbits, relaxed, number, seed, progress)
+        found = balance(action, relaxed, number, seed, progress)
         in_vain = 0 if found.load < _GAIN * best.load else in_vain + 1
         best = min(best, found, key=lambda b: b.load)
     return best

@@ -32,8 +32,8 @@ class Middle:
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self.network = ArrivalNetwork.of(topology)
-        self.turned = self.network if topology.is_bidirectional else ArrivalNetwork.of(topology.transpose())
-        self.before: Ints = self.turned.dist.max(axis=0).astype(np.int64)
+        self.transposed = self.network if topology.is_bidirectional else ArrivalNetwork.of(topology.transpose())
+        self.before: Ints = self.transposed.dist.max(axis=0).astype(np.int64)
         """The last distance to each node: its shard cannot be complete before."""
         self.beyond: Ints = self.network.dist.max(axis=0).astype(np.int64)
 
@@ -78,7 +78,7 @@ def _one_after_the_other(middle: Middle, limits: SearchLimits, steps: int, first
 
 
 def _overlapping(middle: Middle, limits: SearchLimits, steps: int, tau: Ints) -> Timetable:
-    backwards, a = find_arrivals_from(middle.turned, limits, steps, steps - tau)
+    backwards, a = find_arrivals_from(middle.transposed, limits, steps, steps - tau)
     onwards, b = find_arrivals_from(middle.network, limits, steps, tau)
     pieces = lcm(a, b)
     return Timetable(steps, pieces, _in_pieces(backwards, a, pieces), _in_pieces(onwards, b, pieces))

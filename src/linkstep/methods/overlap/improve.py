@@ -56,7 +56,7 @@ class Joint:
 
     def __init__(self, wiring: Wiring, middle: Middle, begin: ScoredTimetable, seed: int, clock: Clock) -> None:
         self.wiring = wiring
-        self.networks: tuple[ArrivalNetwork, ArrivalNetwork] = (middle.turned, middle.network)
+        self.networks: tuple[ArrivalNetwork, ArrivalNetwork] = (middle.transposed, middle.network)
         self.now = begin
         self.rng = np.random.default_rng(seed)
         self.state = random_state(seed)

@@ -183,7 +183,7 @@ def _in_turn(middle: Middle, limits: SearchLimits) -> Iterator[Timetable]:
 
 
 def _rounds(middle: Middle, plan: Timetable, limits: SearchLimits) -> int:
-    links = max(int(network.near_count.max()) for network in (middle.network, middle.turned))
+    links = max(int(network.near_count.max()) for network in (middle.network, middle.transposed))
     if links > MAX_LINKS or limits.chunks is not None:
         return 0
     work, most = (_WORK, _ROUNDS) if limits.rounds is None else (_SHORT_WORK, _SHORT_ROUNDS)

@@ -130,9 +130,9 @@ def _events(flow: MscclMessages) -> Events:
 
 
 def _slots(count: Ints, connection: Ints, depth: int) -> tuple[Ints, int]:
-    """Return where each message lies on its way, and how many chunks of slots there are in all.
+    """Return where each message lies in flight, and how many chunks of slots there are in all.
 
-    At most ``depth`` messages of a connection are under way at once, so its slots are used in turn.
+    At most ``depth`` messages of a connection are in flight at once, so its slots are used in turn.
     """
     size = int(connection[-1]) + 1 if connection.size else 0
     starts = np.searchsorted(connection, np.arange(size))

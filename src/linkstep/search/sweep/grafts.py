@@ -54,7 +54,7 @@ class _Graph:
     into: Table
     degree: int
     both: bool
-    """Whether links come in edges, both ways."""
+    """Whether links are duplex and come in edges."""
 
     @classmethod
     def of(cls, topology: Topology) -> _Graph:

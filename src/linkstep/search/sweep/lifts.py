@@ -127,7 +127,7 @@ def has_lifts(job: SweepJob) -> bool:
 
 
 def _applies(shape: LiftShape, job: SweepJob) -> bool:
-    """Whether there are such lifts: an odd number of ports needs an involution where links run both ways."""
+    """Whether there are such lifts: an odd number of ports needs an involution where links are duplex."""
     pairs_up = not job.bidirectional or shape.orbits * job.degree % 2 == 0 or shape.order % 2 == 0
     return pairs_up and shape.text_length(job.degree) <= MAX_TEXT
 
@@ -196,7 +196,7 @@ def _random_links(shape: LiftShape, degree: int, rng: Random) -> tuple[Ints, Int
 
 
 def _random_pairs(shape: LiftShape, degree: int, rng: Random) -> tuple[Ints, Ints, Ints]:
-    """Return orbits and shifts of a random graph of links both ways, and the other end of each port's edge.
+    """Return orbits and shifts of a random graph of duplex links, and the other end of each port's edge.
 
     Edges within an orbit are avoided where there are others, and half edges where edges do.
     """

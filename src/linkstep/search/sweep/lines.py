@@ -1,7 +1,7 @@
 """Search for line graphs: L^t of a good digraph of degree d with N / d^t nodes has N nodes and t steps more.
 
 A line graph of a digraph whose diameter is the Moore bound has that property too, and what is searched is far smaller.
-Directed graphs alone: a line graph of links both ways is not one of links both ways.
+Directed graphs alone: a line graph of duplex links has none.
 """
 
 from __future__ import annotations
