@@ -38,7 +38,7 @@ class Alone:
 class Fake:
     """A communicator whose collective is a copy, of 7 bytes on the only cable."""
 
-    rank, size = 0, 1
+    rank, size, forwards = 0, 1, False
 
     def __init__(self):
         self.transport = Alone()

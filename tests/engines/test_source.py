@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linkstep.engines.transports.renumbered import order_of
 
 import linkstep
 from linkstep.core.collective import Collective
@@ -22,6 +21,7 @@ from linkstep.engines.plans.source import (
     source_for,
     sources_of,
 )
+from linkstep.engines.transports.numbering import order_of
 from linkstep.programs import runtime_text
 from linkstep.selector import Rule, Selector
 

@@ -19,7 +19,7 @@ from linkstep import Fabric, Topology, find, save, schedule
 from linkstep.cli import main
 from linkstep.costs import Cost, load_runs
 from linkstep.description import describe
-from linkstep.engines.bench.measure import Row
+from linkstep.engines.bench.measure import Measurement
 from linkstep.recipe import parse
 from linkstep.reports import VIEWS, load_view
 from linkstep.reports.find import FindReport
@@ -178,7 +178,9 @@ def measured(job, bed=None):
     """Return rows as ranks would that take a millisecond and one for each MB, without any."""
     times = {size: (1 + size / 1e6) / 1e3 for size in job.sizes}
     return 0, [
-        Row(size, size // 4, 5, time, time, 2 * time, Fraction(3, 2), 0, own_median=3 * time, cables=(1.0, 1.25))
+        Measurement(
+            size, size // 4, 5, time, time, 2 * time, Fraction(3, 2), 0, own_median=3 * time, cables=(1.0, 1.25)
+        )
         for size, time in times.items()
     ]
 

@@ -13,7 +13,7 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.simulation.training.job import Job, Layer
 from linkstep.simulation.training.network import Network
 from linkstep.simulation.training.streams import simulate_iteration
-from linkstep.timelines import EXPORTS, Export, Flow, Lane, Span, Timeline, export_timeline, timeline_of
+from linkstep.timelines import EXPORTS, Export, Lane, Span, SpanFlow, Timeline, export_timeline, timeline_of
 from linkstep.timelines.chrome import chrome_text
 from linkstep.timelines.table import csv_text
 
@@ -83,7 +83,7 @@ def test_only_simulations_have_timelines():
         ([Span(1, "a", "x", 0, 1)], [], "span 'a' is on lane 1, of 1 lanes"),
         ([Span(0, "a", "x", 2, 1)], [], "span 'a' ends at 1 s, before its start at 2 s"),
         ([Span(0, "a", "x", 0, float("nan"))], [], "ends at nan s"),
-        ([Span(0, "a", "x", 0, 1)], [Flow(0, 1)], "a flow is from span 0 to 1, of 1 spans"),
+        ([Span(0, "a", "x", 0, 1)], [SpanFlow(0, 1)], "a flow is from span 0 to 1, of 1 spans"),
     ],
 )
 def test_what_is_no_timeline(spans, flows, message):

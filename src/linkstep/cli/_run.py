@@ -110,7 +110,7 @@ def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
         return list(labels).index(text)
     if text.isdecimal() and text.isascii() and len(text) <= 10 and int(text) < num_ranks:
         return int(text)
-    raise LinkstepError(f"--root must be one of the {num_ranks} hosts that take part, not {text!r}")
+    raise LinkstepError(f"--root must be one of the {num_ranks} hosts, not {text!r}")
 
 
 def _predicted(result: BenchResult, args: argparse.Namespace, bed: Testbed | None) -> BenchResult:

@@ -6,14 +6,14 @@ name, a row of ``EXPORTS``. Not here: pictures, which ``linkstep.pictures`` draw
 
 from linkstep.timelines.exports import EXPORTS, Export, check_exportable, export_of, export_timeline
 from linkstep.timelines.sources import timeline_of
-from linkstep.timelines.timeline import Flow, Lane, Span, Timeline
+from linkstep.timelines.timeline import Lane, Span, SpanFlow, Timeline
 
 __all__ = [
     "EXPORTS",
     "Export",
-    "Flow",
     "Lane",
     "Span",
+    "SpanFlow",
     "Timeline",
     "check_exportable",
     "export_of",

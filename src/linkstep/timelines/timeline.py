@@ -29,7 +29,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Flow:
+class SpanFlow:
     """One span led to another: it waited for it, or for what it brought."""
 
     before: int
@@ -49,7 +49,7 @@ class Timeline:
     title: str
     lanes: tuple[Lane, ...]
     spans: tuple[Span, ...]
-    flows: tuple[Flow, ...] = ()
+    flows: tuple[SpanFlow, ...] = ()
 
     def __post_init__(self) -> None:
         for span in self.spans:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from linkstep.simulation.training import Event, Iteration
 from linkstep.simulation.training.streams import ALL_TO_ALL, COMMUNICATION, COMPUTE
-from linkstep.timelines.timeline import Flow, Lane, Span, Timeline
+from linkstep.timelines.timeline import Lane, Span, SpanFlow, Timeline
 
 _STREAMS = (COMPUTE, COMMUNICATION)
 
@@ -21,11 +21,11 @@ def of_iteration(done: Iteration, title: str) -> Timeline:
     return Timeline(title or "an iteration", lanes, spans, tuple(_handovers(done.events)))
 
 
-def _handovers(events: tuple[Event, ...]) -> Iterator[Flow]:
+def _handovers(events: tuple[Event, ...]) -> Iterator[SpanFlow]:
     """Communication waits for the computing before it, and computing for all-to-alls, but not for allreduces."""
     last: dict[str, int] = {}
     for at, event in enumerate(events):
         before = last.get(COMPUTE) if event.stream == COMMUNICATION else last.pop(ALL_TO_ALL, None)
         if before is not None:
-            yield Flow(before, at)
+            yield SpanFlow(before, at)
         last[COMPUTE if event.stream == COMPUTE else event.kind] = at
