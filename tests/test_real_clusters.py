@@ -229,6 +229,38 @@ def test_ranks_in_another_order(torus):
         assert lowered.nodes == tuple(range(15, -1, -1))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ('version="2"', 'version="1"', "element forwarder where rank may be"),
+        ('version="2"', 'version="3"', "version '3' is none we read"),
+        ('forwarders="4"', 'forwarders="5"', "4 forwarder elements, but forwarders is 5"),
+        (' forwarders="4"', "", "schedule has no forwarders"),
+        ('ranks="12"', 'ranks="16"', "12 rank elements, but ranks is 16"),
+        ('<forwarder id="13"', '<rank id="13"', "rank 13 after a forwarder: ranks come first"),
+        ('<forwarder id="13" ', '<forwarder id="12" ', "forwarder 12 where forwarder 13 must be"),
+        ('<forwarder id="13" scratch="', '<forwarder id="13" s="', "forwarder 13 has no scratch"),
+    ],
+)
+def test_files_with_forwarders_refuse(torus, twelve, old, new, match):
+    text = linkstep.lower(trees(torus, twelve), "cpu").text
+    assert text.count(old) == 1
+    with one_line(match):
+        linkstep.verify(text.replace(old, new))
+
+
+def test_what_forwarders_may_not_do(torus, twelve):
+    """They have no data: what they name of it is out of bounds, and what they lose is missed."""
+    text = linkstep.lower(trees(torus, twelve), "cpu").text
+    first, forwarder = text.split('<forwarder id="12"')
+    sends = [line for line in forwarder.splitlines() if line.startswith("<send")]
+    own = text.replace(sends[0], sends[0].replace('src="s"', 'src="i"'))
+    assert any("outside of the buffer's 0 chunks" in str(found) for found in linkstep.verify(own).errors)
+    swapped = next(line for line in sends if 'srcoff="0"' in line)
+    wrong = first + '<forwarder id="12"' + forwarder.replace(swapped, swapped.replace('srcoff="0"', 'srcoff="1"'), 1)
+    assert linkstep.verify(wrong).status == "refuted"
+
+
 def test_which_programs_go_together(torus, twelve):
     gather = trees(torus, twelve)
     (source,) = sources_of(gather)  # its topology serves no other collective: that would be one of all nodes
