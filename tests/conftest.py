@@ -1,6 +1,8 @@
 """Kernels are compiled once before the workers of pytest-xdist start: two workers would compile each of them twice.
 
-Ctrl-C reaches what tests start, whoever started the tests. The catalog of whoever runs the tests does not count.
+Where Python is not to write bytecode beside sources, it goes to pytest's cache: workers and all commands that tests
+start would compile the package again and again. Ctrl-C reaches what tests start, whoever started the tests. The catalog
+of whoever runs the tests does not count.
 """
 
 import os
@@ -39,6 +41,8 @@ def pytest_configure(config):
     os.environ["XDG_DATA_HOME"] = str(Path(__file__).parent / "nobody")
     workers = getattr(config.option, "numprocesses", None)
     if workers and not hasattr(config, "workerinput") and "NUMBA_DISABLE_JIT" not in os.environ:
+        if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+            os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
         source = Path(__file__).parents[1] / "src"
         path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
         subprocess.run([sys.executable, "-c", WARM], check=True, env=os.environ | {"PYTHONPATH": path})

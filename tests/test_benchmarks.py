@@ -168,6 +168,7 @@ def test_lowered_to_every_runtime(recipe):
 # What a run costs before its ranks start
 
 
+@pytest.mark.slow
 def test_set_up_is_compared_with_another_checkout(capsys, monkeypatch):
     monkeypatch.setattr(setup, "TURNS", 1)
     assert setup.main(["K_4", "--against", str(Path(__file__).parents[1])]) == 0

@@ -276,7 +276,7 @@ def test_command_gives_both_halves(capsys):
 
 
 def test_command_says_where_a_cost_is_a_bound(capsys):
-    assert main(["find", "40000", "4"]) == 0
+    assert main(["find", "3000", "4"]) == 0
     out = capsys.readouterr().out
     assert "  at most, Moore-optimal\n" in out and "  <=" in out and "\n<=: " not in out
 

@@ -57,10 +57,10 @@ def catalog() -> dict[str, list[str]]:
 CASES = [*FAMILIES, *EXPANSIONS]
 
 
-def is_quick(recipe: str) -> bool:
-    """Whether all methods together take well below a second."""
+def is_quick(recipe: str, links: int = 36) -> bool:
+    """Whether it has few links: with those of the default all methods together take well below a second."""
     found = parse(recipe)
-    return found.num_nodes * found.degree <= 36
+    return found.num_nodes * found.degree <= links
 
 
 def refuse(*graphs):
@@ -87,7 +87,7 @@ def work_on(recipe: str) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("recipe", CASES)
+@pytest.mark.parametrize("recipe", [pytest.param(r, marks=[] if is_quick(r, 64) else pytest.mark.slow) for r in CASES])
 def test_no_library_is_asked_and_the_work_is_the_same(recipe, monkeypatch):
     """Whoever takes part gets its symmetry from the recipe: nothing that is installed can change a result."""
     monkeypatch.setattr(libraries, "LIBRARIES", (NOSY,))
@@ -96,10 +96,11 @@ def test_no_library_is_asked_and_the_work_is_the_same(recipe, monkeypatch):
     assert work_on(recipe) == with_one
 
 
+@pytest.mark.parametrize("which", [slice(1), pytest.param(slice(1, 3), marks=pytest.mark.slow)], ids=["first", "more"])
 @pytest.mark.parametrize("start", STARTS)
-def test_no_library_is_asked_of_the_catalog(start, monkeypatch):
+def test_no_library_is_asked_of_the_catalog(start, which, monkeypatch):
     assert len(catalog()[start]) == 3
-    for recipe in catalog()[start]:
+    for recipe in catalog()[start][which]:
         test_no_library_is_asked_and_the_work_is_the_same(recipe, monkeypatch)
 
 

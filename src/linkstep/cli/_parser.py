@@ -74,9 +74,9 @@ def build_parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; only the module of the command it names is imported."""
+    """Parse a command line; only the module of the command it names is imported, for ``--version`` none."""
     if not words or words[0].startswith("-"):
-        return build_parser().parse_args(words)
+        return build_parser(() if words[:1] == ["--version"] else NAMES).parse_args(words)
     if words[0] not in NAMES:
         close = get_close_matches(words[0], NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else "`linkstep --help` lists them"

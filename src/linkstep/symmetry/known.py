@@ -42,8 +42,9 @@ def _known(topology: Topology) -> Symmetry | None:
     known = None if original is None else known_symmetry(original)
     if known is None:
         return None
-    moves = None if known.translations is None else [_renumbered(new, numbers) for new in known.translations]
-    return Symmetry.of(topology, [_renumbered(new, numbers) for new in known.others], known.origin, moves)
+    generators = tuple(_renumbered(new, numbers) for new in known.generators)  # checked there, and so right here
+    moves = None if known.translations is None else generators[: len(known.translations)]
+    return Symmetry(topology, generators, known.origin, moves)
 
 
 def _renumbered(new: Ids, numbers: Ids | None) -> Ids:

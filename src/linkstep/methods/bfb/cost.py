@@ -76,9 +76,9 @@ class Certificate:
         return Cost(len(self.steps), total * self._ports / self.topology.num_nodes)
 
     @property
-    def _ports(self) -> Fraction:
+    def _ports(self) -> Fraction | int:
         """How many of the fastest links B stands for."""
-        return Fraction(self.topology.degree) if self.width is None else self.width
+        return self.topology.degree if self.width is None else self.width
 
     def explain_bandwidth(self) -> str | None:
         """Say which node and step keep T_B above T_B*, or None if it is reached.
@@ -147,8 +147,8 @@ def solve(
     best: list[tuple[Fraction, int, int, int]] = [(Fraction(0), 0, 0, 0)] * steps
     for columns in for_each_block(topology, nodes, steps, work, progress, arrivals):
         for t, (num, den, node, tight) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-            if Fraction(num, den) > best[t][0]:
-                best[t] = (Fraction(num, den), num, node, tight)
+            if num and (ratio := Fraction(num, den)) > best[t][0]:
+                best[t] = (ratio, num, node, tight)
     fastest = Fraction(int(links.weight.max()), pieces_of(arrivals))
     found = []
     for t, (ratio, sources, node, tight) in enumerate(best, 1):
