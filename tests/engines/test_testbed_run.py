@@ -88,7 +88,7 @@ def test_a_cut_cable_is_named_and_the_rest_goes_on(bed):
     result = json.loads(done.stdout)
     assert result["what"] == "K_{4,4}, cut 1,6"
     assert result["rows"][0]["wrong"] == 0
-    # packets that a busy machine loses are sent again; a detour over another cable, or MPI's own, would be as much again
+    # packets that a busy machine loses are sent again; a detour, or MPI's own, would be as much again
     assert 1.0 < result["rows"][0]["cables"][1] < 1.5
 
 
