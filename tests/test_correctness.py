@@ -132,7 +132,10 @@ SAME_DATA = tuple(c for c in COLLECTIVES if c != "all-to-all")
 """Those that the large hypercubes have columns for."""
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize(
+    "collective",
+    [pytest.param(c, marks=[pytest.mark.slow] * (c == "allreduce")) for c in COLLECTIVES],  # it has the most rows
+)
 @pytest.mark.parametrize("kind", MUTATIONS, ids=lambda kind: kind.__name__)
 def test_every_kind_of_mutation_is_caught(collective, kind):
     """Seeded changes of one row of a bandwidth-optimal schedule (thm:bwopt), so that harm is the rule."""

@@ -248,6 +248,7 @@ def test_find_by_an_objective_has_the_best_row_first(size):
     assert times == sorted(times) and times[0] < times[-1]
 
 
+@pytest.mark.slow
 def test_schedule_by_a_problem_is_the_short_call():
     fabric = Fabric.of("10us", "100Gbps", 4)
     for size, method in ((1000, "rooted"), (10**9, "overlapped")):

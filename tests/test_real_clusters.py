@@ -81,8 +81,7 @@ def runs(schedule: Schedule) -> None:
         assert (report.ranks, report.ranks + report.forwarders) == (schedule.num_ranks, schedule.topology.num_nodes)
         program = assemble(lowered)
         assert program.fingerprint == linkstep.read_program(lowered.text, "cpu").fingerprint
-        for seed in range(3):
-            run_plans(compile_plans(program, inplace), seed, max(program.root, 0))
+        run_plans(compile_plans(program, inplace), root=max(program.root, 0))
 
 
 def simulated(schedule: Schedule, fabric: Fabric, size: str) -> None:

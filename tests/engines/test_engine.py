@@ -21,7 +21,9 @@ def files(monkeypatch):
             monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(("recipe", "collective"), [("K_4", "allreduce"), ("UniRing(1,3)", "all-to-all")])
+@pytest.mark.parametrize(
+    ("recipe", "collective"), [("K_4", "allreduce"), pytest.param("UniRing(1,3)", "all-to-all", marks=pytest.mark.slow)]
+)
 def test_a_row_is_all_it_takes(files, capsys, recipe, collective):
     words = ["--collective", collective, "--size", "1003B", "--repetitions", "2", "--json"]
     assert main(["run", recipe, "--engine", "files", *words]) == 0
@@ -30,6 +32,7 @@ def test_a_row_is_all_it_takes(files, capsys, recipe, collective):
     assert [(row["wrong"], row["own_median"]) for row in document["rows"]] == [(0, None)]
 
 
+@pytest.mark.slow
 def test_wrong_results_are_noticed_whatever_the_engine(files, capsys, monkeypatch):
     monkeypatch.setattr(file_engine, "_RANK", file_engine._RANK.replace("file_engine.register()", _SPOILED))
     assert main(["run", "K_4", "--engine", "files", "--size", "64B", "--repetitions", "2", "--no-own", "--json"]) == 1
@@ -45,13 +48,14 @@ file_engine.FileTransport._read = lambda self, path, *rest: (
 """
 
 
+@pytest.mark.slow
 def test_a_rank_that_sends_nothing_is_named(files, capfd, monkeypatch):
     mute = 'file_engine.register()\nimport os\nif os.environ["FILE_RANK"] == "2":\n    '
     mute += "file_engine.FileTransport.start = lambda self, handles: None"
     monkeypatch.setattr(file_engine, "_RANK", file_engine._RANK.replace("file_engine.register()", mute))
-    words = ["--size", "64B", "--repetitions", "2", "--no-own", "--timeout", "1s"]
+    words = ["--size", "64B", "--repetitions", "2", "--no-own", "--timeout", "3s"]
     assert main(["run", "UniRing(1,3)", "--engine", "files", *words]) == 2
-    assert "nothing came from rank 2 for 1 s" in capfd.readouterr().err
+    assert "nothing came from rank 2 for 3 s" in capfd.readouterr().err
 
 
 def test_types_and_variables_are_the_rows(files):

@@ -825,6 +825,7 @@ def test_graphml_rejections(tmp_path, text, match):
     refuses(tmp_path / "t.graphml", match)
 
 
+@pytest.mark.slow
 def test_graphml_nested_without_end(tmp_path):
     deep = "<a>" * 200_000 + "</a>" * 200_000
     (tmp_path / "t.graphml").write_text(f"<graphml>{deep}<graph><node id='a'/></graph></graphml>")

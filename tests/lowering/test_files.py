@@ -97,7 +97,8 @@ def check_both_sides_agree(text: str) -> int:
     return alike
 
 
-@pytest.mark.parametrize("to", [XML[0], *(pytest.param(to, marks=pytest.mark.slow) for to in XML[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("to", XML)
 def test_both_sides_of_a_message_name_the_same_places(to):
     alike = 0
     for k, recipe in enumerate(RECIPES):

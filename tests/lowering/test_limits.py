@@ -86,6 +86,7 @@ def test_what_has_too_many_messages_gets_no_threadblocks(monkeypatch):
         lower(linkstep.parse("UniRing(1,16)").build("allreduce"), "msccl")
 
 
+@pytest.mark.slow
 def test_remedies_of_large_programs_are_not_tried(monkeypatch):
     made = []
     monkeypatch.setattr(pipeline, "place", lambda *args: made.append(args) or lowering.place(*args))

@@ -243,6 +243,7 @@ def test_more_channels_where_steps_would_not_fit():
     assert max(len(tb.instructions) for blocks in lowered.blocks.ranks for tb in blocks) <= 64
 
 
+@pytest.mark.slow
 def test_mscclpp_operations_fit():
     plan = json.loads(lower(linkstep.parse("Torus(4,8)").build("allreduce"), "mscclpp").text)
     assert max(len(tb["ops"]) for gpu in plan["gpus"] for tb in gpu["threadblocks"]) <= 64

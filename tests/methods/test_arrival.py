@@ -402,7 +402,9 @@ def test_bfb_on_lifts_looks_at_representatives():
     assert {step.node for step in bfb_certificate(topology).steps} <= {0, 20, 40}
 
 
-@pytest.mark.parametrize("topology", [lift(3, 8, 4, 3), random_digraph(24, 4, 1), lift(4, 9, 4, 3)])
+@pytest.mark.parametrize("topology", [
+    lift(3, 8, 4, 3), random_digraph(24, 4, 1), pytest.param(lift(4, 9, 4, 3), marks=pytest.mark.slow),
+])  # fmt: skip
 def test_costs_for_several_steps(topology):
     """They are those of single searches, and end with the first at the bound."""
     steps = diameter(topology)

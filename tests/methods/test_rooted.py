@@ -84,6 +84,7 @@ def by_size(size: int):
     return lambda cost: Fabric.of("10us", "100Gbps", 4).time(cost, "allreduce", size)
 
 
+@pytest.mark.slow
 def test_the_best_uses_it_for_small_data_where_it_takes_fewer_steps():
     small, large = (schedule("Pi_{4,17}", "allreduce", price=by_size(size)) for size in (1000, 10**9))
     assert (small.method, small.cost.steps) == ("rooted", 4)

@@ -128,7 +128,7 @@ KNOWN = [
     ("Q(3)", 3, 3, "7/8"),
     ("Torus(4,4)", 4, 1, "1"),
     ("Q(4)", 4, 4, "15/16"),
-    ("Q(6)", 6, 6, "63/64"),
+    pytest.param("Q(6)", 6, 6, "63/64", marks=pytest.mark.slow),
     ("Pi_{4,16}", 2, 1, "5/4"),
 ]
 
@@ -345,6 +345,7 @@ def test_time_runs_out():
 
 
 @needs_solver
+@pytest.mark.slow
 def test_interrupt_stops_the_solver():
     """Sent while the answer is waited for, by the one who waits: it cannot come too early or too late."""
 

@@ -44,7 +44,7 @@ def test_many_links_have_colours_and_a_legend(tmp_path):
     assert not any(text.startswith("hollow") for text in said)  # all take part
 
 
-@pytest.mark.parametrize("hosts", [3, 90], ids=["few hosts", "many hosts"])
+@pytest.mark.parametrize("hosts", [3, pytest.param(90, marks=pytest.mark.slow)], ids=["few hosts", "many hosts"])
 def test_the_legend_says_what_is_hollow(tmp_path, hosts):
     """A path whose ends exchange their shards through all others."""
     there = list(range(hosts - 1))

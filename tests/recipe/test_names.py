@@ -8,6 +8,7 @@ from linkstep.recipe.names import LONG, catalog_names, name_of
 from linkstep.search import find, load_catalog
 
 
+@pytest.mark.slow
 def test_every_entry_has_a_name_of_its_own():
     sizes = {}
     for entry in load_catalog():

@@ -185,7 +185,9 @@ def measured(job, bed=None):
     ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "reproduction")) for name in COMMANDS]
+)
 def test_json_has_the_members_that_the_page_says(name, folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("linkstep.cli._run.launch_job", measured)

@@ -68,6 +68,7 @@ def test_files_and_what_they_say(folder):
     assert "different on every run" in text and "N = 9" not in text
 
 
+@pytest.mark.slow
 def test_resumes(folder):
     first, second = list(make([EXHIBIT], folder)), list(make([EXHIBIT], folder))
     assert (len(CALLS), first[0].is_new, second[0].is_new) == (1, True, False)

@@ -275,6 +275,7 @@ def test_command_gives_both_halves(capsys):
     assert f"\n{named['name']} " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_command_says_where_a_cost_is_a_bound(capsys):
     assert main(["find", "3000", "4"]) == 0
     out = capsys.readouterr().out

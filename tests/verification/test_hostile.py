@@ -66,7 +66,9 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", sorted(HOSTILE))
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case == "many-steps")) for case in sorted(HOSTILE)]
+)
 def test_hostile_input(case):
     answer(HOSTILE[case])
     for dialect in DIALECTS:

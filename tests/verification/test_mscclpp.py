@@ -114,6 +114,7 @@ def test_property_more_races_are_those_of_all_pairs(seed):
     races_are_those_of_all_pairs(seed)
 
 
+@pytest.mark.slow
 def test_too_many_doubts_are_settled_by_the_clocks_of_all(monkeypatch):
     monkeypatch.setattr(engine, "_DOUBTS", 0)
     for seed in range(80):

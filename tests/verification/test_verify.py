@@ -110,6 +110,7 @@ def test_rooted_collectives(coll, inplace):
         assert "result" in rules(text.replace(other, worse))
 
 
+@pytest.mark.slow
 def test_sixty_four_ranks_take_seconds():
     n, channels = 64, 4
     step = (
