@@ -289,6 +289,7 @@ def test_a_requirement_of_ones_own():
     assert linkstep.schedule(Problem(wiring="K_5", requirements=(NoParallel(),))).cost == Cost(2, F(8, 5))
 
 
+@pytest.mark.slow
 def test_steps_limit_what_the_best_may_be():
     """At 1 GB overlapping halves of Pi_{4,17} pay, in more steps than two diameters."""
     asked = Problem(wiring="Pi_{4,17}", objective=Call("allreduce", 10**9))

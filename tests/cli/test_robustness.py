@@ -206,7 +206,9 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+@pytest.mark.parametrize(
+    "start", [pytest.param(STARTS["script"]), pytest.param(STARTS["module"], marks=pytest.mark.slow)], ids=STARTS
+)
 @pytest.mark.parametrize("module", ["linkstep.cli._signals", "argparse", "numpy", "numba", "linkstep.cli._show"])
 def test_interrupt_while_importing(module, start):
     done = interrupt_at_import(module, start)

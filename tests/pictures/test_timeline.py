@@ -55,6 +55,7 @@ def test_a_file_of_no_size(tmp_path):
     assert any(text.startswith("a file: allreduce for cpu") for text in texts(tmp_path / "u.svg"))
 
 
+@pytest.mark.slow
 def test_many_rounds_have_a_colour_bar(tmp_path):
     save_timeline(run("UniRing(1,9)"), tmp_path / "t.svg")
     said = texts(tmp_path / "t.svg")

@@ -93,6 +93,7 @@ def test_what_is_missing_is_said(monkeypatch):
     assert emulated_seconds(RING) == (None, "not run here: needs root")
 
 
+@pytest.mark.slow
 def test_runs_on_a_testbed_are_the_exhibits_emulate(monkeypatch):
     """Six runs where they are asked for, and none by what is computed otherwise."""
     monkeypatch.setattr(tori, "emulated_seconds", lambda made: (0.25, ""))

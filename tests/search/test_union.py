@@ -116,7 +116,7 @@ def test_more_ports_than_servers_are_used(nodes, degree):
 
 
 @pytest.mark.parametrize(
-    "degree", [1, 17, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 3, 5, 7, 11, 40, 63))]
+    "degree", [1, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 3, 5, 7, 11, 17, 40, 63))]
 )
 def test_there_is_an_answer_for_every_size(degree):
     """Links both ways: wherever N d is even, and one port joins no more than two servers."""

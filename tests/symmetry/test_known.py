@@ -70,7 +70,11 @@ LESS = {
 
 
 @pytest.mark.skipif(find_library() is None, reason="needs a library to compare with")
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.notation)
+@pytest.mark.parametrize(
+    "family",
+    [pytest.param(one, marks=[pytest.mark.slow] * (k % 4 > 0)) for k, one in enumerate(FAMILIES)],
+    ids=lambda family: family.notation,
+)
 def test_families_know_as_much_as_a_library_finds(family):
     """As many orbits of nodes and of links: all that methods use. The others still know some wherever there are any."""
     for row, args in MEMBERS:

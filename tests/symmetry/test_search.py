@@ -258,6 +258,7 @@ def test_dreadnaut_is_asked_for_lists_of_images(tmp_path, monkeypatch):
 
 @settings(max_examples=60)
 @given(topologies(tiny, columns=True), st.randoms(use_true_random=False), topologies(tiny, columns=True))
+@pytest.mark.slow
 def test_own_isomorphisms_against_bliss(topology, random, other):
     renamed = topology.relabel(random.sample(range(topology.num_nodes), topology.num_nodes))
     for right in (renamed, other, topology.transpose()):

@@ -87,7 +87,7 @@ def work_on(recipe: str) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("recipe", [pytest.param(r, marks=[] if is_quick(r, 64) else pytest.mark.slow) for r in CASES])
+@pytest.mark.parametrize("recipe", [pytest.param(r, marks=[] if is_quick(r, 32) else pytest.mark.slow) for r in CASES])
 def test_no_library_is_asked_and_the_work_is_the_same(recipe, monkeypatch):
     """Whoever takes part gets its symmetry from the recipe: nothing that is installed can change a result."""
     monkeypatch.setattr(libraries, "LIBRARIES", (NOSY,))
@@ -97,7 +97,7 @@ def test_no_library_is_asked_and_the_work_is_the_same(recipe, monkeypatch):
 
 
 @pytest.mark.parametrize("which", [slice(1), pytest.param(slice(1, 3), marks=pytest.mark.slow)], ids=["first", "more"])
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", [*STARTS[:2], *(pytest.param(start, marks=pytest.mark.slow) for start in STARTS[2:])])
 def test_no_library_is_asked_of_the_catalog(start, which, monkeypatch):
     assert len(catalog()[start]) == 3
     for recipe in catalog()[start][which]:
