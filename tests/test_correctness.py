@@ -99,6 +99,7 @@ def test_mutations_get_the_verdict_of_the_reference(case, seed, kinds):
 
 @settings(max_examples=25)
 @given(connected_link_lists(min_nodes=2, max_nodes=3), seeds)
+@pytest.mark.slow
 def test_every_row_of_small_schedules_dropped(graph, seed):
     n, links = graph
     for collective in COLLECTIVES:

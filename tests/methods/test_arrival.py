@@ -151,6 +151,7 @@ def test_random_regular_graphs_with_a_step_more_are_bandwidth_optimal(build):
     assert arrival_cost(topology, QUICK).bandwidth <= Fraction(11, 10) < first.bandwidth
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_arrivals():
     first, again, other = (
         find_arrivals(random_digraph(30, 3, 5), SearchLimits(seed=seed, rounds=1)) for seed in (1, 1, 2)
