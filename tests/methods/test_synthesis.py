@@ -366,13 +366,13 @@ import sys
 from linkstep.cli import entry
 from linkstep.methods.synthesis import worker
 
-read = worker.Worker._read
+read = worker.SolverProcess._read
 
 def announce(self, on_wait):
     print(self._ready, self._process.pid, flush=True)
     return read(self, on_wait)
 
-worker.Worker._read = announce
+worker.SolverProcess._read = announce
 sys.argv = "linkstep synthesize Pi_{2,12} --steps 4 --chunks 4 --at-most 23/24 --time-limit 600s".split()
 entry()
 """

@@ -66,3 +66,13 @@ def time_text(seconds: Fraction, at_most: bool | None = False) -> str:
 def wiring_fields(found: WiringStanding | None) -> list[tuple[str, str]]:
     """Return the line that says how good T_B is on this wiring; none if no wiring allows less."""
     return [] if found is None or found.summary is None else [("on this wiring", found.summary)]
+
+
+def ranks_text(ranks: int, forwarders: int) -> str:
+    """Return how many take part, and how many nodes besides only forward.
+
+    >>> ranks_text(12, 0), ranks_text(12, 4), ranks_text(3, 1)
+    ('12 ranks', '12 ranks (4 more nodes forward)', '3 ranks (1 more node forwards)')
+    """
+    more = f" ({forwarders} more {'node forwards' if forwarders == 1 else 'nodes forward'})"
+    return f"{ranks} ranks{more if forwarders else ''}"

@@ -11,7 +11,7 @@ from typing import Any
 from linkstep.cli._collective_options import DEFAULT, schedule_of
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_fabric, fabric_of
-from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._output import add_json, print_json, print_table, ranks_text
 from linkstep.cli._progress import busy, progress_bar
 from linkstep.cli._topology_argument import add_faults, host_names, read
 from linkstep.core.collective import Collective
@@ -208,7 +208,7 @@ def _print(report: RunReport) -> None:
     rows = report.rows
     op = f", {report.operation}" if report.collective.reduces else ""
     cost = "" if report.cost is None else f", {report.cost}"
-    ranks = f"{report.ranks} ranks" + f" ({report.forwarders} more nodes forward)" * bool(report.forwarders)
+    ranks = ranks_text(report.ranks, report.forwarders)
     print(f"{report.what}: {report.collective} by {report.engine}, {ranks}, {report.type_}{op}{cost}")
     if report.unswitched:
         print("links that open later or close were there all the time: nothing is switched in a run")

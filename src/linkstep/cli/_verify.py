@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_json
+from linkstep.cli._output import add_json, print_json, ranks_text
 from linkstep.cli._progress import progress_bar
 from linkstep.cli._terminal import LONGEST
 from linkstep.core.errors import LinkstepError
@@ -42,7 +42,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _print(report: VerificationReport) -> None:
-    ranks = f"{report.ranks} ranks" + f" ({report.forwarders} more nodes forward)" * bool(report.forwarders)
+    ranks = ranks_text(report.ranks, report.forwarders)
     what = f"{report.collective} of {ranks}, {report.chunks} chunks, {report.instructions} instructions"
     line = _HEADLINES[report.status].format(
         file=report.file, what=what, dialect=report.dialect, dialects=", ".join(report.dialects)
