@@ -87,3 +87,14 @@ def test_paper_map_labels_are_the_papers():
     assert set(listed) <= set(PAPER_LABELS)
     wanted = {label for label in PAPER_LABELS if re.match(r"(thm|coro|def|fig|tab|table):", label)}
     assert {label for label in wanted - set(listed) if not PARTS.fullmatch(label)} == set()
+
+
+def test_the_family_of_the_first_hour_can_be_built():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    [code] = [block for block in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M) if "def prism(" in block]
+    room = {"__name__": "prism"}
+    exec(compile(code, "prism.py", "exec"), room)
+    [family] = room["FAMILIES"]
+    topology = family.build(6)
+    assert (topology.num_nodes, topology.degree) == family.size(6) == (12, 3)
+    assert topology.is_bidirectional and list(family.members(12, 3)) == [(6,)]

@@ -273,12 +273,12 @@ import pickle, sys
 from pathlib import Path
 import linkstep
 from linkstep.core.collective import Collective
-from linkstep.engines.bench.job import Job
+from linkstep.engines.bench.job import BenchJob
 from linkstep.engines.bench.launch import launch, run_folder
 from linkstep.engines.bench.preparation import prepare
 
 prepared = prepare("K_4", Collective.ALLREDUCE, (1024,), 0)
-job = Job(compiled=prepared.compiled, collective=Collective.ALLREDUCE, sizes=(1024,), engine="mpi",
+job = BenchJob(compiled=prepared.compiled, collective=Collective.ALLREDUCE, sizes=(1024,), engine="mpi",
           type_name="float32", operation="sum", root=0, repetitions=3, timeout=6.0, own=True, labels=None)
 with run_folder() as folder:
     (folder / "job").write_bytes(pickle.dumps(job))
