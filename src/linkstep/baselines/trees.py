@@ -19,11 +19,13 @@ from linkstep.baselines.routes import find_links
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number, parse_size
+from linkstep.core.units import Number
 from linkstep.costs import Cost, Fabric
 from linkstep.families.trees import tree_parents
 
 DEGREE = 4
+MOST_PIECES = 2**14
+"""Of a tree's data; more steps than a schedule has beyond that."""
 
 
 def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
@@ -36,17 +38,13 @@ def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
     less (``tree_halves``).
     """
     height = max(1, (num_nodes - 1).bit_length())
-    whole = 8 * parse_size(size) / 2 / fabric.link_bandwidth
 
-    def one_pass(chunks: int) -> Fraction:
-        return (2 * height - 1 + chunks) * (fabric.alpha + whole / chunks)
+    def both_passes(pieces: int) -> Cost:
+        steps = 2 * (2 * height - 1 + pieces)
+        return Cost(steps, steps * Fraction(fabric.degree, 2 * pieces))
 
-    best = max(1, round(float((2 * height - 1) * whole / fabric.alpha) ** 0.5)) if fabric.alpha else 10**6
-    return fabric.overhead + 2 * min(one_pass(k) for k in range(max(1, best - 1), best + 2))
-
-
-MOST_PIECES = 2**14
-"""Of a tree's data; more steps than a schedule has beyond that."""
+    near = _near_best(fabric, 2 * height - 1, fabric.degree, size)
+    return min(fabric.time(both_passes(pieces), Collective.ALLREDUCE, size) for pieces in near)
 
 
 @lru_cache(maxsize=1024)
@@ -87,24 +85,29 @@ def tree_halves(num_nodes: int, pieces: int) -> tuple[Cost, Cost]:
 
 
 def best_pieces(num_nodes: int, fabric: Fabric, size: Number) -> int:
-    """Return the number of pieces that makes ``tree_allreduce`` of ``size`` bytes the fastest.
-
-    (2h - 1 + k)(alpha + DEGREE M / 2kB) is convex in k and least at the root of (2h - 1) DEGREE M / (2 B alpha).
-    """
-
-    def taken(cost: Cost) -> Fraction:
-        return fabric.time(cost, Collective.ALLREDUCE, size)
+    """Return the number of pieces that makes ``tree_allreduce`` of ``size`` bytes the fastest."""
 
     def time(pieces: int) -> Fraction:
         up, down = tree_halves(num_nodes, pieces)
-        return taken(up + down)
+        return fabric.time(up + down, Collective.ALLREDUCE, size)
 
-    step = taken(Cost(1, Fraction(0))) - fabric.overhead
+    return min(_near_best(fabric, 2 * tree_height(num_nodes) - 1, DEGREE, size), key=time)
+
+
+def _near_best(fabric: Fabric, lead: int, degree: int, size: Number) -> tuple[int, ...]:
+    """Return the numbers of pieces one of which is the best of a pipeline of ``lead`` + k steps of half the data / k.
+
+    (lead + k)(alpha + d M / 2kB) is convex in k and least at the root of lead d M / (2 B alpha).
+    """
+
+    def taken(cost: Cost) -> Fraction:
+        return fabric.time(cost, Collective.ALLREDUCE, size) - fabric.overhead
+
+    step, whole = taken(Cost(1, Fraction(0))), taken(Cost(0, Fraction(degree, 2)))
     if not step:
-        return MOST_PIECES
-    whole = taken(Cost(0, Fraction(DEGREE, 2))) - fabric.overhead
-    best = isqrt(int((2 * tree_height(num_nodes) - 1) * whole / step))
-    return min((min(max(1, k), MOST_PIECES) for k in (best, best + 1)), key=time)
+        return (MOST_PIECES,)
+    best = isqrt(int(lead * whole / step))
+    return tuple(min(max(1, k), MOST_PIECES) for k in (best, best + 1))
 
 
 def tree_allreduce(topology: Topology, num_nodes: int, pieces: int) -> Schedule:

@@ -206,8 +206,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print_head(args: argparse.Namespace, fabric: FabricText) -> None:
     both = ", duplex links" if args.bidirectional else ""
-    call = "" if fabric.overhead == "0s" else f", {fabric.overhead} a call"
-    wires = f"alpha {fabric.alpha}, {fabric.rates}{call}"
+    wires = f"alpha {fabric.alpha}, {fabric.rates}{fabric.besides}"
     print(f"{args.nodes} servers, {args.degree} ports each{both}; {wires}")
     print("T_L in steps (times alpha), T_B in M/B, of each half of an allreduce (reduce-scatter + allgather if they")
     print("differ); f: what every pair can get at once in an all-to-all, a link being 1 (<=: a bound)\n")

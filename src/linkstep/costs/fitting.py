@@ -27,6 +27,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shown
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric
+from linkstep.costs.models import StepLoads, step_seconds
 from linkstep.costs.runs import Run, StepLoad
 
 Values = NDArray[np.float64]
@@ -84,12 +85,16 @@ class Fit:
 
     def seconds(self, point: Observation) -> float:
         """Return what the fabric predicts where a time was measured."""
-        fabric, host = self.fabric.with_degree(point.degree), self.fabric.host_bandwidth
-        if host is None:
+        fabric = self.fabric.with_degree(point.degree)
+        if fabric.host_bandwidth is None:
             return float(fabric.time(point.cost, point.collective, point.size))
-        bits = 8 * point.size
-        steps = (one.steps * bits * max(one.link / fabric.link_bandwidth, one.host / host) for one in point.loads)
-        return float(fabric.overhead + point.cost.steps * fabric.alpha + sum(steps, Fraction(0)))
+        bits, alpha, rate = 8 * point.size, fabric.alpha, fabric.link_bandwidth
+        idle = point.cost.steps - sum(one.steps for one in point.loads)
+        total = fabric.overhead + idle * step_seconds(StepLoads(), fabric)
+        for one in point.loads:
+            loads = StepLoads(((alpha, rate, 1, bits * one.link),), ((alpha, bits * one.host),))
+            total += one.steps * step_seconds(loads, fabric)
+        return float(total)
 
     def error(self, point: Observation) -> float:
         """Return by what part of the measured time the prediction lies above it."""

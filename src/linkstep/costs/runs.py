@@ -90,15 +90,18 @@ def _run(members: Mapping[str, Any]) -> Run:
     rows = members.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise FileError(f"rows must be a list of objects, one for each size, not {shown(rows)}")
+    cost, loads = _cost(members), _loads(members.get("loads"))
+    if cost is not None and sum(load.steps for load in loads) > cost.steps:
+        raise FileError(f"loads are of more steps than the {cost.steps} that the run has")
     return Run(
         what=_text(members, "what"),
         collective=Collective(_text(members, "collective")),
         engine=_text(members, "engine"),
         degree=_integer(members, "degree", 1, MAX_DEGREE),
-        cost=_cost(members),
+        cost=cost,
         rows=tuple(_timing(row) for row in rows),
         testbed=None if members.get("testbed") is None else _text(members, "testbed"),
-        loads=_loads(members.get("loads")),
+        loads=loads,
     )
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Annotated
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any
 
 from linkstep.core.faults import format_rate
 from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
-from linkstep.core.units import write_bandwidth, write_time
 from linkstep.costs import Fabric
 from linkstep.reports.view import FieldForm
 
 _LONGEST = 44
 """Characters of a quantity in a line of text."""
+
+
+def _written(fabric: Fabric, name: str) -> Any:
+    """Return a quantity as text; None where a fabric says nothing of it, and what would add 0s, but for a call's."""
+    value = getattr(fabric, name)
+    is_left_out = value is None or (not value and name in ("message", "switching"))
+    return None if is_left_out else fabric.quantities()[name].write(value)
 
 
 @dataclass(frozen=True)
@@ -29,17 +35,37 @@ class FabricText:
     """Seconds of a call, however many steps it has."""
     host_bandwidth: Annotated[str | None, FieldForm.OPTIONAL] = None
     """bit/s of all ports of a host together, where it has such a limit."""
+    reduction_bandwidth: Annotated[str | None, FieldForm.OPTIONAL] = None
+    """bit/s at which a node adds up what it receives, where that counts."""
+    message: Annotated[str | None, FieldForm.OPTIONAL] = None
+    """Seconds that a link takes for each message besides, where it does."""
+    hop: Annotated[str | None, FieldForm.OPTIONAL] = None
+    """Seconds of each hop after the first, where messages over several hops cut through."""
+    switching: Annotated[str | None, FieldForm.OPTIONAL] = None
+    """Seconds that a step takes longer at which links open, where it does."""
 
     @classmethod
     def of(cls, fabric: Fabric) -> FabricText:
         """Write the quantities of a fabric."""
-        host = fabric.host_bandwidth
-        return cls(
-            write_time(fabric.alpha),
-            write_bandwidth(fabric.node_bandwidth),
-            write_time(fabric.overhead),
-            None if host is None else write_bandwidth(host),
-        )
+        names = {one.name for one in fields(cls)} & fabric.quantities().keys()  # a model of one's own may have more
+        written = {name: _written(fabric, name) for name in names}
+        return cls(bandwidth=_written(fabric, "node_bandwidth"), **written)
+
+    @property
+    def besides(self) -> str:
+        """What calls, messages, hops and so on take besides, in words after a comma; nothing where none does.
+
+        >>> FabricText.of(Fabric.of("10us", "100Gbps", 4, overhead="30us", message="1us", hop="100ns")).besides
+        ', 30us a call, 1us a message, 100ns a hop passed through'
+        """
+        words = {
+            "a call": None if self.overhead == "0s" else self.overhead,
+            "a message": self.message,
+            "a hop passed through": self.hop,
+            "to switch links": self.switching,
+        }
+        times = "".join(f", {shortened(text, _LONGEST)} {what}" for what, text in words.items() if text is not None)
+        return times + ("" if self.reduction_bandwidth is None else f", sums at {self.reduction_bandwidth}")
 
     @property
     def rates(self) -> str:
@@ -96,5 +122,4 @@ class Pricing:
             rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
         if text.host_bandwidth is not None:
             rates += f", {shortened(text.host_bandwidth, _LONGEST)} a host"
-        call = "" if text.overhead == "0s" else f", {shortened(text.overhead, _LONGEST)} a call"
-        return f"{alpha}, {rates}{call}"
+        return f"{alpha}, {rates}{text.besides}"
