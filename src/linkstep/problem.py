@@ -9,21 +9,24 @@ objective of a training job (``linkstep.simulation.training``), and searching.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from types import NoneType
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
+
+import numpy as np
 
 from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.collective import Collective
-from linkstep.core.distances import diameter
+from linkstep.core.distances import diameter, distance_counts
 from linkstep.core.errors import LinkstepError
 from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES
 from linkstep.core.text import shown
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Ids, Topology
 from linkstep.core.units import Number, check_count, parse_size
 from linkstep.costs import Cost, Fabric, usual_fabric
 from linkstep.methods.bfb import MAX_DEGREE
@@ -238,8 +241,15 @@ class ScheduledWiring(Protocol):
         """Build the wiring."""
 
 
+Links = tuple[Ids, Ids]
+"""Tails and heads: the links of a graph that a search is changing, in any order."""
+
+
 class Requirement(ABC):
     """What an answer must meet: one rule, with its own class."""
+
+    is_of_frontiers: ClassVar[bool] = False
+    """Whether it admits whatever equals or beats a wiring that it admits, so that a frontier tells all there is."""
 
     @abstractmethod
     def admits(self, topology: Topology) -> str | None:
@@ -249,10 +259,28 @@ class Requirement(ABC):
         """Whether a wiring with schedules meets it; builds the wiring, unless a requirement knows better."""
         return self.admits(wired.topology()) is None
 
+    def excess(self, links: Links) -> int:
+        """Return by how much links miss it, 0 if and only if they are admitted: what searches add to their energy.
+
+        Unless a requirement counts, 1 for all that is refused, which does not tell a search where to go.
+        """
+        return int(self.admits(_graph_of(links)) is not None)
+
+    def arrange(self, topology: Topology) -> Ids | None:
+        """Return the place of each node of a wiring that it admits, a permutation; None if any will do."""
+        return None
+
+
+def _graph_of(links: Links) -> Topology:
+    tail, head = links
+    return Topology.from_links(int(max(tail.max(initial=0), head.max(initial=0))) + 1, tail, head)
+
 
 @dataclass(frozen=True)
 class Duplex(Requirement):
     """All links are duplex (both ways)."""
+
+    is_of_frontiers = True  # searches look at nothing else
 
     def admits(self, topology: Topology) -> str | None:
         """Return why not."""
@@ -262,12 +290,22 @@ class Duplex(Requirement):
         """Whether they do."""
         return wired.is_bidirectional
 
+    def excess(self, links: Links) -> int:
+        """Return how many links have none back.
+
+        >>> Duplex().excess((np.array([0, 1, 2, 1]), np.array([1, 2, 0, 0])))
+        2
+        """
+        pairs = Counter(zip(*(end.tolist() for end in links), strict=True))
+        return sum(max(0, count - pairs[head, tail]) for (tail, head), count in pairs.items())
+
 
 @dataclass(frozen=True)
 class MaxSteps(Requirement):
     """No reduce-scatter and no allgather, each of them half of an allreduce, takes more than ``most`` steps."""
 
     most: int
+    is_of_frontiers = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "most", check_integer("max_steps", self.most))
@@ -282,6 +320,15 @@ class MaxSteps(Requirement):
     def keeps(self, wired: ScheduledWiring) -> bool:
         """Whether they do."""
         return wired.half_steps <= self.most
+
+    def excess(self, links: Links) -> int:
+        """Return how many ordered pairs of nodes are farther apart, those without a path too.
+
+        >>> MaxSteps(2).excess((np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])))
+        4
+        """
+        graph = _graph_of(links)
+        return graph.num_nodes**2 - int(distance_counts(graph)[: self.most + 1].sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,6 +415,17 @@ class Problem:
             if why is not None:
                 raise LinkstepError(f"{topology.name or 'the wiring'} {why}")
         return topology, recipe
+
+    def arrange(self, topology: Topology) -> Topology:
+        """Return a wiring with each of its nodes where the requirements want it, of which one at most says where.
+
+        >>> Problem(num_nodes=5, degree=4).arrange(parse("K_5").topology()).num_nodes
+        5
+        """
+        placed = [places for one in self.requirements if (places := one.arrange(topology)) is not None]
+        if len(placed) > 1:
+            raise LinkstepError("two requirements say where nodes go: a wiring can be arranged by one")
+        return topology.relabel(placed[0]) if placed else topology
 
     def price(self, topology: Topology | None = None) -> Price | None:
         """Return what a cost of the collective is worth on the wiring, by the objective; None if there is none.

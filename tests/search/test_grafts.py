@@ -12,7 +12,8 @@ from linkstep.core.distances import diameter, distance_profiles
 from linkstep.costs import moore_steps
 from linkstep.recipe import Insert, Recipe, Remove, Swap, parse
 from linkstep.search.sweep.bases import kautz_bases, known_bases
-from linkstep.search.sweep.grafts import MOST_SWAPS, _Draws, _Graph, _improved, _resized, search_grafts, swaps_between
+from linkstep.search.sweep.grafts import MOST_SWAPS, _improved, _resized, search_grafts
+from linkstep.search.sweep.graphs import Draws, RegularGraph, swaps_between
 from linkstep.search.sweep.job import SweepJob
 from support import reference
 from support.strategies import pairs, seeds, topology_of
@@ -22,9 +23,9 @@ pytestmark = pytest.mark.slow  # the kernels of the searches take as long to com
 BASES = ["C(16,{1,4})", "Pi_{3,20}", "Pi_{4,67}", "Torus(5,5)", "C(12,{1,6})", "Pi_{5,30}"]
 
 
-def stirred(base: str, seed: int, swaps: int = 20) -> _Graph:
+def stirred(base: str, seed: int, swaps: int = 20) -> RegularGraph:
     """Return a graph after random swaps."""
-    graph, draws = _Graph.of(parse(base).topology()), _Draws(seed)
+    graph, draws = RegularGraph.of(parse(base).topology()), Draws(seed)
     n, d = len(graph.out), graph.degree
     for _ in range(swaps):
         a, c = draws.below(n), draws.below(n)
@@ -34,7 +35,7 @@ def stirred(base: str, seed: int, swaps: int = 20) -> _Graph:
     return graph
 
 
-def work(graph: _Graph):
+def work(graph: RegularGraph):
     return np.empty((len(graph.out), 16), np.uint64), np.empty((len(graph.out), 16), np.uint64)
 
 
@@ -83,7 +84,7 @@ def test_swaps_lead_from_one_graph_to_another(base, seed, swaps):
 
 def graft(base: Recipe, num_nodes: int, *, target: int, evaluations: int, seed: int) -> Recipe:
     """Return the best graft of one base for a diameter."""
-    draws = _Draws(num_nodes, base.num_nodes, base.degree, target, seed)
+    draws = Draws(num_nodes, base.num_nodes, base.degree, target, seed)
     choices = evaluations // 4
     starts = _resized(base, num_nodes, target, choices, draws)
     share = (evaluations - choices) // len(starts)
@@ -122,7 +123,7 @@ def test_seeds_differ():
 
 def test_the_same_everywhere():
     """The kernels' random numbers, and so the recipes, do not depend on machine or versions."""
-    draws = _Draws(17, 4, 1)
+    draws = Draws(17, 4, 1)
     assert [draws.below(1000) for _ in range(6)] == [570, 898, 673, 757, 276, 565]
     assert (
         str(graft(parse("C(16,{1,4})"), 17, target=3, evaluations=500, seed=0))
@@ -131,7 +132,7 @@ def test_the_same_everywhere():
 
 
 def test_no_node_can_be_taken_out_of_a_small_dense_graph():
-    assert _resized(parse("Pi_{8,11}"), 10, 3, 2, _Draws(0)) == []
+    assert _resized(parse("Pi_{8,11}"), 10, 3, 2, Draws(0)) == []
 
 
 def known(table: dict[int, list[str]]):

@@ -7,20 +7,18 @@ for the caller to work out.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkstep._kernels.grafts import _draw, _focus, _insert, _mend, _missed, _polish
+from linkstep._kernels.grafts import _focus, _insert, _mend, _polish
 from linkstep.core.distances import distance_counts
-from linkstep.core.topology import Topology
 from linkstep.costs import moore_steps
 from linkstep.expansions.grafts import Change
 from linkstep.recipe import Insert, Recipe, Remove, Swap
 from linkstep.search.sweep.bases import kautz_bases, known_bases, lifted_bases
+from linkstep.search.sweep.graphs import FAR, Draws, RegularGraph, recipe_of
 from linkstep.search.sweep.job import SweepJob
 
 MOST_SWAPS = 120
@@ -42,100 +40,6 @@ HOPELESS = 500
 """Pairs too far apart with which a graph is not worth improving: a swap mends a few."""
 
 Bases = Callable[[SweepJob], list[Recipe]]
-Table = NDArray[np.uint32]
-_FAR = np.int64(1) << 60
-
-
-@dataclass(frozen=True)
-class _Graph:
-    """A regular graph as the kernels have it: heads and tails of links, a row for each node."""
-
-    out: Table
-    into: Table
-    degree: int
-    both: bool
-    """Whether links are duplex and come in edges."""
-
-    @classmethod
-    def of(cls, topology: Topology) -> _Graph:
-        n, d = topology.num_nodes, topology.degree
-        width = max(4, -(-d // 4) * 4)
-        out = np.repeat(np.arange(n, dtype=np.uint32)[:, None], width, axis=1)
-        into = out.copy()
-        out[:, :d], into[:, :d] = topology.head.reshape(n, d), topology.in_tail.reshape(n, d)
-        return cls(out, into, d, topology.is_bidirectional)
-
-    def copy(self, more: int = 0) -> _Graph:
-        """Return a copy, with so many nodes more, which have no links yet."""
-        n, width = self.out.shape
-        own = np.repeat(np.arange(n, n + more, dtype=np.uint32)[:, None], width, axis=1)
-        return _Graph(np.vstack([self.out, own]), np.vstack([self.into, own]), self.degree, self.both)
-
-    def turn(self, a: int, old: int, new: int) -> None:
-        """Let a link of a lead to another node, seen from a alone."""
-        self.out[a, self.out[a].tolist().index(old)] = new
-
-    def turn_back(self, b: int, old: int, new: int) -> None:
-        """Let a link that leads to b come from another node, seen from b alone."""
-        self.into[b, self.into[b].tolist().index(old)] = new
-
-    def split(self, a: int, b: int, v: int) -> None:
-        """Turn a -> b into a -> v -> b, or the edge a - b into a - v - b."""
-        for x, y in [(a, b), (b, a)] if self.both else [(a, b)]:
-            self.turn(x, y, v)
-            self.turn_back(y, x, v)
-            self.turn(v, v, y)
-            self.turn_back(v, v, x)
-
-    def join(self, a: int, u: int, b: int) -> None:
-        """Turn a -> u -> b into a -> b, or a - u - b into the edge a - b; u is to lose all its links."""
-        for x, y in [(a, b), (b, a)] if self.both else [(a, b)]:
-            self.turn(x, u, y)
-            self.turn_back(y, u, x)
-
-    def link(self, u: int, w: int) -> None:
-        """Give two nodes an edge, in the place of a link that each does not have yet."""
-        for x, y in ((u, w), (w, u)):
-            self.turn(x, x, y)
-            self.turn_back(x, x, y)
-
-    def isolate(self, u: int) -> None:
-        self.out[u] = self.into[u] = u
-
-    def missed(self, steps: int, limit: int = int(_FAR)) -> int:
-        """Return how many ordered pairs are farther apart than that, or some number above the limit."""
-        n = len(self.out)
-        work = np.empty((2, n, 16), np.uint64)
-        return int(_missed(self.out, self.into, n, steps, limit, work[0], work[1]))
-
-    def links(self) -> Counter[tuple[int, int]]:
-        """Count the links by their ends."""
-        heads = self.out[:, : self.degree].tolist()
-        return Counter((u, v) for u, row in enumerate(heads) for v in row)
-
-
-class _Draws:
-    """Random numbers that are the same everywhere, the kernels' own."""
-
-    def __init__(self, *seed: int) -> None:
-        mixed = 0x9E3779B97F4A7C15
-        for number in seed:
-            mixed = ((mixed ^ (number + 1)) * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) % 2**64
-            mixed ^= mixed >> 29
-        self.state = np.array([mixed or 1], np.uint64)
-        for _ in range(8):
-            self.below(2)
-
-    def below(self, count: int) -> int:
-        """Return a number in [0, count)."""
-        return int(_draw(self.state, count))
-
-    def shuffled(self, items: list[int]) -> list[int]:
-        items = list(items)
-        for i in range(len(items) - 1, 0, -1):
-            j = self.below(i + 1)
-            items[i], items[j] = items[j], items[i]
-        return items
 
 
 @dataclass(frozen=True)
@@ -146,7 +50,7 @@ class _Found:
     """Ordered pairs farther apart than wanted."""
     base: Recipe
     recipe: Recipe
-    graph: _Graph
+    graph: RegularGraph
 
     def rank(self) -> tuple[int, int]:
         """The diameter, then the sum of distances."""
@@ -156,11 +60,11 @@ class _Found:
         return (n if unreached else len(levels) - 1), sum(t * width for t, width in enumerate(levels)) + n * unreached
 
 
-Way = tuple[int, "_Graph", list[Change]]
+Way = tuple[int, "RegularGraph", list[Change]]
 """A way to put in or take out a node: pairs then too far apart, the graph that results, and the tuples for recipes."""
 
 
-def _insertions(graph: _Graph, steps: int, tries: int, draws: _Draws) -> list[Way]:
+def _insertions(graph: RegularGraph, steps: int, tries: int, draws: Draws) -> list[Way]:
     """Return the best ways found to put in a node, or two linked ones where d is odd and links come in edges."""
     n, d = len(graph.out), graph.degree
     added = 2 if graph.both and d % 2 else 1
@@ -171,7 +75,7 @@ def _insertions(graph: _Graph, steps: int, tries: int, draws: _Draws) -> list[Wa
     _insert(*table, steps, tries, draws.state, chosen, scores)
     ways: list[Way] = []
     for score, rows in zip(scores.tolist(), chosen.tolist(), strict=True):
-        if score < _FAR:
+        if score < FAR:
             trial = graph.copy(added)
             for v, ends in enumerate(rows, n):
                 for a, b in zip(ends[::2], ends[1::2], strict=True):
@@ -182,7 +86,7 @@ def _insertions(graph: _Graph, steps: int, tries: int, draws: _Draws) -> list[Wa
     return ways
 
 
-def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | None:
+def _removal(graph: RegularGraph, gone: set[int], draws: Draws) -> list[Change] | None:
     """Take out a node, or two linked ones where d is odd; return a random tuple for each, None if it does not fit.
 
     What would leave self-loops or parallel links does not fit.
@@ -211,7 +115,7 @@ def _removal(graph: _Graph, gone: set[int], draws: _Draws) -> list[Change] | Non
     return changes
 
 
-def _removals(graph: _Graph, gone: set[int], steps: int, tries: int, draws: _Draws) -> list[Way]:
+def _removals(graph: RegularGraph, gone: set[int], steps: int, tries: int, draws: Draws) -> list[Way]:
     """Return the best ways found to take out a node, or two linked ones where d is odd and links come in edges."""
     ways: list[Way] = []
     for attempt in range(20 * tries):
@@ -220,18 +124,18 @@ def _removals(graph: _Graph, gone: set[int], steps: int, tries: int, draws: _Dra
         trial = graph.copy()
         drawn = _removal(trial, gone, draws)
         if drawn is not None:
-            limit = ways[-1][0] if len(ways) == WAYS else int(_FAR)
+            limit = ways[-1][0] if len(ways) == WAYS else int(FAR)
             ways = sorted([*ways, (trial.missed(steps, limit), trial, drawn)], key=lambda way: way[0])[:WAYS]
     return ways
 
 
-def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: _Draws) -> list[_Found]:
+def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: Draws) -> list[_Found]:
     """Return the base with nodes put in or taken out until there are so many, in the few best ways that were found.
 
     One node, or two linked ones, at a time, each time the best way; ``choices`` are compared in all. None where no node
     can be taken out without leaving self-loops or parallel links, as in a small dense graph.
     """
-    graph = _Graph.of(base.topology())
+    graph = RegularGraph.of(base.topology())
     more = num_nodes - base.num_nodes
     if not more:
         return [_Found(graph.missed(steps), base, base, graph)]
@@ -252,49 +156,11 @@ def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: _Dra
     before = changes[: -len(taken)]
     kind = Insert if more > 0 else Remove
     recipes = dict.fromkeys(kind(base, (*before, *drawn)) for _, _, drawn in ways)
-    graphs = ((recipe, _Graph.of(recipe.topology())) for recipe in recipes)
+    graphs = ((recipe, RegularGraph.of(recipe.topology())) for recipe in recipes)
     return [_Found(graph.missed(steps), base, recipe, graph) for recipe, graph in graphs]
 
 
-def swaps_between(before: Counter[tuple[int, int]], after: Counter[tuple[int, int]], both: bool) -> list[Change]:
-    """Return swaps that turn one set of links into another, in which every node has as many links.
-
-    A swap settles one link at least, two where the other new link is wanted as well. With ``both`` links come in edges.
-
-    >>> ring, other = Counter([(0, 1), (1, 2), (2, 0)]), Counter([(0, 2), (2, 1), (1, 0)])
-    >>> swaps_between(ring, other, both=False)
-    [(0, 1, 1, 2), (1, 1, 2, 0)]
-    """
-    surplus, wanted = before - after, after - before
-    swaps: list[Change] = []
-
-    def shift(a: int, b: int, more: int) -> None:
-        """Count a link that came or went: it settles a wanted one or a surplus one, if there is such."""
-        for key in [(a, b), (b, a)] if both else [(a, b)]:
-            fewer, other = (wanted, surplus) if more > 0 else (surplus, wanted)
-            if fewer[key] > 0:
-                fewer[key] -= 1
-            else:
-                other[key] += 1
-
-    while any(surplus.values()):
-        a, b = min(key for key, count in surplus.items() if count > 0)
-        heads = {y for (x, y), count in wanted.items() if x == a and count > 0}
-        others = [(c, e) for (c, e), count in surplus.items() if e in heads and count > 0]
-        c, e = min(others, key=lambda other: (wanted[other[0], b] <= 0, other[0] == b, other))
-        swaps.append((a, b, c, e))
-        for x, y, more in ((a, b, -1), (c, e, -1), (a, e, 1), (c, b, 1)):
-            shift(x, y, more)
-    return swaps
-
-
-def _swapped(recipe: Recipe, graph: _Graph) -> Recipe:
-    """Return the recipe with the swaps that turn its topology into a graph; as it is if there are none."""
-    swaps = swaps_between(_Graph.of(recipe.topology()).links(), graph.links(), graph.both)
-    return Swap(recipe, tuple(swaps)) if swaps else recipe
-
-
-def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Found:
+def _improved(start: _Found, steps: int, evaluations: int, draws: Draws) -> _Found:
     """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean.
 
     A base that needs neither stays as it is: what it may gain on the mean is less than its symmetry is worth.
@@ -306,12 +172,12 @@ def _improved(start: _Found, steps: int, evaluations: int, draws: _Draws) -> _Fo
     table = (graph.out, graph.into, graph.degree, graph.both)
     left = int(_mend(*table, steps, evaluations, draws.state))
     missed, left = _focus(*table, steps, max(0, left), MOST_SWAPS, draws.state)
-    swapped = _swapped(recipe, graph)
-    spare = MOST_SWAPS - (len(swapped.changes) if isinstance(swapped, Swap) and swapped is not recipe else 0)
+    found = recipe_of(recipe, graph)
+    spare = MOST_SWAPS - (len(found.changes) if isinstance(found, Swap) and found is not recipe else 0)
     if not missed and spare > 0 and left > 0:
         _polish(*table, steps, min(int(left), evaluations // 4), spare, draws.state)
-        swapped = _swapped(recipe, graph)
-    return _Found(int(missed), start.base, swapped, graph)
+        found = recipe_of(recipe, graph)
+    return _Found(int(missed), start.base, found, graph)
 
 
 def _search_from(job: SweepJob, recipes: list[Recipe], most_steps: int) -> list[_Found]:
@@ -320,7 +186,7 @@ def _search_from(job: SweepJob, recipes: list[Recipe], most_steps: int) -> list[
     Diameters are tried from the Moore bound on, each with the bases that come closest to it.
     """
     n, d = job.num_nodes, job.degree
-    starts = [(base, _Graph.of(base.topology())) for base in recipes if base.topology().is_regular]
+    starts = [(base, RegularGraph.of(base.topology())) for base in recipes if base.topology().is_regular]
     starts = [(base, graph) for base, graph in starts if graph.degree == d and graph.both >= job.bidirectional]
     if d % 2:  # edges come and go with two nodes at a time
         starts = [(base, graph) for base, graph in starts if not graph.both or (n - base.num_nodes) % 2 == 0]
@@ -329,7 +195,7 @@ def _search_from(job: SweepJob, recipes: list[Recipe], most_steps: int) -> list[
     for steps in range(moore_steps(n, d, bidirectional=job.bidirectional), most_steps + 1):
         if left <= 0 or any(one.missed == 0 for one in found):
             break
-        draws = _Draws(n, d, job.bidirectional, steps, job.seed)
+        draws = Draws(n, d, job.bidirectional, steps, job.seed)
         near = sorted(
             (graph.missed(steps) + EACH * abs(base.num_nodes - n), i) for i, (base, graph) in enumerate(starts)
         )
