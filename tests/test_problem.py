@@ -1,6 +1,6 @@
 """Questions as values: every objective counted by hand, requirements, refusals, and the short calls made of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -14,17 +14,15 @@ from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric
 from linkstep.problem import (
     Call,
-    Duplex,
     Figures,
-    MaxSteps,
     PriceObjective,
     Problem,
-    Requirement,
     SizeRange,
     Workload,
     ranked,
 )
 from linkstep.recipe import parse
+from linkstep.requirements import Duplex, MaxSteps
 from linkstep.scheduling import METHODS, Request
 from linkstep.search import find, pick
 from linkstep.simulation.training import Job, Training
@@ -263,30 +261,6 @@ def test_schedule_by_a_problem_is_the_short_call():
         wiring=Topology.from_links(3, [0, 1, 2], [1, 2, 0], alpha=[1000, 9000, 1000]), objective=Call("allreduce", 1)
     )
     assert slow.price()(Cost(2, F(0))) == F(18, 10**6)  # every step takes the slowest link's
-
-
-# Requirements
-
-
-@dataclass(frozen=True)
-class NoParallel(Requirement):
-    """A requirement of one's own, in all the lines that it takes."""
-
-    def admits(self, topology):
-        return "has parallel links" if topology.num_parallel else None
-
-
-def test_a_requirement_of_ones_own():
-    for nodes, degree in ((5, 6), (6, 3), (12, 4)):
-        every = find(nodes, degree).frontier
-        simple = [row for row in every if not row.recipe.topology().num_parallel]
-        found = find(Problem(num_nodes=nodes, degree=degree, requirements=(NoParallel(),)))
-        assert list(found.frontier) == simple
-        assert found.fewest_steps == min(row.half_steps for row in every)
-    twice = Topology.from_links(2, [0, 0, 1, 1], [1, 1, 0, 0])
-    with pytest.raises(LinkstepError, match="the wiring has parallel links"):
-        linkstep.schedule(Problem(wiring=twice, requirements=(NoParallel(),)))
-    assert linkstep.schedule(Problem(wiring="K_5", requirements=(NoParallel(),))).cost == Cost(2, F(8, 5))
 
 
 @pytest.mark.slow

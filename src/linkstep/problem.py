@@ -2,35 +2,31 @@
 
 ``find`` takes a ``Problem`` of N servers with d ports, ``schedule`` one of a wiring; their short calls make one. An
 ``Objective`` turns what a candidate costs into seconds: everything that ranks (rows of ``find``, windows of sizes, the
-methods of ``schedule``, training jobs) asks one. A ``Requirement`` says what is not an answer at all. Not here: the
+methods of ``schedule``, training jobs) asks one. Not here: what answers must meet (``linkstep.requirements``), the
 objective of a training job (``linkstep.simulation.training``), and searching.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from types import NoneType
-from typing import ClassVar, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-import numpy as np
-
-from linkstep.core.arguments import check_integer, check_kind
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
-from linkstep.core.distances import diameter, distance_counts
 from linkstep.core.errors import LinkstepError
 from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES
 from linkstep.core.text import shown
-from linkstep.core.topology import Ids, Topology
+from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count, parse_size
 from linkstep.costs import Cost, Fabric, usual_fabric
 from linkstep.methods.bfb import MAX_DEGREE
 from linkstep.recipe import Recipe, parse, resolve
+from linkstep.requirements import Duplex, Requirement
 
 MAX_NODES = 10**7
 """The most servers that a problem may ask for."""
@@ -224,111 +220,6 @@ def ranked(candidates: Iterable[C], objective: Objective, fabric: Fabric) -> lis
     """Return candidates with their seconds, the least first, the earlier of equals; without those not known."""
     timed = [(objective.seconds(candidate, fabric), candidate) for candidate in candidates]
     return sorted(((s, candidate) for s, candidate in timed if s is not None), key=lambda pair: pair[0])
-
-
-class ScheduledWiring(Protocol):
-    """A wiring with schedules, as requirements see it: a row of ``find``, or what a method would make."""
-
-    @property
-    def half_steps(self) -> int:
-        """Steps of a reduce-scatter, an allgather or whatever else is one phase."""
-
-    @property
-    def is_bidirectional(self) -> bool:
-        """Whether all links are duplex."""
-
-    def topology(self) -> Topology:
-        """Build the wiring."""
-
-
-Links = tuple[Ids, Ids]
-"""Tails and heads: the links of a graph that a search is changing, in any order."""
-
-
-class Requirement(ABC):
-    """What an answer must meet: one rule, with its own class."""
-
-    is_of_frontiers: ClassVar[bool] = False
-    """Whether it admits whatever equals or beats a wiring that it admits, so that a frontier tells all there is."""
-
-    @abstractmethod
-    def admits(self, topology: Topology) -> str | None:
-        """Return why a wiring cannot meet it, to follow its name, or None if it can."""
-
-    def keeps(self, wired: ScheduledWiring) -> bool:
-        """Whether a wiring with schedules meets it; builds the wiring, unless a requirement knows better."""
-        return self.admits(wired.topology()) is None
-
-    def excess(self, links: Links) -> int:
-        """Return by how much links miss it, 0 if and only if they are admitted: what searches add to their energy.
-
-        Unless a requirement counts, 1 for all that is refused, which does not tell a search where to go.
-        """
-        return int(self.admits(_graph_of(links)) is not None)
-
-    def arrange(self, topology: Topology) -> Ids | None:
-        """Return the place of each node of a wiring that it admits, a permutation; None if any will do."""
-        return None
-
-
-def _graph_of(links: Links) -> Topology:
-    tail, head = links
-    return Topology.from_links(int(max(tail.max(initial=0), head.max(initial=0))) + 1, tail, head)
-
-
-@dataclass(frozen=True)
-class Duplex(Requirement):
-    """All links are duplex (both ways)."""
-
-    is_of_frontiers = True  # searches look at nothing else
-
-    def admits(self, topology: Topology) -> str | None:
-        """Return why not."""
-        return None if topology.is_bidirectional else "has links that go one way"
-
-    def keeps(self, wired: ScheduledWiring) -> bool:
-        """Whether they do."""
-        return wired.is_bidirectional
-
-    def excess(self, links: Links) -> int:
-        """Return how many links have none back.
-
-        >>> Duplex().excess((np.array([0, 1, 2, 1]), np.array([1, 2, 0, 0])))
-        2
-        """
-        pairs = Counter(zip(*(end.tolist() for end in links), strict=True))
-        return sum(max(0, count - pairs[head, tail]) for (tail, head), count in pairs.items())
-
-
-@dataclass(frozen=True)
-class MaxSteps(Requirement):
-    """No reduce-scatter and no allgather, each of them half of an allreduce, takes more than ``most`` steps."""
-
-    most: int
-    is_of_frontiers = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "most", check_integer("max_steps", self.most))
-        if self.most < 1:
-            raise LinkstepError(f"max_steps must be at least 1, not {shown(self.most)}")
-
-    def admits(self, topology: Topology) -> str | None:
-        """Return why not: nothing takes fewer steps than the diameter."""
-        least = diameter(topology)
-        return None if least <= self.most else f"takes {least} steps at least, more than {self.most}"
-
-    def keeps(self, wired: ScheduledWiring) -> bool:
-        """Whether they do."""
-        return wired.half_steps <= self.most
-
-    def excess(self, links: Links) -> int:
-        """Return how many ordered pairs of nodes are farther apart, those without a path too.
-
-        >>> MaxSteps(2).excess((np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])))
-        4
-        """
-        graph = _graph_of(links)
-        return graph.num_nodes**2 - int(distance_counts(graph)[: self.most + 1].sum())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,9 @@ from linkstep.core.units import Number
 from linkstep.costs import Cost, Fabric, cost_of
 from linkstep.methods.arrival import SearchLimits, Watch
 from linkstep.methods.bfb import Certificate
-from linkstep.problem import Price, Requirement
+from linkstep.problem import Price
 from linkstep.recipe import Recipe
+from linkstep.requirements import Requirement
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import NoneType
@@ -12,19 +11,21 @@ from linkstep.core.arguments import check_flag, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.notebook import html_table
-from linkstep.core.pareto import pareto
 from linkstep.core.progress import Progress
 from linkstep.core.text import shown
 from linkstep.costs import Cost, Fabric, all_to_all_bound, lower_bound, usual_fabric
 from linkstep.families import FAMILIES as TABLE
-from linkstep.groups.tables import divisors
-from linkstep.problem import Call, Duplex, MaxSteps, Objective, Problem
+from linkstep.problem import Call, Objective, Problem
 from linkstep.recipe import Member
+from linkstep.requirements import Duplex, MaxSteps
+from linkstep.search.admitted import admitted
 from linkstep.search.bases import catalog_bases, costed_member, entry_choices
 from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, Choice
-from linkstep.search.finder import best_choices, length
+from linkstep.search.finder import best_choices
 from linkstep.search.finders import FAMILIES, finder, told_finder
+from linkstep.search.frontier import nondominated, resolved
+from linkstep.search.progress import FindProgress
 from linkstep.search.ranking import SECONDS, rank
 from linkstep.search.spot import Spot, search_now
 
@@ -107,17 +108,6 @@ def _check(problem: Problem, families: str, spot: Spot | None) -> None:
     check_kind("spot", spot, Spot, NoneType)
 
 
-def _resolved(choice: Choice) -> Iterator[Choice]:
-    """List what is best on a choice's topology, costs exact: its own schedule, BFB, or both if neither is better."""
-    if choice.is_bfb or isinstance(choice.recipe, Member):
-        yield choice
-        return
-    by_bfb = choice.by_bfb()
-    yield by_bfb
-    if not by_bfb.allreduce_cost.is_within(choice.allreduce_cost):
-        yield choice.exactly()
-
-
 def _worth_measuring(pool: list[Choice], least: int) -> list[Choice]:
     """Return the frontier, which is the beginning of the pool, and as much more as can be measured in a second.
 
@@ -130,60 +120,14 @@ def _worth_measuring(pool: list[Choice], least: int) -> list[Choice]:
     return near[: max(least, 9 if pool[0].num_nodes * pool[0].recipe.degree <= 5000 else 5)]
 
 
-def _nondominated(rows: list[Choice]) -> list[Choice]:
-    """Return rows that no other equals or beats in steps and bandwidth of an allreduce and all-to-all flow together.
-
-    A flow that is only a bound of distances beats none that is reached, and keeps no more than one row, the first.
-    """
-    reached = pareto((row for row in rows if row.is_flow_reached), figures=_figures, tie=length)
-    bounded = [row for row in rows if not row.is_flow_reached]
-    others = pareto(bounded, figures=lambda row: _figures(row)[:2], tie=lambda row: (-(row.flow or 0), length(row)))
-    others += [row for row in sorted(bounded, key=_flow_first)[:1] if row not in others]
-    others = [row for row in others if not any(_is_within(better, row) for better in reached)]
-    return sorted([*reached, *others], key=_figures)
-
-
-def _flow_first(row: Choice) -> tuple[Fraction, int, Fraction]:
-    steps, bandwidth, flow = _figures(row)
-    return flow, steps, bandwidth
-
-
-def _figures(row: Choice) -> tuple[int, Fraction, Fraction]:
-    return row.allreduce_cost.steps, row.allreduce_cost.bandwidth, -(row.flow or Fraction(0))
-
-
-def _is_within(row: Choice, other: Choice) -> bool:
-    return row.allreduce_cost.is_within(other.allreduce_cost) and (row.flow or 0) >= (other.flow or 0)
-
-
-class _Work:
-    """Counts what is done for a progress bar: (N, d) worked out, then topologies measured."""
-
-    def __init__(self, num_nodes: int, degree: int, progress: Progress | None) -> None:
-        self.progress = progress
-        self.done, self.total = 0, len(divisors(num_nodes)) * degree
-
-    def step(self) -> None:
-        self.done += 1
-        self.total = max(self.total, self.done)
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-
-    def over(self, choices: list[Choice]) -> Iterator[Choice]:
-        self.total = self.done + len(choices)
-        for choice in choices:
-            yield choice
-            self.step()
-
-
-def _of_the_paper(num_nodes: int, degree: int, bidirectional: bool, work: _Work) -> list[Choice]:
+def _of_the_paper(num_nodes: int, degree: int, bidirectional: bool, work: FindProgress) -> list[Choice]:
     """Return what the paper's finder has from the paper's bases."""
     search = finder("paper", bidirectional)
     search.on_work = work.step
     return [choice.exactly().measured() for choice in work.over(search.frontier(num_nodes, degree))]
 
 
-def _frontier(num_nodes: int, degree: int, bidirectional: bool, spot: Spot, work: _Work) -> list[Choice]:
+def _frontier(num_nodes: int, degree: int, bidirectional: bool, spot: Spot, work: FindProgress) -> list[Choice]:
     """Return the rows of the answer: of the catalog, families, expansions and, where nobody searched, a search now."""
     catalog = load_catalog()
     stored = catalog_bases(catalog, num_nodes, degree)
@@ -196,7 +140,9 @@ def _frontier(num_nodes: int, degree: int, bidirectional: bool, spot: Spot, work
     return _with_built(rows, num_nodes, degree, bidirectional, work) or _last_resort(num_nodes, degree, bidirectional)
 
 
-def _with_told(rows: list[Choice], num_nodes: int, degree: int, bidirectional: bool, work: _Work) -> list[Choice]:
+def _with_told(
+    rows: list[Choice], num_nodes: int, degree: int, bidirectional: bool, work: FindProgress
+) -> list[Choice]:
     """Add what families and theorems tell to what the catalog has.
 
     The sweep ``member`` has scored what would be worth it, so that there is hardly ever something to add and to build.
@@ -205,11 +151,13 @@ def _with_told(rows: list[Choice], num_nodes: int, degree: int, bidirectional: b
     search.on_work = work.step
     costs = [choice.allreduce_cost for choice in rows]
     more = [c for c in search.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
-    resolved = [row for choice in work.over(more) for row in _resolved(choice)]
-    return _nondominated([*rows, *(row.measured(flow=False) for row in resolved)])
+    exact = [row for choice in work.over(more) for row in resolved(choice)]
+    return nondominated([*rows, *(row.measured(flow=False) for row in exact)])
 
 
-def _with_built(rows: list[Choice], num_nodes: int, degree: int, bidirectional: bool, work: _Work) -> list[Choice]:
+def _with_built(
+    rows: list[Choice], num_nodes: int, degree: int, bidirectional: bool, work: FindProgress
+) -> list[Choice]:
     """Add what families and expansions have, the paper's alone too; costs exact where that is not too much work."""
     search, paper = finder("all", bidirectional), finder("paper", bidirectional)
     search.on_work = paper.on_work = work.step
@@ -220,8 +168,8 @@ def _with_built(rows: list[Choice], num_nodes: int, degree: int, bidirectional: 
     pool = _worth_measuring(search.pool(num_nodes, degree), len(frontier))
     costs = [choice.allreduce_cost for choice in (*pool, *rows)]
     only = [c for c in paper.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]
-    resolved = [row for choice in work.over([*pool, *only]) for row in _resolved(choice)]
-    return _nondominated([row.measured() for row in [*resolved, *rows]])
+    exact = [row for choice in work.over([*pool, *only]) for row in resolved(choice)]
+    return nondominated([row.measured() for row in [*exact, *rows]])
 
 
 def _last_resort(num_nodes: int, degree: int, bidirectional: bool) -> list[Choice]:
@@ -259,13 +207,15 @@ def find(
     _check(problem, families, spot)
     num_nodes, degree = problem.size
     bidirectional, wires = problem.is_duplex, problem.wires
-    work = _Work(num_nodes, degree, progress)
+    work = FindProgress(num_nodes, degree, progress)
     if families == "paper":
         rows = _of_the_paper(num_nodes, degree, bidirectional, work)
     else:
         rows = _frontier(num_nodes, degree, bidirectional, spot or Spot(), work)
+    fewest_steps = min((row.worse_half.steps for row in rows), default=None)
+    rows = admitted(problem, rows, families, spot or Spot(), work)
     if wires.is_limited_by_hosts:
-        rows = _nondominated([row.within(wires) for row in rows])
+        rows = nondominated([row.within(wires) for row in rows])
     connected = degree > 1 or not bidirectional or num_nodes == 2
     answer = Answer(
         num_nodes,
@@ -275,6 +225,6 @@ def find(
         usual_baselines(num_nodes, degree, bidirectional=bidirectional),
         lower_bound(num_nodes, degree, bidirectional=bidirectional and connected),
         all_to_all_bound(num_nodes, degree, bidirectional=bidirectional and connected),
-        min((row.worse_half.steps for row in rows), default=None),
+        fewest_steps,
     )
     return answer if problem.objective is None else answer.ranked_by(problem.objective, wires)

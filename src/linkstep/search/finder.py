@@ -79,7 +79,7 @@ class Finder:
         """Return the Pareto-optimal choices, fewest steps first."""
         key = (num_nodes, degree)
         if key not in self._known:
-            everything = [c for c in self._choices(num_nodes, degree) if c.is_bidirectional or not self.bidirectional]
+            everything = self.everything(num_nodes, degree)
             factors = [c for c in everything if c.is_factor]
             self._factors[key] = min(factors, key=lambda c: (c.cost.steps, length(c)), default=None)
             self._known[key] = best_choices(everything)
@@ -89,6 +89,10 @@ class Finder:
             self._fast[key] = sorted(fastest, key=_one_way_first)[:FASTEST]
             self.on_work()
         return self._known[key]
+
+    def everything(self, num_nodes: int, degree: int) -> list[Choice]:
+        """Return all choices, those that others beat too; what they are expanded from is Pareto-optimal itself."""
+        return [c for c in self._choices(num_nodes, degree) if c.is_bidirectional or not self.bidirectional]
 
     def bases_of(self, num_nodes: int, degree: int) -> list[Choice]:
         """Return the Pareto-optimal choices among those that can be expanded."""

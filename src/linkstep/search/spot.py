@@ -8,7 +8,7 @@ themselves (``linkstep.search.sweep``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +16,9 @@ from pathlib import Path
 from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shown
+from linkstep.problem import Problem
+from linkstep.recipe import Recipe
+from linkstep.requirements import Requirement
 from linkstep.search.added import default_folder
 from linkstep.search.catalog import add_entries
 from linkstep.search.choice import Choice
@@ -30,6 +33,9 @@ SCORED, MANY_LINKS = 2, 2**12
 """How many of what a search finds are scheduled; only one where it has so many links."""
 _GRAPHS_A_SECOND = 5 * 10**7
 """Graphs times nodes that are tried in a second."""
+
+_REQUIRED = 15
+"""Graphs that are tried in the time in which requirements judge one."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,20 @@ def search_now(num_nodes: int, degree: int, bidirectional: bool, spot: Spot) -> 
     job = SweepJob(num_nodes, degree, bidirectional, spot.seed, spot.budget(num_nodes), "best")
     search = search_best if num_nodes <= EVERY_WAY else search_large
     return score_best(search(job), SCORED if num_nodes * degree < MANY_LINKS else 1)
+
+
+def search_required_now(
+    problem: Problem, requirements: Sequence[Requirement], starts: Sequence[Recipe], spot: Spot
+) -> list[Entry]:
+    """Return an entry of a wiring that requirements admit, found from others by a short search; none where it fails."""
+    num_nodes, degree = problem.size
+    if spot.seconds == 0 or not 2 <= degree <= MAX_DEGREE or not degree + 1 < num_nodes <= EVERY_WAY:
+        return []
+    from linkstep.search.sweep.required import search_required  # here: its kernels import numba
+
+    budget = max(1000, spot.budget(num_nodes) // _REQUIRED)
+    job = SweepJob(num_nodes, degree, problem.is_duplex, spot.seed, budget, "required")
+    return score_best(search_required(job, requirements, starts))
 
 
 def keep_choices(choices: Iterable[Choice]) -> Path:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkstep._kernels.grafts import _draw, _missed
+from linkstep._kernels.grafts import _draw, _may_swap, _missed, _swap
 from linkstep.core.topology import Topology
 from linkstep.expansions.grafts import Change
 from linkstep.recipe import Recipe, Swap
+from linkstep.requirements import Links
 
 FAR = np.int64(1) << 60
 """More pairs than there are."""
@@ -75,6 +76,19 @@ class RegularGraph:
     def isolate(self, u: int) -> None:
         """Take all links from a node."""
         self.out[u] = self.into[u] = u
+
+    def may_swap(self, swap: Change) -> bool:
+        """Whether a swap leaves neither self-loops nor parallel links that were not there."""
+        return bool(_may_swap(self.out, self.degree, self.both, *swap))
+
+    def swap(self, swap: Change) -> None:
+        """Turn a -> b and c -> e into a -> e and c -> b, in both directions where links come in edges."""
+        _swap(self.out, self.into, self.both, *swap)
+
+    def ends(self) -> Links:
+        """Return the tails and heads of all links."""
+        n, d = len(self.out), self.degree
+        return np.repeat(np.arange(n, dtype=np.int32), d), self.out[:, :d].ravel().astype(np.int32)
 
     def missed(self, steps: int, limit: int = int(FAR)) -> int:
         """Return how many ordered pairs are farther apart than that, or some number above the limit."""
