@@ -237,23 +237,51 @@ def test_every_library_finds_isomorphisms(number, library):
         assert isomorphism(topology, topology_of(topology.num_nodes, [(0, 0)] * topology.num_links)) is None
 
 
-FAKE = """#!/bin/sh
-cat > {asked}
-printf 'Dreadnaut version 2.8 (64 bits).\\n> 1 2 0\\n 1 2 0\\nlevel 1:  3 orbits; 0 fixed; index 3\\n'
-"""
-
-
-def test_dreadnaut_is_asked_for_lists_of_images(tmp_path, monkeypatch):
-    """What is written is what its manual says; a line of as many numbers as there are vertices is a generator."""
-    program = tmp_path / "dreadnaut"
-    program.write_text(FAKE.format(asked=tmp_path / "asked"))
+def only_dreadnaut(monkeypatch, folder, script: str) -> None:
+    """Put a program of that name in PATH, and let no other library be there."""
+    program = folder / "dreadnaut"
+    program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     row = next(row for row in LIBRARIES if row.name == "dreadnaut")
     monkeypatch.setattr(libraries, "LIBRARIES", (row,))
     assert row.is_there()
+
+
+def test_dreadnaut_is_asked_for_lists_of_images(tmp_path, monkeypatch):
+    """What is written and read is what nauty 2.8 takes and prints; generators are of all three parts."""
+    answer = r"printf 'Gen(A) #1:  1 2 0 4 5 3 7 8 6\n3 orbits; grpsize=3; 1 gen; 1 node (1 peak); maxlev=0\n'"
+    only_dreadnaut(monkeypatch, tmp_path, f"cat > {tmp_path / 'asked'}; {answer}")
     assert [new.tolist() for new in automorphism_generators(ring(3))] == [[1, 2, 0]]
-    assert (tmp_path / "asked").read_text() == "As d -m l=0\nn=3 g\n1;\n2;\n0.\nf=[0,1,2]\n+p x q\n"
+    asked = (tmp_path / "asked").read_text()
+    assert asked == "At -m l=0\nn=9 g\n3 6;\n4 7;\n5 8;\n7;\n8;\n6.\nf=[0,1,2|3,4,5|6,7,8]\n+p x q\n"
+
+
+@pytest.mark.parametrize("script", ["exit 3", "cat", "exec sleep 20"])
+def test_a_dreadnaut_that_fails_is_as_good_as_none(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(libraries, "_SECONDS", 0.2)
+    only_dreadnaut(monkeypatch, tmp_path, script)
+    assert automorphism_generators(ring(3)) == []
+
+
+@pytest.mark.parametrize("recipe", ["Pi_{4,500}", "GH(3,3)", "Torus(20,20)"])
+def test_libraries_are_quick_and_agree_on_larger_graphs(recipe, library):
+    """nauty's own search takes hours for the first."""
+    topology = parse(recipe).topology(keep=False)
+    found = automorphism_generators(Topology.from_links(topology.num_nodes, topology.tail, topology.head))
+    orbits = {"Pi_{4,500}": 50}.get(recipe, 1)
+    parent = list(range(topology.num_nodes))
+    for generator in found:
+        for u, w in enumerate(generator.tolist()):
+            low, high = sorted((root(parent, u), root(parent, w)))
+            parent[high] = low
+    assert len({root(parent, u) for u in range(topology.num_nodes)}) == orbits
+
+
+def root(parent: list[int], node: int) -> int:
+    while parent[node] != node:
+        node = parent[node]
+    return node
 
 
 @settings(max_examples=60)
