@@ -17,8 +17,6 @@ from math import floor
 from types import NoneType
 from typing import ClassVar, Protocol, TypeVar
 
-import numpy as np
-
 from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter, distance_counts
@@ -293,6 +291,7 @@ class Duplex(Requirement):
     def excess(self, links: Links) -> int:
         """Return how many links have none back.
 
+        >>> import numpy as np
         >>> Duplex().excess((np.array([0, 1, 2, 1]), np.array([1, 2, 0, 0])))
         2
         """
@@ -324,6 +323,7 @@ class MaxSteps(Requirement):
     def excess(self, links: Links) -> int:
         """Return how many ordered pairs of nodes are farther apart, those without a path too.
 
+        >>> import numpy as np
         >>> MaxSteps(2).excess((np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])))
         4
         """
