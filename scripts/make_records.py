@@ -63,7 +63,7 @@ def polar_plane(q: int) -> Recipe:
 
 
 def power(mapping: Ids, exponent: int) -> Ids:
-    """Return a permutation applied so many times."""
+    """Return a permutation applied ``exponent`` times."""
     found = np.arange(mapping.size, dtype=mapping.dtype)
     for _ in range(exponent):
         found = mapping[found]

@@ -125,7 +125,7 @@ def _run(args: argparse.Namespace) -> int:
     save_lowered(lowered, args.output, args.selector)
     report = LoweringReport.of(lowered, args.output, args.selector)
     _warn(report, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
-    # Whoever reads the file from standard output reads nothing else there.
+    # Where the file goes to standard output, nothing else does.
     with redirect_stdout(sys.stderr) if is_standard_output(args.output) else nullcontext():
         if args.json:
             print_json(report.to_json())

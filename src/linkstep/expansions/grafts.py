@@ -2,7 +2,7 @@
 
 Changes are made one after another and each names its links, so a graft gives the same graph wherever it is built. Not
 here: which nodes and links to choose (``linkstep.search.sweep.grafts``), and schedules: they are not expanded but made
-anew for the graph that results.
+for the graph that results.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _root(value: int, power: int) -> int:
 
 
 def _spread(limit: int, count: int) -> list[int]:
-    """Return so many different numbers from 1 to below a limit, each about as many times the one before.
+    """Return ``count`` different numbers from 1 to below a limit, each about as many times the one before.
 
     >>> _spread(32, 2), _spread(4, 3), _spread(1000, 3)
     ([1, 5], [1, 2, 3], [1, 10, 100])

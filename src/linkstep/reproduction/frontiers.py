@@ -31,7 +31,7 @@ FABRIC = usual_fabric(DEGREE)
 GAP = Fraction(1, 200)
 """How close the proven flow and the proven bound of an all-to-all come."""
 _CLOSER = {"L^3(DBJMod(4,2))": Fraction(1, 1000)}
-"""Where every printed digit of a time is to be told."""
+"""Where every printed digit of a time is to be certain."""
 PATIENCE = 600.0
 """Seconds for one flow: more than any takes, so that the answer does not depend on the machine."""
 MICRO = 10**6
@@ -135,7 +135,7 @@ def flow_of(recipe: str) -> Interval:
 
 
 def paper_rows(size: int) -> list[tuple[str, Cost]]:
-    """Return the paper's topologies of so many nodes, and what an allgather on each costs.
+    """Return the paper's topologies of N = size, and what an allgather on each costs.
 
     Where the printed name is probably wrong, both are there.
     """
@@ -143,7 +143,7 @@ def paper_rows(size: int) -> list[tuple[str, Cost]]:
 
 
 def _least_bandwidth(size: int, steps: int) -> Fraction | None:
-    """Return the least T_B of both halves that linkstep has in at most so many steps."""
+    """Return the least T_B of both halves that linkstep has in at most ``steps`` steps."""
     rows = (row.worse_half for row in _found(size).frontier)
     return min((half.bandwidth for half in rows if half.steps <= steps), default=None)
 
