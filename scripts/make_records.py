@@ -1,4 +1,4 @@
-"""Write record graphs of the degree/diameter problem as entries of the catalog, links both ways, scored as all are.
+"""Write record graphs of the degree/diameter problem as entries of the catalog, with duplex links, scored as all are.
 
     python scripts/make_records.py records.csv && linkstep catalog merge records.csv
 

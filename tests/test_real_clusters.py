@@ -424,7 +424,7 @@ def test_hosts_refuse(gpus, hosts, match):
 
 @pytest.fixture(scope="module")
 def switched() -> Topology:
-    """Return the ring 0, 1, 2, 3 both ways, all steps; 0 -> 2 and 2 -> 0 open at step 2 and close after it."""
+    """Return the duplex ring 0, 1, 2, 3, there at all steps; 0 -> 2 and 2 -> 0 open at step 2 and close after it."""
     tail, head = [0, 1, 2, 3, 1, 2, 3, 0, 0, 2], [1, 2, 3, 0, 0, 1, 2, 3, 2, 0]
     return Topology.from_links(
         4, tail, head, "switched", opens=[1] * 8 + [2, 2], closes=[32767] * 8 + [2, 2], racks=list("aabb")

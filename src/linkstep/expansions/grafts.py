@@ -39,14 +39,14 @@ class _Links:
         return [a * self.size + b, b * self.size + a] if self.is_duplex else [a * self.size + b]
 
     def take(self, a: int, b: int) -> None:
-        """Take out the link a -> b, or both ways; raise if it is not there."""
+        """Take out the link a -> b, of a duplex graph b -> a too; raise if it is not there."""
         for key in self._ways(a, b):
             self.more[key] -= 1
             if self._first(key)[1] + self.more[key] < 0:
                 raise TopologyError(f"there is no link {key // self.size} -> {key % self.size}")
 
     def put(self, a: int, b: int) -> None:
-        """Put in a link a -> b, or both ways."""
+        """Put in a link a -> b, in a duplex graph b -> a too."""
         for key in self._ways(a, b):
             self.more[key] += 1
 

@@ -17,7 +17,7 @@ from linkstep.families._family import Args, Family, always
 
 
 def _near(size: int, ports: int) -> list[int]:
-    """Return as many different jumps mod size as there are ports, both ways where that is possible, short ones first.
+    """Return a different jump mod size for each port, with inverses where that is possible, short ones first.
 
     >>> _near(6, 3), _near(5, 3)
     ([1, 5, 3], [1, 2, 3])
