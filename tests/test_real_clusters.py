@@ -570,8 +570,8 @@ def test_commands_carry_ranks(torus, twelve, switched, tmp_path, capsys):
     linkstep.save(chord_gather(switched), chord)
     assert main(["lower", file, "--to", "cpu", "-o", xml]) == 0
     told = capsys.readouterr().out
-    assert "hosts        rank 0, 1, ... on node 1, node 2" in told
-    assert "forward      node 0, node 5, node 10, node 15" in told
+    assert "  hosts        rank 0, 1, ... on nodes 1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14\n" in told
+    assert "  forward      nodes 0, 5, 10, 15\n" in told
     assert main(["verify", xml]) == 0
     assert "verified allgather of 12 ranks (4 more nodes forward)" in capsys.readouterr().out
     for argv in (["simulate", file, "--to", "cpu"], ["simulate", xml], ["simulate", chord, "--to", "cpu"]):

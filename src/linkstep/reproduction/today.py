@@ -175,8 +175,8 @@ _NOTES = (
     "common with N: with k = 3 at all sizes, its averages of 9 and 28 would be 8 and 25, so k is chosen after them. "
     "Six sizes, one of each remainder by 6, stand for all from 900 to 1000.",
     "linkstep's column takes its best topology for each collective; double binary trees are NCCL's two trees with "
-    "duplex links, their allreduce as the paper counts it: one tree after the other, up and then down. With both trees "
-    "at once, and broadcasts that start while later pieces are still reduced, as NCCL runs them, it takes half as long.",
+    "duplex links, their allreduce as the paper counts it: one tree after the other, up and then down. With both at "
+    "once, and broadcasts that start while later pieces are still reduced, as NCCL runs them, it takes half as long.",
 )
 
 
