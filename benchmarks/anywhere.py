@@ -1,4 +1,4 @@
-"""``find`` for sizes and degrees drawn at random, directed and both ways: how far from the bound, and CPU seconds.
+"""``find`` for sizes and degrees drawn at random, directed and duplex: how far from the bound, and CPU seconds.
 
     python -m benchmarks.anywhere                  40 draws with 3 <= d <= 16, N <= 4096, and primes near 4096
     python -m benchmarks.anywhere --seed 1 --draws 100
@@ -25,7 +25,7 @@ HARD = ((4093, 3, False), (4093, 4, False), (4093, 4, True), (4094, 3, True), (4
 
 
 def draws(count: int, seed: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield (N, d, whether links go both ways)."""
+    """Yield (N, d, whether links are duplex)."""
     rng = random.Random(seed)
     yield from HARD
     while count:
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         over, recipe = best(nodes, degree, both)
         seconds.append(time.process_time() - start)
         ratios.append(float(over))
-        kind = "both ways" if both else "directed "
+        kind = "duplex  " if both else "directed"
         print(f"{nodes:5} {degree:3} {kind} {ratios[-1]:.3f} {seconds[-1]:5.1f} s  {recipe.short[:60]}", flush=True)
     mean = sum(ratios) / len(ratios)
     print(f"over the bound: mean {mean:.3f}, worst {max(ratios):.3f}; at most {max(seconds):.1f} s of CPU")

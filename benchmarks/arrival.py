@@ -7,7 +7,7 @@
 
 For random graphs, a row for each kind, degree and N: T_B over (N - 1)/N of BFB and of arrival times in as many steps as
 the diameter and in one more (mean and largest), how many are exact, and seconds of CPU a search. Digraphs count
-both ways, allgather and reduce-scatter. Every schedule passes the checker. ``alike`` tries the entries of the catalog
+twice, by allgather and by reduce-scatter. Every schedule passes the checker. ``alike`` tries the entries of the catalog
 with nodes all alike that BFB leaves above the bound; ``rows`` times the rows of a torus with and without translation.
 """
 

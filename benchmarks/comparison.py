@@ -7,7 +7,7 @@ alpha = 10us, 100 Gbps a server, 1MB (10^6 bytes) on each server. An allreduce i
 all-to-all is that of the flow: (M/N) / (f B/d), where f is proven to be reached for ours, and proven to be the most for
 all others: nobody is drawn slower than it is. The largest gap between the two is printed. Ours is the best row of
 ``find`` for each. Shifted rings have the best second jump for their N; the paper's have another, and are
-slower. A double binary tree is both trees of NCCL as links both ways, four ports a server, and its allreduce is the
+slower. A double binary tree is both trees of NCCL with duplex links, four ports a server, and its allreduce is the
 baseline's: both trees at once, to the roots and back in one pipeline.
 """
 

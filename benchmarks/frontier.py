@@ -1,10 +1,10 @@
 """The best allreduce time over N at d = 4, from the paper's bases and from all linkstep knows (fig:opttopodiffn).
 
-    python -m benchmarks.frontier                        every N in 8..1024 and 100 up to 2048, directed and both ways
+    python -m benchmarks.frontier                        every N in 8..1024 and 100 up to 2048, directed and duplex
     python -m benchmarks.frontier --plot docs/pictures   and the figures, coloured by construction; fig:asymptotictrend
 
 An allreduce costs its reduce-scatter and its allgather. alpha = 10us, 100 Gbps a server, 1MB and 100MB (10^6 and 10^8
-bytes); the bound is that of graphs of the same kind, so where all links go both ways a higher one. Sizes that the
+bytes); the bound is that of graphs of the same kind, so where all links are duplex a higher one. Sizes that the
 catalog does not have are searched for on the spot, as ``linkstep find`` does (``--seconds``; 0: not at all).
 """
 
@@ -79,7 +79,7 @@ def bound(num_nodes: int, bidirectional: bool, size: str) -> Fraction:
 def sweep(families: str, bidirectional: bool, nodes: Iterable[int], spot: Spot) -> dict[str, Times]:
     """Return the best times for each size."""
     found: dict[str, Times] = {size: {} for size in SIZES}
-    kind = "both ways" if bidirectional else "directed"
+    kind = "duplex" if bidirectional else "directed"
     for n in tqdm(nodes, desc=f"{families}, {kind}", disable=not sys.stderr.isatty(), leave=False):
         frontier = find(n, 4, families=families, bidirectional=bidirectional, spot=spot).frontier
         for size in SIZES if frontier else ():

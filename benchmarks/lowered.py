@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 def recipes(most_nodes: int, degrees: Sequence[int], every: int = 1) -> list[str]:
-    """Return the members of all families with so many nodes and ports, smallest first; of each family every k-th."""
+    """Return the members of all families up to a size, of some degrees, smallest first; of each family every k-th."""
     found: dict[str, int] = {}
     for family in FAMILIES:
         sizes = [(size, degree) for size in range(2, most_nodes + 1) for degree in degrees]

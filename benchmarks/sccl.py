@@ -63,7 +63,7 @@ class Sccl:
         self.topology = import_module(f"{name}.topologies.topology")
 
     def allgather(self, topology: Topology, steps: int, extra_rounds: int, chunks: int) -> Any | None:
-        """Return SCCL's algorithm, or None where there is none in so many steps and rounds."""
+        """Return SCCL's algorithm, or None where there is none with this many steps and rounds."""
         n = topology.num_nodes
         links = [[0] * n for _ in range(n)]  # by receiver, then sender
         for u, w in zip(topology.tail.tolist(), topology.head.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Measure a testbed: every cable both ways at once, and the round trip between two neighbours. Run as root.
+"""Measure a testbed: every cable in both directions at once, and the round trip between two neighbours. Run as root.
 
 python -m benchmarks.testbed 'K_{4,4}' --rate 50Mbps [--delay 10ms] [--seconds 4]
 """

@@ -1,4 +1,4 @@
-"""Write record graphs of the degree/diameter problem as entries of the catalog, links both ways, scored as all are.
+"""Write record graphs of the degree/diameter problem as entries of the catalog, with duplex links, scored as all are.
 
     python scripts/make_records.py records.csv && linkstep catalog merge records.csv
 
@@ -63,7 +63,7 @@ def polar_plane(q: int) -> Recipe:
 
 
 def power(mapping: Ids, exponent: int) -> Ids:
-    """Return a permutation applied so many times."""
+    """Return a permutation applied ``exponent`` times."""
     found = np.arange(mapping.size, dtype=mapping.dtype)
     for _ in range(exponent):
         found = mapping[found]

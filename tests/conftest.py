@@ -1,8 +1,8 @@
 """Kernels are compiled once before the workers of pytest-xdist start: two workers would compile each of them twice.
 
 Where Python is not to write bytecode beside sources, it goes to pytest's cache: workers and all commands that tests
-start would compile the package again and again. Ctrl-C reaches what tests start, whoever started the tests. The catalog
-of whoever runs the tests does not count.
+start would compile the package again and again. Ctrl-C reaches what tests start, however the tests were started. The
+catalog of the user who runs the tests does not count.
 """
 
 import os

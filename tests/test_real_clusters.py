@@ -424,7 +424,7 @@ def test_hosts_refuse(gpus, hosts, match):
 
 @pytest.fixture(scope="module")
 def switched() -> Topology:
-    """Return the ring 0, 1, 2, 3 both ways, all steps; 0 -> 2 and 2 -> 0 open at step 2 and close after it."""
+    """Return the duplex ring 0, 1, 2, 3, there at all steps; 0 -> 2 and 2 -> 0 open at step 2 and close after it."""
     tail, head = [0, 1, 2, 3, 1, 2, 3, 0, 0, 2], [1, 2, 3, 0, 0, 1, 2, 3, 2, 0]
     return Topology.from_links(
         4, tail, head, "switched", opens=[1] * 8 + [2, 2], closes=[32767] * 8 + [2, 2], racks=list("aabb")
@@ -570,8 +570,8 @@ def test_commands_carry_ranks(torus, twelve, switched, tmp_path, capsys):
     linkstep.save(chord_gather(switched), chord)
     assert main(["lower", file, "--to", "cpu", "-o", xml]) == 0
     told = capsys.readouterr().out
-    assert "hosts        rank 0, 1, ... on node 1, node 2" in told
-    assert "forward      node 0, node 5, node 10, node 15" in told
+    assert "  hosts        rank 0, 1, ... on nodes 1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14\n" in told
+    assert "  forward      nodes 0, 5, 10, 15\n" in told
     assert main(["verify", xml]) == 0
     assert "verified allgather of 12 ranks (4 more nodes forward)" in capsys.readouterr().out
     for argv in (["simulate", file, "--to", "cpu"], ["simulate", xml], ["simulate", chord, "--to", "cpu"]):

@@ -1,4 +1,4 @@
-"""Processes that linkstep starts run no code that lies in the current folder, whoever put it there."""
+"""Processes that linkstep starts run no code that lies in the current folder, no matter who put it there."""
 
 import ast
 import os

@@ -1,6 +1,6 @@
 """Cabling plans: which port of which server goes where, and what a patch panel or optical switch must connect.
 
-A port has two fibres, out and in. A pair of links both ways is one duplex cable between two ports; a link one way is a
+A port has two fibres, out and in. Two links, one each way, are one duplex cable between two ports; a single link is a
 simplex fibre from the out side of one port to the in side of another (sec:unitobidirectional). Self-loops carry nothing
 and are not wired: their ports stay free.
 """

@@ -40,7 +40,7 @@ class Rule:
 
     ``source`` is a recipe, or the path of a file from the selector's folder; ``method`` is how a schedule is made of a
     recipe or a topology, in how many ``steps`` (of each half of an allreduce, or of its reduce-scatter and of its
-    allgather), by so many ``rounds`` of a search with a ``seed``, in how many ``chunks`` a shard: all that
+    allgather), by how many ``rounds`` of a search with a ``seed``, in how many ``chunks`` a shard: all that
     ``linkstep.schedule`` takes, so that what is made is what the rule was written for. ``dialect`` is the runtime that
     a runtime's file is for, ``inplace`` the only kind of call that it serves where the runtime tells them apart.
     """

@@ -33,7 +33,7 @@ from linkstep.engines.transports.transport import Silent
 __all__ = ["VARIABLE", "allreduce_hook", "use"]
 
 VARIABLE = "LINKSTEP_SCHEDULE"
-"""The environment variable that says what ``use`` was not told: recipes or files, separated by semicolons."""
+"""The environment variable that serves where ``use`` was not called: recipes or files, separated by semicolons."""
 _chosen: list[Any] = []
 _workers: weakref.WeakKeyDictionary[Communicator, WorkerThread] = weakref.WeakKeyDictionary()
 
@@ -71,13 +71,13 @@ def _wanted() -> list[Any]:
     found = list(_chosen) or [part for part in named if part]
     if not found:
         raise EngineError(
-            f'the backend "linkstep" was not told what to run: call linkstep.torch.use(...) before, or set {VARIABLE}'
+            f'the backend "linkstep" has nothing to run: call linkstep.torch.use(...) before, or set {VARIABLE}'
         )
     return found
 
 
 def _fitting(what: list[Any], size: int, ranks: list[int]) -> tuple[list[Any], str]:
-    """Return what can be run by so many ranks, on the cables between these of all if they are a part, or why not."""
+    """Return what ``size`` ranks can run, on the cables between these of all if they are a part, or why not."""
     wiring = wiring_of_all(what, dist.get_world_size()) if ranks else None
     fitting, mistake, lacking = [], "", ""
     for one in what:
@@ -112,12 +112,12 @@ def _make_group(options: Any, _: Any = None) -> ScheduledGroup:
     try:
         transport = TorchTransport(gloo, timeout.total_seconds(), store=options.store, ranks=ranks or list(range(size)))
         fitting, mistake = _fitting(_wanted(), size, ranks)
-        told = [json.loads(text) for text in transport.gather(json.dumps([len(fitting), mistake]).encode())]
+        answers = [json.loads(text) for text in transport.gather(json.dumps([len(fitting), mistake]).encode())]
     except Silent as silent:
         raise EngineError(f"the ranks of a group cannot begin: {silent.silence.reason or silent}") from None
     communicator = None
-    if any(count for count, _ in told) or not ranks:
-        first = next((mistake for count, mistake in told if not count), "")
+    if any(count for count, _ in answers) or not ranks:
+        first = next((mistake for count, mistake in answers if not count), "")
         if first:
             raise EngineError(f"the group of {size} ranks cannot begin: {first}")
         communicator = Communicator(fitting, transport)

@@ -280,7 +280,7 @@ def test_table_paretooptimal():
 def test_fig_comparisonwithringdbt():
     """Near N = 1000 ours takes 56 times less than shifted rings and a tenth of the trees as published.
 
-    Both at once and both ways at once, the same trees take half as long as published.
+    Both at once and pipelined, the same trees take half as long as published.
     """
     ours = FABRIC.time(Cost(12, Fraction(1023, 512)), "allreduce", "1MB")  # L(Cayley...) with 6 steps a half
     rings = baseline("shifted rings", "ShiftedRing(4,1024)").allreduce_time(FABRIC, "1MB")

@@ -1,4 +1,4 @@
-"""Arrival times from the command line: chosen by name, by steps and by time; told of, refused, interrupted."""
+"""Arrival times from the command line: chosen by name, by steps and by time; printed, refused, interrupted."""
 
 import json
 import os

@@ -11,6 +11,7 @@ import pytest
 import linkstep
 from linkstep.cli import _lower, main
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.lowering import TARGETS
 from support import fake_mscclpp as fake
 from support import interpreters as runtimes
 
@@ -133,13 +134,15 @@ def test_the_environment_names_the_directory_absolutely(run, tmp_path):
     assert f"  environment  MSCCL_ALGO_DIR='{folder}'\n  data in all" in text
     text = run("K_3", "--to", "rccl", "-o", "with space/b.xml")
     assert f"  environment  MSCCL_ALGO_DIR='{folder}' RCCL_MSCCL_FORCE_ENABLE=1\n" in text
-    assert "  other files are there, and the runtime parses them all: mkdir a directory for this one,\n" in text
+    advice = "other files are there, and the runtime parses them all: mkdir a directory for this one, mv it there, and"
+    assert f" {advice} name that directory data in all " in " ".join(text.split())
     assert f"ExecutionPlan('{tmp_path}/c.json', rank)" in run("K_3", "--to", "mscclpp", "-o", "c.json")
 
 
 def test_rccl_says_which_releases_it_serves(run):
     text = run("K_3", "--to", "rccl", "-o", "a.xml")
-    assert "  runtime       older releases of RCCL: MSCCL was removed from it in 2026, " in text
+    assert "  runtime       older releases of RCCL: MSCCL was removed from it in 2026, and\n" in text
+    assert "\n                newer ones ignore such files\n" in text
 
 
 def test_scratch_is_said(run, capsys):
@@ -163,19 +166,21 @@ def test_a_window_that_needs_much_scratch_is_warned_of(capsys, tmp_path, monkeyp
 def test_what_mscclpp_allocates_is_said(run, capsys):
     argv = ["K_{4,4}", "--to", "mscclpp", "-o", "a.json"]
     text = run(*argv)
-    scratch = "at most 1GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 1.333GiB\n"
-    assert f"  scratch   {scratch}" in text
+    assert "  scratch   at most 1GiB on a rank: 3/4 of the allocation that holds the send\n" in text
+    assert "\n            buffer, counted up to 1.333GiB\n" in text
     assert "  size           0 to 1431655424 bytes, both included\n" in text
     assert "  scratch   none\n" in run("K_4", "--collective", "allgather", *argv[1:])
     assert not capsys.readouterr().err
     text = run(*argv, "--max-bytes", "2GiB")
-    assert "at most 1.5GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 2GiB\n" in text
+    scratch = "at most 1.5GiB on a rank: 3/4 of the allocation that holds the send buffer, counted up to 2GiB"
+    assert f" {scratch} " in " ".join(text.split())
 
 
 def test_an_allgather_needs_scratch_for_all_of_the_allocation(run):
     """Its window is of output, its scratch is sized by input, so there are four times as many bytes as chunks."""
     text = run("K_{4,4}", "--collective", "allgather", "--to", "mscclpp", "-o", "a.json")
-    assert "at most 1GiB on a rank: 4 times the allocation that holds the send buffer, counted up to 256MiB\n" in text
+    scratch = "at most 1GiB on a rank: 4 times the allocation that holds the send buffer, counted up to 256MiB"
+    assert f" {scratch} " in " ".join(text.split())
 
 
 def test_a_plan_that_needs_much_scratch_is_warned_of(capsys, tmp_path, monkeypatch):
@@ -204,11 +209,32 @@ def test_mscclpp_is_told_of_a_plan(run, tmp_path):
     plan = f"mscclpp.ExecutionPlan('{tmp_path}/a.json', rank)"
     constraint = "constraint=mscclpp.Algorithm.Constraint(3, ranks_per_node)"
     assert f"  registered by  mscclpp.Algorithm('{name}', {plan}, {constraint})\n" in text
-    assert "  given to AlgorithmCollectionBuilder; --selector FILE.json writes the Python for that\n" in text
+    given = "given to AlgorithmCollectionBuilder; --selector FILE.json writes the Python for that"
+    assert f" {given} " in " ".join(text.split())
     text = run("K_3", "--to", "mscclpp", "--collective", "all-to-all", "-o", "a.json")
-    assert f"  run by       mscclpp.Executor with {plan}: no NCCL call asks for it\n" in text
+    assert f"  run by       mscclpp.Executor with {plan}\n               no NCCL call asks for it\n" in text
     facts = json.loads(run("K_3", "--to", "mscclpp", "-o", "a.json", "--json"))
     assert facts["name"] == name and facts["scratch_by_allocation"] is True
+
+
+@pytest.mark.parametrize("to", ["mscclpp", "msccl", "rccl", "cpu"])
+@pytest.mark.parametrize("collective", ["allreduce", "broadcast"])
+def test_lines_fit_a_terminal(run, to, collective):
+    """Except those to be copied into a shell or a program."""
+    code = ("  environment ", "  registered by ", "  run by ")
+    for name in ("a", "b"):  # the second is beside another file, which some runtimes parse too
+        text = run("K_3", "--to", to, "--collective", collective, "-o", f"{name}{TARGETS[to].suffix}")
+        assert [line for line in text.splitlines() if len(line) > 80 and not line.startswith(code)] == []
+
+
+def test_long_lists_of_hosts_are_wrapped_between_names(run, tmp_path):
+    hosts = [f"gpu-host-{v:02}" for v in range(18)]
+    lines = "".join(f"{a},{b}\n" for step in (-17, -1) for a, b in zip(hosts, hosts[step:] + hosts[:step], strict=True))
+    (tmp_path / "ring.csv").write_text(lines)
+    text = run("ring.csv", "--collective", "allgather", "--to", "cpu", "-o", "a.xml")
+    assert "  hosts        rank 0, 1, ... on gpu-host-00, gpu-host-01, gpu-host-02,\n" in text
+    assert "\n               gpu-host-13, gpu-host-14, gpu-host-15, ...\n" in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def selected(capsys, *argv):

@@ -294,7 +294,7 @@ def test_no_progress_without_a_terminal(capsys):
 
 
 def test_leaving_at_once_leaves_no_semaphore():
-    """A pool's are still there when Ctrl-C ends a search that has just begun; nobody is told of them."""
+    """A pool's are still there when Ctrl-C ends a search that has just begun; nothing is printed of them."""
     code = (
         "from multiprocessing import get_context; from linkstep.cli._signals import leave_at_once\n"
         "queue = get_context('spawn').Queue(); leave_at_once(3)"

@@ -59,7 +59,7 @@ def test_without_root(run, monkeypatch, argv):
         (("up", "Torus(20,20)", "--name", "x"), "2 to 256 hosts, not 400"),
         (("up", "K_{4,4}"), "the following arguments are required: --name"),
         (("exec", "x", "0"), "no testbed is called 'x'"),
-        (("cut", "x", "0,4,oneway"), "a cable of a testbed is cut both ways"),
+        (("cut", "x", "0,4,oneway"), "a cable of a testbed is cut in both directions"),
         (("mend", "x", "0"), "a cut cable is written A,B"),
         (("down",), "one of the arguments NAME --all is required"),
         (("status", "x"), "no testbed is called 'x': there is none; linkstep testbed up makes one"),

@@ -159,7 +159,7 @@ def test_help_says_which_releases_rccl_is_for(run):
 
 
 def test_progress_is_shown_where_verification_takes_long(run, monkeypatch):
-    """The bar is told of every stage, from reading to each rank's memory, and ends full."""
+    """The bar advances with every stage, from reading to each rank's memory, and ends full."""
     from contextlib import contextmanager
 
     from linkstep.cli import _verify

@@ -216,7 +216,7 @@ def test_moore_against_the_formula(num_nodes, degree, bidirectional):
     if bidirectional and degree == 1 and num_nodes > 2:
         with pytest.raises(LinkstepError) as caught:
             moore_steps(num_nodes, degree, bidirectional=True)
-        assert str(caught.value) == f"no graph of degree 1 connects {num_nodes} nodes both ways"
+        assert str(caught.value) == f"no graph of degree 1 connects {num_nodes} nodes by duplex links"
         return
     k = next(k for k in range(num_nodes) if reference.moore_bound(degree, k, bidirectional) >= num_nodes)
     assert moore_steps(num_nodes, degree, bidirectional=bidirectional) == k
@@ -251,7 +251,7 @@ def test_bounds_at_the_edges():
         (lambda: all_to_all_bound(1, 4), "all-to-all needs at least two nodes"),
         (
             lambda: all_to_all_bound(3, 1, bidirectional=True),
-            "no graph of degree 1 connects 3 nodes both ways",
+            "no graph of degree 1 connects 3 nodes by duplex links",
         ),
     ],
 )

@@ -97,8 +97,8 @@ def test_no_part_is_negative(tmp_path):
     found = fit(runs(made, tmp_path))
     assert found.fabric.alpha == 0
     assert found.fabric.overhead > 0
-    told, chosen = [0, 1, 2], found.points
-    values = _solved([point.columns for point in chosen], chosen, told)
+    columns, chosen = [0, 1, 2], found.points
+    values = _solved([point.columns for point in chosen], chosen, columns)
     table = np.array([[float(x) / p.seconds for x in p.columns] for p in chosen])
     least = np.linalg.norm(table @ values - 1)
     rng = np.random.default_rng(0)
@@ -210,7 +210,7 @@ def test_times_that_do_not_grow(tmp_path):
     for run in made:
         for row, time in zip(run["rows"], (3e-3, 2e-3, 1e-3), strict=True):
             row["median"] = time
-    with pytest.raises(LinkstepError, match=r"^times do not grow with the size, so that no bandwidth can be told"):
+    with pytest.raises(LinkstepError, match=r"^times do not grow with the size, so that no bandwidth can be fitted"):
         fit(runs(made, tmp_path))
 
 

@@ -29,7 +29,7 @@ LINK = 2 * GBPS
 
 
 def fabric_for(topology: Topology, host: Fraction | int | None) -> Fabric:
-    """Return links of 2 Gbps, and hosts of so many bit/s."""
+    """Return links of 2 Gbps, and hosts of ``host`` bit/s."""
     limit = None if host is None else Fraction(host)
     return Fabric(Fraction(1, 10**5), Fraction(LINK * topology.degree), topology.degree, host_bandwidth=limit)
 

@@ -49,7 +49,7 @@ class Run:
     pids: dict[int, int] = field(default_factory=dict)
 
     def ranks(self, count, seconds=60.0):
-        """Wait until so many ranks have left their numbers."""
+        """Wait until ``count`` ranks have left their numbers."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
             for path in self.folder.glob("linkstep-run-*/*.pid"):
@@ -61,7 +61,7 @@ class Run:
         raise AssertionError(f"{len(self.pids)} of {count} ranks: {self.process.communicate()}")
 
     def begun(self, count, seconds=60.0):
-        """Wait until so many ranks exist, and return their numbers; they have not found each other yet."""
+        """Wait until ``count`` ranks exist, and return their numbers; they have not found each other yet."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
             for path in self.folder.glob("linkstep-run-*/*.start"):
@@ -353,7 +353,7 @@ def session_is_empty(session):
 
 
 def external(tmp_path, *commands, ranks):
-    """Run commands under mpiexec, each in so many ranks."""
+    """Run commands under mpiexec, each in its number of ranks."""
     launcher, more = mpi_launcher()
     words = []
     for command, count in zip(commands, ranks, strict=True):

@@ -59,7 +59,7 @@ def test_ranks_elsewhere_are_not_seen():
 
 
 class FakePeers(Peers):
-    """Others, who are late until they come, and do what is told."""
+    """Others, who are late until they come, and do as they are told."""
 
     def __init__(self, late=(), what="busy", dead=(), failed=(), sees_all=True, passed=False):
         self._late, self.what, self._dead, self._failed = tuple(late), what, tuple(dead), tuple(failed)

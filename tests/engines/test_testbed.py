@@ -1,4 +1,4 @@
-"""Testbeds. Trunks, routes, what ip and tc are told, and files without root; the real thing, marked slow, with root."""
+"""Testbeds. Trunks, routes, commands for ip and tc, and files without root; the real thing, marked slow, with root."""
 
 import contextlib
 import itertools
@@ -120,7 +120,7 @@ def test_set_up_traffic_is_spread_over_neighbours():
     assert len(set(hops)) == 3
 
 
-# --- what ip and tc are told ---
+# --- commands for ip and tc ---
 
 
 def test_lines_of_a_host():

@@ -226,7 +226,7 @@ def test_standard_output_by_name(tmp_path, kind):
 
 @pytest.mark.slow
 def test_lower_to_standard_output_prints_the_file_alone():
-    """The summary goes to standard error, or whoever reads the file would read that too."""
+    """The summary goes to standard error, or a reader of the file would read that too."""
     done = subprocess.run(
         [sys.executable, "-m", "linkstep", "lower", "K_3", "--to", "cpu", "-o", "/dev/stdout"],
         capture_output=True, text=True, check=True,

@@ -324,7 +324,7 @@ def test_saving_twice_gives_the_same_bytes(tmp_path, suffix):
 @pytest.mark.parametrize("name", ["a\nb", "a\0", "\ud800", "\x1b[31mred", "a\u2028b"])
 @pytest.mark.parametrize("suffix", KEEPING)
 def test_a_name_is_one_line_of_text_in_every_file(tmp_path, suffix, name):
-    """Whoever reads the file prints it: an escape code must not reach a terminal, nor a lone surrogate a stream."""
+    """Readers of the file print it: an escape code must not reach a terminal, nor a lone surrogate a stream."""
     path = tmp_path / f"t{suffix}"
     with pytest.raises(FileError, match="name of a topology must be one line of printable text, not "):
         save(Topology.from_links(1, [], [], name), path)

@@ -1,4 +1,4 @@
-"""Runtimes' files are told from recipes and from our own files, by name where that is enough and else by content."""
+"""Runtimes' files are told apart from recipes and our own files, by name where that is enough and else by content."""
 
 from pathlib import Path
 

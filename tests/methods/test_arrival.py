@@ -67,7 +67,7 @@ def random_graph(num_nodes: int, degree: int, seed: int) -> Topology:
 
 
 def lift(orbits: int, order: int, degree: int, seed: int) -> Topology:
-    """Return a random lift of a digraph with so many nodes by Z_m, with the group that acts on it."""
+    """Return a random lift of a digraph with ``orbits`` nodes by Z_m, with the group that acts on it."""
     rng = np.random.default_rng(seed)
     turn = np.arange(order)
     while True:
@@ -161,7 +161,7 @@ def test_the_same_seed_gives_the_same_arrivals():
 
 
 def test_seconds_only_stop_it():
-    """With no time at all there are BFB's arrivals; what the search was told of falls, never below the bound."""
+    """With no time at all there are BFB's arrivals; what the search reports falls, never below the bound."""
     topology = random_digraph(60, 4, 0)
     assert arrival_cost(topology, SearchLimits(seconds=1e-9)) == bfb_cost(topology)
     heard = []

@@ -256,7 +256,7 @@ def test_a_fabric_for_other_ports():
 
 
 def test_reports_hold_no_functions():
-    """Whoever has a report has facts: nothing that would still have to be asked."""
+    """A report holds facts: nothing that would still have to be asked."""
     for name, kind in classes().items():
         for field, hint in get_type_hints(kind, include_extras=True).items():
             assert "Callable" not in str(hint), (name, field)

@@ -88,7 +88,7 @@ def test_pareto_keeps_trade_offs():
     worse, equal = with_figures(3, 1, 28), with_figures(2, 1, 26, recipe="much longer than the other")
     one_way = with_figures(3, "15/16", 28, other=2)  # counts both halves
     assert best_entries([worse, equal, near, one_way, lean, fast]) == [fast, lean, near]
-    duplex = with_figures(2, 1, 26, bidirectional=True, recipe="longer than all of them, but links go both ways")
+    duplex = with_figures(2, 1, 26, bidirectional=True, recipe="longer than all of them, but with duplex links")
     assert best_entries([fast, duplex]) == [duplex]
 
 

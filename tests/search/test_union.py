@@ -119,7 +119,7 @@ def test_more_ports_than_servers_are_used(nodes, degree):
     "degree", [1, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 3, 5, 7, 11, 17, 40, 63))]
 )
 def test_there_is_an_answer_for_every_size(degree):
-    """Links both ways: wherever N d is even, and one port joins no more than two servers."""
+    """Duplex links: wherever N d is even, and one port joins no more than two servers."""
     for nodes in (2, 3, 4, 6, 10, 14, 62, 254, 4102, 10006):
         if nodes * degree % 2 == 0 and (degree > 1 or nodes == 2):
             rows = find(nodes, degree, bidirectional=True, spot=NO_SEARCH).frontier

@@ -1,6 +1,6 @@
 """Tiny runtimes that execute lowered files on numbers, in adversarial order. They share no code with the package.
 
-Every input chunk is a random 128-bit number, so a sum tells which contributions went into it. Whoever may run is chosen
+Every input chunk is a random 128-bit number, so a sum tells which contributions went into it. What runs next is chosen
 by a random priority that changes now and then: what a dependency does not order happens in the wrong order soon.
 """
 

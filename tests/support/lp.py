@@ -208,7 +208,7 @@ def least_flow_to_each(num_nodes: int, links: list, steps: int, shares: list) ->
 def least_allgather(
     num_nodes: int, links: list, steps: int, shares: list, alike: list[int] | None = None
 ) -> float:  # fmt: skip
-    """Return shard times that no allgather in so many steps goes below, shards divisible at will.
+    """Return shard times that no allgather in this many steps goes below, shards divisible at will.
 
     A shard's load on a link is at least what flows over it to any one node, for every node; nodes that may send sums of
     a shard's chunks need no more. With ``alike``, the orbits of links under a group that moves each node to each other

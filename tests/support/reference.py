@@ -124,7 +124,7 @@ def link_loads(rows: list[Row]) -> dict[tuple[int, int], int]:
 
 
 def cost(num_shards: int, links: Links, unit: int, rows: list[Row], rates: list[int] | None = None) -> tuple:
-    """Return (T_L, T_B) by sec:costmodelmain: M = B = 1 is so many shards, the fastest link that is no loop has 1/d."""
+    """Return (T_L, T_B) by sec:costmodelmain: M = B = 1 is all the shards, the fastest link that is no loop has 1/d."""
     steps = max((row[4] for row in rows), default=0)
     ports = Counter(u for u, _ in links), Counter(w for _, w in links)
     degree = max((max(c.values()) for c in ports if c), default=0)
@@ -637,5 +637,5 @@ def grafted(word: str, num_nodes: int, links: Links, degree: int, changes: list[
 
 
 def pairs_beyond(dist: list[list[int]], steps: int) -> set[tuple[int, int]]:
-    """Return the ordered pairs farther apart than so many steps, or without any path, of a table of distances."""
+    """Return the ordered pairs farther apart than ``steps`` steps, or without any path, of a table of distances."""
     return {(u, w) for u, row in enumerate(dist) for w, far in enumerate(row) if not 0 <= far <= steps}

@@ -89,7 +89,7 @@ def work_on(recipe: str) -> list[object]:
 
 @pytest.mark.parametrize("recipe", [pytest.param(r, marks=[] if is_quick(r, 32) else pytest.mark.slow) for r in CASES])
 def test_no_library_is_asked_and_the_work_is_the_same(recipe, monkeypatch):
-    """Whoever takes part gets its symmetry from the recipe: nothing that is installed can change a result."""
+    """Every method gets its symmetry from the recipe: nothing that is installed can change a result."""
     monkeypatch.setattr(libraries, "LIBRARIES", (NOSY,))
     with_one = work_on(recipe)
     monkeypatch.setattr(libraries, "LIBRARIES", ())

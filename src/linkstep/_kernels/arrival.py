@@ -187,7 +187,7 @@ def _repair(
     arrive, near, near_count, near_turn, after, after_count, after_turn, after_bit, turns, owner, kind, limit, load,
     excess, tabu, rounds, tries, tenure, state,
 ):  # fmt: skip
-    """Make E smaller by moving pieces, for at most so many rounds; return E. ``load`` is that of ``arrive``.
+    """Make E smaller by moving pieces, for at most ``rounds`` rounds; return E. ``load`` is that of ``arrive``.
 
     A round takes an overfull (u, s) at random and its worst set P. Of up to ``tries`` pieces that only P can carry, one
     comes at another step, or an in-neighbour outside P has it before: the best such move, ties at random, made if E

@@ -150,7 +150,7 @@ def _take_all(pool, among, taken):
 
 @njit(cache=True)
 def _take(pool, among, count, begin, taken):
-    """Move so many of the pieces in pool and among to taken, from piece ``begin`` on."""
+    """Move ``count`` of the pieces in both pool and among to taken, from piece ``begin`` on."""
     i = begin >> 6
     before = (_ONE << np.uint64(begin & 63)) - _ONE
     x = pool[i] & among[i] & ~before

@@ -174,7 +174,7 @@ def _next_subset(subset, count):
 
 @njit(cache=True, nogil=True)
 def _scan(back, inverse, pairs, singles, num_pairs, num_singles, records, found):
-    """Try every set of so many pairs and singles; return how many there were."""
+    """Try every set of ``num_pairs`` pairs and ``num_singles`` singles; return how many there were."""
     n, d = back.shape[1], 2 * num_pairs + num_singles
     scale, weight, work = _workspace(n, d)
     none = np.empty((3, n + 1), np.int64)

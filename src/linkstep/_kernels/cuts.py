@@ -100,9 +100,9 @@ def _push(ptr, node, twin, left, sink, level, at, path, start, want):
 
 @njit(cache=True, nogil=True)
 def _max_flow(ptr, node, twin, left, supply, sink, need, level, queue, at, path):
-    """Send supplies to the sink, ``need`` at most, using up ``left`` and ``supply``; return (sent, size of the rest).
+    """Send supplies to the sink, ``need`` at most, using up ``left`` and ``supply``; return (sent, size).
 
-    Where less than ``need`` arrives, the first so many of ``queue`` are the nodes from which the sink can still be
+    Where less than ``need`` arrives, ``queue[:size]`` are the nodes from which the sink can still be
     reached: the links into this set from all others are full, and its own supply is used up. The supply of the sink
     itself is not counted. ``level`` is -1 everywhere before and after.
     """

@@ -17,7 +17,7 @@ _WORDS = 16
 _HOPE = 12
 """Pairs that a swap may lose close by and is still tried, in the hope to gain as many elsewhere."""
 _WORTH = 4096
-"""A swap must make the sum of distances smaller by one part in so many: recipes list every swap."""
+"""A swap must make the sum of distances smaller by one part in this many: recipes list every swap."""
 _TRIES = 40
 """Swaps tried for one pair that is too far before another is taken."""
 
@@ -44,7 +44,7 @@ def _bits(x):
 
 @njit(cache=True, nogil=True)
 def _start(into, n, first, used, reach):
-    """Fill in who reaches the targets from ``first`` on, so many words of them, within one step."""
+    """Fill in who reaches the targets from ``first`` on, ``used`` words of them, within one step."""
     for u in range(n):
         for w in range(used):
             reach[u, w] = np.uint64(0)
@@ -72,7 +72,7 @@ def _pass(out, n, used, reach, after):
 
 @njit(cache=True, nogil=True)
 def _flood(out, into, n, first, used, steps, reach, after):
-    """Return the table of who reaches the targets from ``first`` on within so many steps; one of the two given."""
+    """Return the table of who reaches the targets from ``first`` on within ``steps`` steps; one of the two given."""
     _start(into, n, first, used, reach)
     for _ in range(1, steps):
         _pass(out, n, used, reach, after)

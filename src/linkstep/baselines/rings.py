@@ -1,6 +1,6 @@
 """Rings: every node passes on, link after link, what it received at the step before.
 
-The schedule of NCCL's rings, one-way and both ways, of shifted rings and of a ring through a hypercube. Several rings
+The schedule of NCCL's rings, one-way and duplex, of shifted rings and of a ring through a hypercube. Several rings
 over the same nodes each carry an equal part of every shard.
 """
 
@@ -52,7 +52,7 @@ def two_way_cycles(topology: Topology, degree: int, size: int) -> list[Ints]:
 
 
 def shifted_cycles(topology: Topology, degree: int, size: int) -> list[Ints]:
-    """Return the rings of ShiftedRing(d,n): round each of its d / 2 rings both ways."""
+    """Return the rings of ShiftedRing(d,n): each of its d / 2 rings in both directions."""
     return [np.arange(size) * jump * way % size for jump in shifted_ring_jumps(degree, size) for way in (1, -1)]
 
 

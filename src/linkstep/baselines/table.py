@@ -88,7 +88,7 @@ def _shifted_bfb_cost(args: Args, depth: int) -> Cost:
 
 _SHIFTED = BaselineAlgorithm(
     name="shifted rings",
-    title="d / 2 rings with other jumps, each both ways with its part of the data (TopoOpt)",
+    title="d / 2 rings with other jumps, each in both directions with its part of the data (TopoOpt)",
     notation="ShiftedRing(d,n)",
     allgather=_round(shifted_cycles),
     cost=lambda args, depth: _ring_cost(args[1]),

@@ -75,11 +75,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
     sub = actions.add_parser("verify", help="rebuild entries from their recipes and recompute all figures")
     sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
-    sub.add_argument("--sample", type=int, metavar="K", help="only so many, picked at random")
+    sub.add_argument("--sample", type=int, metavar="K", help="only K of them, picked at random")
     sub.add_argument("--seed", type=int, default=0, help="of the sample (0)")
     _add_workers(sub)
 
-    sub = actions.add_parser("rescore", help="work out what entries say anew and log it; run again to go on")
+    sub = actions.add_parser("rescore", help="recompute the figures of entries and log them; run again to go on")
     sub.add_argument("log", metavar="LOG", help="file to append to; recipes that it has are not worked out again")
     sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
     _add_workers(sub)

@@ -53,7 +53,7 @@ def _print(report: TradeOffReport) -> None:
     print(f"{report.recipe}: {report.collective}, steps against bandwidth ({report.fabric})")
     print(f"no graph of this N goes below {report.bandwidth_bound} = {float(report.bandwidth_bound):.4f} M/B\n")
     time = f"at most for {report.size}" if report.seconds_at_most else f"time for {report.size}"
-    head = ("T_L", "T_B", "M/B", time, "method", "in so many steps")
+    head = ("T_L", "T_B", "M/B", time, "method", "in T_L steps")
     print_table(head, map(_line, report.points), right=(0, 1, 2, 3))
     if report.plot:
         print(f"\ndrawn to {report.plot}")

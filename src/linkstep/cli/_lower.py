@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 
 from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_bandwidth
-from linkstep.cli._output import add_json, print_fields, print_json
+from linkstep.cli._output import add_json, print_fields, print_json, wrapped
 from linkstep.cli._progress import progress_bar
 from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
@@ -24,6 +25,8 @@ from linkstep.reports.lowering import LoweringReport
 
 _SHOWN = 16
 """Names of hosts that are printed; --json has all."""
+_CODE = ("environment", "registered by", "run by")
+"""Fields to copy into a shell or program: they are printed on one line."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +128,7 @@ def _run(args: argparse.Namespace) -> int:
     save_lowered(lowered, args.output, args.selector)
     report = LoweringReport.of(lowered, args.output, args.selector)
     _warn(report, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
-    # Whoever reads the file from standard output reads nothing else there.
+    # Where the file goes to standard output, nothing else does.
     with redirect_stdout(sys.stderr) if is_standard_output(args.output) else nullcontext():
         if args.json:
             print_json(report.to_json())
@@ -148,9 +151,9 @@ def _print(name: str, report: LoweringReport) -> None:
         fields.append(("a rank", f"at most {report.threadblocks} threadblocks"))
         fused = f", {report.fused} of them receive and forward" if report.fused else ""
         fields.append(("instructions", f"{report.instructions} in all{fused}"))
-    print_fields(fields)
+    print_fields(wrapped(fields))
     print("the runtime picks it up if")
-    print_fields(_conditions(report))
+    print_fields(wrapped(_conditions(report), verbatim=_CODE))
     print(f"saved to {report.file}")
     if report.selector:
         size = f"{report.min_bytes} to {report.max_bytes} bytes"
@@ -174,29 +177,32 @@ def _scratch(report: LoweringReport) -> str:
     return f"at most {report.scratch_share} of a call's data on a rank"
 
 
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join((*names[:_SHOWN], *["..."] * (len(names) > _SHOWN)))
+
+
 def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
     """Return what must hold at run time; where it does not, runtimes fall back to other algorithms without a word."""
     target = TARGETS[report.to]
     unit = "bytes" if target.alignment > 1 else "elements"
     found = [("ranks", str(report.ranks))]
-    hosts = report.hosts or (None if report.nodes is None else [f"node {node}" for node in report.nodes])
-    if hosts is not None:
-        shown = ", ".join(hosts[: min(_SHOWN, report.ranks)])
-        found.append(("hosts", f"rank 0, 1, ... on {shown}{', ...' if report.ranks > _SHOWN else ''}"))
-        if len(hosts) > report.ranks:
-            others = ", ".join(hosts[report.ranks :][:_SHOWN])
-            found.append(("forward", f"{others}{', ...' if len(hosts) > report.ranks + _SHOWN else ''}"))
+    if report.hosts or report.nodes is not None:
+        what, names = ("", report.hosts) if report.hosts else ("nodes ", [str(node) for node in report.nodes or ()])
+        found.append(("hosts", f"rank 0, 1, ... on {what}{_listed(names[: report.ranks])}"))
+        if len(names) > report.ranks:
+            found.append(("forward", f"{what}{_listed(names[report.ranks :])}"))
     if report.root is not None:
         blind = "" if target.compares_root else ": the runtime does not compare it, so make no calls with another root"
         found.append(("root", f"{report.root}{blind}"))
     if report.environment is not None:
         found.append(("environment", report.environment))
     if report.shares_folder:
-        found.append(("", "other files are there, and the runtime parses them all: mkdir a directory for this one,"))
-        found.append(("", "mv it there, and name that directory"))
+        others = "other files are there, and the runtime parses them all"
+        found.append(("", f"{others}: mkdir a directory for this one, mv it there, and name that directory"))
     if report.collective in target.uncalled:
         plan = f"mscclpp.ExecutionPlan({report.path!r}, rank)"
-        found.append(("run by", f"mscclpp.Executor with {plan}: no NCCL call asks for it"))
+        found.append(("run by", f"mscclpp.Executor with {plan}"))
+        found.append(("", "no NCCL call asks for it"))
     elif target.registers:
         found.append(("registered by", report.registration or ""))
         found.append(("", "given to AlgorithmCollectionBuilder; --selector FILE.json writes the Python for that"))

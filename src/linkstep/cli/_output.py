@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Container, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from linkstep.core.units import format_time
 from linkstep.costs import Cost
 from linkstep.reports.wiring import WiringStanding
+
+COLUMNS = 80
+"""Of a terminal; what is longer is wrapped where words allow it."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +48,23 @@ def print_fields(fields: Iterable[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         print(f"  {name.ljust(width)}  {value}".rstrip())
+
+
+def wrapped(fields: Iterable[tuple[str, str]], verbatim: Container[str] = ()) -> list[tuple[str, str]]:
+    """Return the fields with long values as several lines, the later ones without a name; ``verbatim`` ones stay whole.
+
+    >>> [(name, len(value)) for name, value in wrapped([("text", "a b " * 25), ("code", "c d " * 25)], ["code"])]
+    [('text', 71), ('', 27), ('code', 100)]
+    """
+    pairs = list(fields)
+    width = COLUMNS - 4 - max(len(name) for name, _ in pairs)
+    found: list[tuple[str, str]] = []
+    for name, value in pairs:
+        lines = textwrap.wrap(value, width, break_long_words=False, break_on_hyphens=False)
+        if name in verbatim or not lines:
+            lines = [value]
+        found += [(name, lines[0]), *(("", line) for line in lines[1:])]
+    return found
 
 
 def both_halves(halves: tuple[Cost, Cost]) -> tuple[str, str]:

@@ -27,7 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace", metavar="FILE", help="read a trace of PyTorch's profiler instead (.json or .json.gz)"
     )
-    parser.add_argument("--repetitions", type=int, default=5, metavar="R", help="medians of so many; default: 5")
+    parser.add_argument("--repetitions", type=int, default=5, metavar="R", help="times are medians of R; default: 5")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the model file to write, a .json file")
     add_json(parser)
 

@@ -115,14 +115,15 @@ def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.N
 
 def _print_line(report: ReproductionReport, seconds: float) -> None:
     """Print how one of many exhibits went."""
-    told = "; ".join(
+    summary = "; ".join(
         f"{who} {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items() if count)}"
         for who, verdicts in (("paper's bases", report.paper_bases), ("linkstep", report.linkstep))
         if any(verdicts.values())
     )
-    told = "; ".join(filter(None, (told, f"{report.marked} marked" if report.marked else ""))) or "nothing to compare"
+    marked = f"{report.marked} marked" if report.marked else ""
+    summary = "; ".join(filter(None, (summary, marked))) or "nothing to compare"
     how = f"{seconds:.1f} s" if report.new else "unchanged"
-    print(f"{report.label}: {told} ({how})", flush=True)
+    print(f"{report.label}: {summary} ({how})", flush=True)
 
 
 def _said(one: Cell, verdict: Verdict) -> str:

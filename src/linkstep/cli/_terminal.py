@@ -28,7 +28,7 @@ _OURS = "linkstep: "
 
 
 class ReaderLeft(BrokenPipeError):
-    """Whoever read standard output, ``head`` say, has seen enough."""
+    """The reader of standard output, ``head`` say, has closed it."""
 
 
 def printable(text: str, encoding: str = "utf-8") -> str:

@@ -154,7 +154,7 @@ def _hosts(text: str) -> tuple[str, str]:
     fault = parse("cut", text)
     assert isinstance(fault, Cut)
     if fault.one_way:
-        raise LinkstepError(f"a cable of a testbed is cut both ways, not {text}")
+        raise LinkstepError(f"a cable of a testbed is cut in both directions, not {text}")
     return fault.first, fault.second
 
 

@@ -12,7 +12,7 @@ from linkstep.timelines import EXPORTS, Timeline, export_of, export_timeline
 
 
 def add_timeline(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--timeline``; ``what`` it shows is told in its help."""
+    """Add ``--timeline``, whose help says ``what`` it shows."""
     formats = ", ".join(f"{export.ending} ({export.title})" for export in EXPORTS.values())
     parser.add_argument(
         "--timeline", type=Path, metavar="FILE", help=f"{what}: drawn to a .svg or .png file, or written to {formats}"

@@ -1,7 +1,7 @@
 """Collectives as values: what each rank starts with, what it must end with, and what lies between.
 
-A ``Collective`` is its name (it compares, prints and saves as one) with its definition attached, so that whoever
-checks, costs, lowers, verifies or runs one asks it instead of comparing names. Not here: how to check a schedule
+A ``Collective`` is its name (it compares, prints and saves as one) with its definition attached, so that code
+which checks, costs, lowers, verifies or runs one asks it instead of comparing names. Not here: how to check a schedule
 (``linkstep.correctness``) and what a runtime calls it (the spelling rows of each format).
 """
 

@@ -1,4 +1,4 @@
-"""What was worked out for a topology, kept by whoever asked: found once, forgotten with the topology.
+"""What was worked out for a topology, kept by the module that did: found once, forgotten with the topology.
 
 A room that works something out declares a module-level ``Memo`` of its type and is the only one to use it. Values are
 kept for the topology *object*: equal topologies may know different things of themselves, such as their names. They lie

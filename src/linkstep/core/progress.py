@@ -1,4 +1,4 @@
-"""How work that takes long tells how far it is, to whoever wants to show it."""
+"""How work that takes long reports how far it is, to a caller that shows it."""
 
 from __future__ import annotations
 

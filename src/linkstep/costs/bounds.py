@@ -23,7 +23,7 @@ def _moore_levels(num_nodes: int, first: int, growth: int) -> list[int]:
     levels, left, width = [1], num_nodes - 1, first
     while left > 0:
         if width == 0:
-            raise LinkstepError(f"no graph of degree {first} connects {num_nodes} nodes both ways")
+            raise LinkstepError(f"no graph of degree {first} connects {num_nodes} nodes by duplex links")
         levels.append(min(left, width))
         left -= width
         width *= growth

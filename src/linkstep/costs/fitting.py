@@ -62,7 +62,7 @@ class Observation:
         return Fraction(self.cost.steps), 8 * self.size * self.cost.bandwidth / self.degree, Fraction(1)
 
     def limited(self, width: Fraction) -> tuple[Fraction, ...]:
-        """Return the columns, and the bits of hosts, where steps wait for hosts that carry more than so many links."""
+        """Return the columns, and the bits of hosts, where steps wait for hosts with more than ``width`` links busy."""
         link, host = Fraction(0), Fraction(0)
         for load in self.loads:
             if load.host > width * load.link:
@@ -133,13 +133,13 @@ def fit(runs: Iterable[Run]) -> Fit:
     _check_alike(several)
     points, notes = _points(several)
     rows = [point.columns for point in points]
-    told = _tellable(rows)
-    if PER_BIT not in told:
+    identified = _identifiable(rows)
+    if PER_BIT not in identified:
         raise LinkstepError("the rows do not tell the bandwidth from the latency: measure several sizes")
-    notes += _untold(points, told)
-    values = _solved(rows, points, told)
+    notes += _unidentified(points, identified)
+    values = _solved(rows, points, identified)
     if not values[PER_BIT]:
-        raise LinkstepError("times do not grow with the size, so that no bandwidth can be told: measure larger sizes")
+        raise LinkstepError("times do not grow with the size, so that no bandwidth can be fitted: measure larger sizes")
     host = None
     limited = _with_hosts(points, values)
     if limited is not None:
@@ -165,10 +165,10 @@ def _with_hosts(points: Sequence[Observation], plain: Values) -> tuple[Values, f
         rows = [point.limited(width) for point in points]
         tied = [(steps, link + host / width, one) for steps, link, one, host in rows]
         for table, several in ((rows, True), (tied, False)):
-            told = _tellable(table)
-            if PER_BIT not in told or (several and PER_HOST_BIT not in told):
+            identified = _identifiable(table)
+            if PER_BIT not in identified or (several and PER_HOST_BIT not in identified):
                 continue
-            values = _solved(table, points, told)
+            values = _solved(table, points, identified)
             if values[PER_BIT] <= 0 or (several and values[PER_HOST_BIT] <= 0):
                 continue
             ratio = values[PER_BIT] / values[PER_HOST_BIT] if several else float(width)
@@ -233,18 +233,18 @@ def _rank(rows: list[list[Fraction]]) -> int:
     return rank
 
 
-def _tellable(rows: Table) -> list[int]:
+def _identifiable(rows: Table) -> list[int]:
     """Return the columns that the rows tell apart."""
     lines = list(dict.fromkeys(rows))
-    told: list[int] = []
+    found: list[int] = []
     for column in (ALPHA, PER_BIT, PER_HOST_BIT, OVERHEAD):
-        if column < len(lines[0]) and _rank([[line[c] for c in (*told, column)] for line in lines]) > len(told):
-            told.append(column)
-    return told
+        if column < len(lines[0]) and _rank([[line[c] for c in (*found, column)] for line in lines]) > len(found):
+            found.append(column)
+    return found
 
 
-def _untold(points: Sequence[Observation], told: Sequence[int]) -> list[str]:
-    if OVERHEAD in told:
+def _unidentified(points: Sequence[Observation], identified: Sequence[int]) -> list[str]:
+    if OVERHEAD in identified:
         return []
     steps = sorted({point.cost.steps for point in points})
     why = f"all runs take {steps[0]} steps" if len(steps) == 1 else "the rows are too few"
@@ -263,8 +263,8 @@ def _rest(rows: Table, points: Sequence[Observation], values: Values) -> float:
     return float(np.linalg.norm(_relative(rows, points) @ values - 1))
 
 
-def _solved(rows: Table, points: Sequence[Observation], told: Sequence[int]) -> Values:
-    """Return the best value at least 0 of each column, 0 for those not told apart.
+def _solved(rows: Table, points: Sequence[Observation], identified: Sequence[int]) -> Values:
+    """Return the best value at least 0 of each column, 0 for those not identified.
 
     The best is the plain least-squares solution on the columns in which it is positive; of four columns there are
     fifteen such sets, so all are tried.
@@ -272,8 +272,8 @@ def _solved(rows: Table, points: Sequence[Observation], told: Sequence[int]) -> 
     table = _relative(rows, points)
     scale = np.linalg.norm(table, axis=0)
     best, least = np.zeros(table.shape[1]), np.inf
-    for count in range(1, len(told) + 1):
-        for columns in map(list, combinations(told, count)):
+    for count in range(1, len(identified) + 1):
+        for columns in map(list, combinations(identified, count)):
             part = np.linalg.lstsq(table[:, columns] / scale[columns], np.ones(len(points)), rcond=None)[0]
             if (part < 0).any():
                 continue

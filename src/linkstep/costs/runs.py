@@ -42,7 +42,7 @@ class Timing:
 
 
 class StepLoad(NamedTuple):
-    """So many steps in which the busiest link carries ``link`` of M, and the busiest host ``host``, in or out."""
+    """A number of steps in which the busiest link carries ``link`` of M, and the busiest host ``host``, in or out."""
 
     steps: int
     link: Fraction

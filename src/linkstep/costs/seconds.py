@@ -113,7 +113,7 @@ def cost_of(schedule: Schedule, fabric: Fabric | None = None) -> Cost:
 
 
 def cost_within(schedule: Schedule, width: Fraction | None) -> Cost:
-    """Return the cost of a schedule where hosts keep so many of the fastest links busy at most; None: all they have."""
+    """Return the cost of a schedule where hosts keep at most ``width`` of the fastest links busy; None: all of them."""
     topology = schedule.topology
     if topology.bandwidth is None and width is None:
         total = sum(busiest_links(schedule).tolist())

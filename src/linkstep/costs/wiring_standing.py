@@ -19,10 +19,10 @@ from linkstep.costs.wiring import WiringBound, has_wiring_bound, wiring_bound
 from linkstep.costs.wiring_steps import step_bound
 
 MANY = 3 * 10**9
-"""Up to so many nodes times links times steps across, a wiring bound takes a few seconds."""
+"""Up to this many nodes times links times steps across, a wiring bound takes a few seconds."""
 _ARCS = 2 * 10**5
 _STEPS = 16
-"""Up to so many links in time, and steps, a step bound takes a second or two."""
+"""Up to these links in time and these steps, a step bound takes a second or two."""
 
 
 @dataclass(frozen=True)

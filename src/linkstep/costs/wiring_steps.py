@@ -27,7 +27,7 @@ from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import Wires, wiring_bound
 
 MANY_SINKS = 10**7
-"""Up to so many arcs in time, over all nodes, flows to every node are tried; above, to few."""
+"""Up to this many arcs in time, over all nodes, flows to every node are tried; above, to few."""
 FEW_SINKS = 16
 _WHOLE = 2**61
 """Flows stay below this."""
@@ -69,7 +69,7 @@ class StepBound:
 
 
 def step_bound(topology: Topology, steps: int, collective: Collective | str = Collective.ALLGATHER) -> StepBound:
-    """Return what no allgather (or reduce-scatter) in at most so many steps goes below on a topology, with a proof.
+    """Return what no allgather (or reduce-scatter) in at most ``steps`` steps goes below on a topology, with a proof.
 
     It is never below ``wiring_bound``, and comes as near to it as one likes as steps become many.
 

@@ -149,16 +149,16 @@ class Communicator:
         digest = hashlib.sha256(self._plans.fingerprint.encode()).digest()
         state = b"!" + mistake.encode() if mistake else digest
         try:
-            told = self.transport.gather(state, SETUP)
+            answers = self.transport.gather(state, SETUP)
         except Silent as silent:
             raise self.failure("while the ranks looked for each other", silent.silence) from None
         if mistake:
             raise LinkstepError(mistake)
-        wrong = [rank for rank, text in enumerate(told) if text[:1] == b"!" and len(text) != len(digest)]
+        wrong = [rank for rank, text in enumerate(answers) if text[:1] == b"!" and len(text) != len(digest)]
         if wrong:
-            raise EngineError(f"{self._ranks(wrong)} cannot begin: {told[wrong[0]][1:].decode()}")
-        common = max(set(told), key=lambda text: (told.count(text), -told.index(text)))
-        odd = [rank for rank, text in enumerate(told) if text != common]
+            raise EngineError(f"{self._ranks(wrong)} cannot begin: {answers[wrong[0]][1:].decode()}")
+        common = max(set(answers), key=lambda text: (answers.count(text), -answers.index(text)))
+        odd = [rank for rank, text in enumerate(answers) if text != common]
         if odd:
             raise EngineError(f"{self._ranks(odd)} was given another schedule than the rest: give all the same file")
 
@@ -283,12 +283,12 @@ class Communicator:
         if self._plans.has_plan(*wanted):
             return self._plans.plan_for(*wanted)
         what = f"{collective} of {data}{f' with root {root}' * collective.has_root}{' in place' * inplace}"
-        told = self._gathered(what, None)
-        odd = [rank for rank, text in enumerate(told) if text != told[self.rank]]
+        calls = self._gathered(what, None)
+        odd = [rank for rank, text in enumerate(calls) if text != calls[self.rank]]
         if odd:
-            others = f"{self._ranks(odd[:1])} calls {told[odd[0]]}"
+            others = f"{self._ranks(odd[:1])} calls {calls[odd[0]]}"
             why = "all ranks must make the same calls in the same order"
-            raise EngineError(f"rank {self.rank}: it calls {told[self.rank]}, and {others}: {why}")
+            raise EngineError(f"rank {self.rank}: it calls {calls[self.rank]}, and {others}: {why}")
         plan = self._plans.plan_for(*wanted)
         self._gathered(what, SETUP)
         return plan

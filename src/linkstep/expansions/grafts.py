@@ -2,7 +2,7 @@
 
 Changes are made one after another and each names its links, so a graft gives the same graph wherever it is built. Not
 here: which nodes and links to choose (``linkstep.search.sweep.grafts``), and schedules: they are not expanded but made
-anew for the graph that results.
+for the graph that results.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class _Links:
         return [a * self.size + b, b * self.size + a] if self.is_duplex else [a * self.size + b]
 
     def take(self, a: int, b: int) -> None:
-        """Take out the link a -> b, or both ways; raise if it is not there."""
+        """Take out the link a -> b, of a duplex graph b -> a too; raise if it is not there."""
         for key in self._ways(a, b):
             self.more[key] -= 1
             if self._first(key)[1] + self.more[key] < 0:
                 raise TopologyError(f"there is no link {key // self.size} -> {key % self.size}")
 
     def put(self, a: int, b: int) -> None:
-        """Put in a link a -> b, or both ways."""
+        """Put in a link a -> b, in a duplex graph b -> a too."""
         for key in self._ways(a, b):
             self.more[key] += 1
 

@@ -16,7 +16,7 @@ MAX_LINKS = 2**27
 """The most links we build: their columns then take 1 GiB."""
 
 MAX_PRODUCTS = 2**20
-"""Up to so many products of a number and a jump all multipliers of a circulant are looked for; above, only -1."""
+"""Up to this many products of a number and a jump, all multipliers of a circulant are looked for; above, only -1."""
 
 MAX_BITS = 10_000
 """No member has more nodes than 2 to this, so that N and d are quick to compute."""

@@ -17,7 +17,7 @@ from linkstep.families._family import Args, Family, always
 
 
 def _near(size: int, ports: int) -> list[int]:
-    """Return as many different jumps mod size as there are ports, both ways where that is possible, short ones first.
+    """Return a different jump mod size for each port, with inverses where that is possible, short ones first.
 
     >>> _near(6, 3), _near(5, 3)
     ([1, 5, 3], [1, 2, 3])
@@ -86,7 +86,7 @@ def _root(value: int, power: int) -> int:
 
 
 def _spread(limit: int, count: int) -> list[int]:
-    """Return so many different numbers from 1 to below a limit, each about as many times the one before.
+    """Return ``count`` different numbers from 1 to below a limit, each about as many times the one before.
 
     >>> _spread(32, 2), _spread(4, 3), _spread(1000, 3)
     ([1, 5], [1, 2, 3], [1, 10, 100])

@@ -13,7 +13,7 @@ from linkstep.families._family import Args, Family, always
 
 
 def _jumps(size: int, jumps: tuple[int, ...]) -> list[int]:
-    """Return the jumps both ways; one that is its own inverse mod size counts once."""
+    """Return the jumps and their inverses; one that is its own inverse mod size counts once."""
     if size < 2:
         raise RecipeError(f"C(n,{{a,...}}): n must be at least 2, not {size}")
     if not jumps or any(not 1 <= a < size for a in jumps):

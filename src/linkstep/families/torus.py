@@ -119,7 +119,7 @@ def twisted_torus(*dims: int) -> Topology:
 def _twisted_mirrors(dims: tuple[int, ...]) -> Iterator[Ints]:
     """Yield a mirror for each dimension, and exchanges of dimensions: of one size, or of any if only one is long.
 
-    A node is the sum of so many steps along each dimension. k steps along a short one are k along every long one, and
+    A node is a sum of steps along each dimension. k steps along a short one are k along every long one, and
     twice as many bring nothing: mirrors and such exchanges keep these relations, so they take sums to sums.
     """
     short = min(dims)

@@ -74,7 +74,7 @@ def is_runtime_file(name: str) -> bool:
         return True
     if (suffix in SUFFIXES and suffix != ".json") or not os.path.isfile(name):  # noqa: PTH113
         return False  # Path.is_file raises where a recipe is longer than a file's name can be
-    with suppress(FileError), open_to_read(name) as file:  # whoever reads it next says what is wrong
+    with suppress(FileError), open_to_read(name) as file:  # the reader that comes next says what is wrong
         data = file.read()
         return _PLAN in data or data.lstrip().startswith(b"<")
     return False

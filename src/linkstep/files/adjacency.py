@@ -65,7 +65,7 @@ def read_adjacency(file: BinaryIO) -> Topology:
     """Read an adjacency list: a line for each node, ``node: neighbours`` or ``node neighbours`` or neighbours alone.
 
     Links lead from a node to its neighbours; if all have partners the other way, that is an undirected graph. Where
-    every neighbour has a later line than its node, edges are listed once and go both ways: such a digraph has no cycle.
+    every neighbour has a later line than its node, edges are listed once and are duplex: such a digraph has no cycle.
     """
     rows, has_colons = _Rows(), None
     for number, text in _adjacency_rows(read_bytes(file)):

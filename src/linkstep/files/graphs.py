@@ -160,7 +160,7 @@ def _numbered(pairs: _Pairs) -> Edges:
 
 
 def _undirected(edges: Edges) -> Topology:
-    """Return the topology of an edge list: each edge once or, as some tools write them, each one both ways."""
+    """Return the topology of an edge list: each edge once or, as some tools write them, once in each direction."""
     edges.check()
     twice = edges.has_partner
     if twice.all():

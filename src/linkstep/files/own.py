@@ -265,7 +265,7 @@ def read_npz(file: BinaryIO) -> Topology | Schedule:
     except FileError:
         raise
     except _GARBLED as error:
-        raise FileError(f"is truncated, damaged or not an .npz file; write it anew ({_one_line(error)})") from None
+        raise FileError(f"is truncated, damaged or not an .npz file; write it again ({_one_line(error)})") from None
     links = {what: column for what, column in columns.items() if what in _LINK_COLUMNS}
     rows = {what: column for what, column in columns.items() if what in ROW_COLUMNS}
     return _rebuild(head, links, rows, columns.get("ranks"))

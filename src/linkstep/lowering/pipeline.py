@@ -95,7 +95,7 @@ class Lowered:
 
     @property
     def multiple(self) -> int:
-        """The data must be a multiple of so many bytes where the target aligns chunks, else of so many elements."""
+        """What the data must be a multiple of: in bytes where the target aligns chunks, else in elements."""
         return self.target.alignment * self.placement.num_chunks
 
     @property

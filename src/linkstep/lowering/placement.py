@@ -33,7 +33,7 @@ class Options:
     channels: int = 1
     """Channels of each link: its messages take turns on them."""
     instances: int = 1
-    """Cut every message into so many pieces, each on channels of its own."""
+    """Pieces that every message is cut into, each on channels of its own."""
     stay: bool = False
     """Whether a forwarded piece stays on the channel it came on, so that one instruction can receive and forward it."""
     max_count: int | None = None

@@ -28,7 +28,7 @@ _SOURCES = 10  # that plus MAX_LOCAL_BUFFER_PER_OPERATION
 
 
 class Piece(NamedTuple):
-    """So many ``chunks`` of a buffer of the rank itself, or of a peer if the threadblock has a number for it."""
+    """Chunks in a row of a buffer of the rank itself, or of a peer if the threadblock has a number for it."""
 
     place: Place
     chunks: int

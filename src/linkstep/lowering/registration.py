@@ -171,7 +171,7 @@ PLANS = (
 def register(rank, ranks_per_node=0):
     """Register the plans of a rank and the selector.
 
-    With ``ranks_per_node`` they serve communicators with so many ranks on a node only. MSCCL++'s own selector then
+    With ``ranks_per_node`` they serve only communicators with that many ranks on a node. MSCCL++'s own selector then
     considers them too where ``select`` declines: it looks at the window but not at whole chunks, and a call that is
     not a multiple of them fails instead of going to NCCL. With 0 that selector leaves them alone.
     """

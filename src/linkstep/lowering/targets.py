@@ -34,11 +34,11 @@ class Target:
     registers: bool = False
     """Whether a file counts only once a program has registered it (``linkstep.lowering.registration``)."""
     uncalled: frozenset[Collective] = frozenset()
-    """Collectives that no call asks for: whoever wants one runs the file by hand."""
+    """Collectives that no call asks for: their files are run by hand."""
     forwards: bool = False
     """Whether its files know nodes that pass data on and take no part; elsewhere a collective is one of all ranks."""
     selects: bool = True
-    """Whether it picks a file by a call's size and buffers; if not, whoever loads one decides."""
+    """Whether it picks a file by a call's size and buffers; if not, the program that loads one decides."""
     compares_root: bool = False
     """Whether it sees that a file is for another root than a call."""
     alignment: int = 1

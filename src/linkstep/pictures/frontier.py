@@ -50,7 +50,7 @@ _LINEAR = 12
 
 @dataclass(frozen=True)
 class _Series:
-    """One kind of point: its name in the legend and what it looks like, told by shape as well as colour."""
+    """One kind of point: its name in the legend and what it looks like, told apart by shape as well as colour."""
 
     name: str
     look: dict[str, Any]

@@ -224,7 +224,7 @@ def _draw_label(axes: Any, placer: Placer, curve: list[Points], text: str) -> No
 
 
 def _draw_large(axes: Any, sheet: _Sheet, labels: Mapping[int, str]) -> None:
-    """Draw nodes as dots and cables as thin lines, one for both ways and for parallels."""
+    """Draw nodes as dots and cables as thin lines, one for both directions and for parallels."""
     from matplotlib.collections import LineCollection
 
     topology, place, n = sheet.topology, sheet.place, sheet.topology.num_nodes

@@ -14,8 +14,8 @@ All four must be free of cycles, or the program never ends. Races are decided by
 events of a threadblock are a *chain*, numbered in their order, and every event has a clock: for each chain, the highest
 number that is complete when it begins. ``raises`` is the mark (chain, number) that an event sets by itself; ``ends`` is
 the mark from which on it is known to be complete, its own or that of a later synchronisation. A send may be known to be
-complete in two ways, by its own rank's synchronisation or by whoever learns of the receive: ``ends_elsewhere`` is the
-second.
+complete in two ways, by its own rank's synchronisation or on a rank that learns of the receive: ``ends_elsewhere`` is
+the second.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class RuntimeFile(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """One format: how its files are told, read, checked and brought into events."""
+    """One format: how its files are recognised, read, checked and brought into events."""
 
     name: str
     dialects: tuple[str, ...]

@@ -35,7 +35,7 @@ class Memory:
 
     @classmethod
     def of(cls, collective: Collective, num_ranks: int, chunks: int, scratch: Ints, inplace: bool) -> Memory:
-        """Lay out the buffers of a collective, with so many chunks of scratch on each rank, and on each forwarder.
+        """Lay out the buffers of a collective, with these chunks of scratch on each rank, and on each forwarder.
 
         >>> Memory.of(Collective.ALLGATHER, 2, 2, np.array([0, 3]), True).base.tolist()
         [0, 0, 2, 3, 2, 4]

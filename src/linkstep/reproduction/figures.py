@@ -1,7 +1,7 @@
 """Figures and how they compare: what the paper prints, what is found here, and whether the two agree.
 
 A ``Cell`` is one figure in three columns: the paper's, ours from the paper's own bases and schedules, and linkstep's. A
-printed figure has only so many digits, so that a value agrees with it where it rounds to it. Not here: where the values
+printed figure has few digits: a value agrees with it where it rounds to it. Not here: where the values
 come from (the modules of the exhibits) and how they are written to files (``output``).
 """
 

@@ -31,7 +31,7 @@ FABRIC = usual_fabric(DEGREE)
 GAP = Fraction(1, 200)
 """How close the proven flow and the proven bound of an all-to-all come."""
 _CLOSER = {"L^3(DBJMod(4,2))": Fraction(1, 1000)}
-"""Where every printed digit of a time is to be told."""
+"""Where every printed digit of a time is to be certain."""
 PATIENCE = 600.0
 """Seconds for one flow: more than any takes, so that the answer does not depend on the machine."""
 MICRO = 10**6
@@ -135,7 +135,7 @@ def flow_of(recipe: str) -> Interval:
 
 
 def paper_rows(size: int) -> list[tuple[str, Cost]]:
-    """Return the paper's topologies of so many nodes, and what an allgather on each costs.
+    """Return the paper's topologies of N = size, and what an allgather on each costs.
 
     Where the printed name is probably wrong, both are there.
     """
@@ -143,7 +143,7 @@ def paper_rows(size: int) -> list[tuple[str, Cost]]:
 
 
 def _least_bandwidth(size: int, steps: int) -> Fraction | None:
-    """Return the least T_B of both halves that linkstep has in at most so many steps."""
+    """Return the least T_B of both halves that linkstep has in at most ``steps`` steps."""
     rows = (row.worse_half for row in _found(size).frontier)
     return min((half.bandwidth for half in rows if half.steps <= steps), default=None)
 
@@ -269,7 +269,7 @@ def compute_pareto() -> ExhibitResult:
             bases=MICRO * double_tree_time(FABRIC, size, SIZE), why="the paper does not print its formula",
         ),
         cell(
-            "double binary tree", "allreduce of 1MB, both trees and both ways at once", unit="us",
+            "double binary tree", "allreduce of 1MB, both trees at once, pipelined", unit="us",
             ours=MICRO * baseline("double binary tree", _TREES).allreduce_time(FABRIC, SIZE),
         ),
         cell(
@@ -333,7 +333,7 @@ def compute_small() -> ExhibitResult:
     sizes, theirs, ours, bound = zip(*drawn, strict=True)
     lines = (
         Curve("paper's topologies", sizes, theirs, is_marked=True),
-        Curve("linkstep, links both ways", sizes, ours, is_marked=True),
+        Curve("linkstep, duplex links", sizes, ours, is_marked=True),
         Curve("bidirectional Moore bound", sizes, bound, is_bound=True),
     )
     chart = Chart((ChartPanel("bandwidth-optimal allreduce, d = 4", "nodes N", "T_L in steps", lines),))
@@ -355,6 +355,6 @@ EXHIBITS = (
     ),
     Exhibit(
         "tab:ourtopologies", "Topologies of 5 to 12 servers with 4 ports", compute_small,
-        "Allreduces are built by BFB, checked and costed; linkstep's column is the best with links both ways.",
+        "Allreduces are built by BFB, checked and costed; linkstep's column is the best with duplex links.",
     ),
 )  # fmt: skip

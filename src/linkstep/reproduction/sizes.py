@@ -127,7 +127,7 @@ class _Sweep:
         return [time / bound for time, bound in zip(self.times[who], self.times[_BOUND], strict=True)]
 
 
-_PAPER, _BOTH, _OURS, _BOUND = "paper's bases", "paper's bases, links both ways", "linkstep", "no graph beats"
+_PAPER, _BOTH, _OURS, _BOUND = "paper's bases", "paper's bases, duplex links", "linkstep", "no graph beats"
 
 
 def _sweep(size: int) -> _Sweep:

@@ -33,7 +33,7 @@ MICRO = 10**6
 NEAR = (901, 920, 939, 958, 977, 996)
 """Sizes from 900 to 1000 to average ratios over: one of each remainder by 6, which decides the paper's rings."""
 SQUARES = (16, 36, 64, 144, 256, 484, 729, 961)
-PIPELINED = "double binary tree, both ways at once"
+PIPELINED = "double binary tree, pipelined"
 """Both trees at once, and reduce and broadcast in one pipeline; the paper's has one after the other."""
 GAP, PATIENCE = Fraction(1, 100), 600.0
 
@@ -174,8 +174,8 @@ _NOTES = (
     "The paper's shifted rings, in its all-to-all times, are C(N,{1,k}) with the least k above 1 that has no factor in "
     "common with N: with k = 3 at all sizes, its averages of 9 and 28 would be 8 and 25, so k is chosen after them. "
     "Six sizes, one of each remainder by 6, stand for all from 900 to 1000.",
-    "linkstep's column takes its best topology for each collective; double binary trees are NCCL's two trees, links "
-    "both ways, their allreduce as the paper counts it: one tree after the other, up and then down. With both trees at "
+    "linkstep's column takes its best topology for each collective; double binary trees are NCCL's two trees with "
+    "duplex links, their allreduce as the paper counts it: one tree after the other, up and then down. With both at "
     "once, and broadcasts that start while later pieces are still reduced, as NCCL runs them, it takes half as long.",
 )
 

@@ -253,7 +253,7 @@ def compute_distance_regular() -> ExhibitResult:
     sizes = [row[1] for row in _DISTANCE_REGULAR]
     lines = (
         Curve("DistReg(4,N)", sizes, [row[2] for row in _DISTANCE_REGULAR], is_marked=True),
-        Curve("linkstep, links both ways", sizes, ours, is_marked=True),
+        Curve("linkstep, duplex links", sizes, ours, is_marked=True),
         Curve("bidirectional Moore bound T_L**", sizes, [row[4] for row in _DISTANCE_REGULAR], is_bound=True),
     )
     panel = ChartPanel("bandwidth-optimal allgather, d = 4", "nodes N", "T_L in steps", lines, log_x=True)

@@ -50,7 +50,7 @@ class _Made:
     schedule: Schedule
 
     def time(self, size: int, host: int | None = HOST, waits: bool = True) -> Fraction:
-        """Return seconds for so many bytes, on hosts that let so many bits a second through each way.
+        """Return seconds for ``size`` bytes, on hosts that let ``host`` bits a second through each way.
 
         None is a host without a limit. A step begins when the one before has ended everywhere; where nothing
         ``waits``, only what all steps put on the busiest link or host counts, which no execution is faster than.
@@ -149,7 +149,7 @@ def _limits() -> list[Cell]:
 
 
 def _host_rate(torus: str, percent: int) -> int:
-    """Return the bits a second of a host, to 0.1 Gbps, with which BFB is so many percent above: more with more."""
+    """Return the bits a second of a host, to 0.1 Gbps, with which BFB is this many percent above: more with more."""
     low, high = LINK, LINK * _made(torus)[BFB].schedule.topology.degree
     while high - low > 10**8:
         middle = (low + high) // 2

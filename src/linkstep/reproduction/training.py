@@ -61,9 +61,9 @@ def _total_allreduce(job: Job, network: Network) -> Fraction:
 
 
 def _size_where(ours: Network, theirs: Network, percent: Fraction) -> Fraction:
-    """Return the bytes of an allreduce that takes so many percent less on ours; both times are linear in bytes.
+    """Return the bytes of an allreduce that takes this many percent less on ours; both times are linear in bytes.
 
-    No iteration whose allreduces on ours are all of at least so many bytes gains more, whatever it computes: what is
+    No iteration whose allreduces on ours are all of at least these bytes gains more, whatever it computes: what is
     computed hides a difference or adds to both times.
     """
     (start, rate), (slow_start, slow_rate) = (

@@ -99,7 +99,7 @@ def schedule(
 
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
     where they improve on that; with a ``price``, a function of a cost, whatever is cheapest. ``chunks`` cuts every
-    shard (of an all-to-all, every piece of it) into exactly so many chunks. ``size``, the bytes in all, matters only
+    shard (of an all-to-all, every piece of it) into exactly this many. ``size``, the bytes in all, matters only
     where links differ in latency; a ``fabric``, where its hosts have a limit, or where links say only their latency.
 
     ``steps`` is the number of steps, by default the fewest that the method can; more may take less bandwidth. Methods

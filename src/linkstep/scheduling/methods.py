@@ -222,7 +222,7 @@ def _try_store(request: Request, offers: Offers) -> Iterable[Request]:
 def _try_arrivals(request: Request, offers: Offers) -> Iterable[Request]:
     """As few steps as possible and, where a price says if that pays, a few more; nothing where others are optimal.
 
-    Whoever asks for a number of steps asks for arrivals.
+    A request for a number of steps is one for arrivals.
     """
     if request.steps is not None:
         return [] if request.collective.exchanges else [request]

@@ -84,7 +84,7 @@ def _of_arrivals(sides: list[Topology], limits: SearchLimits, more_steps: int, w
 
 
 def _with_least(topology: Topology, collective: Collective, point: Point) -> Point:
-    """Add the bound for so many steps; of an allreduce there is none that is worth printing."""
+    """Add the bound for the point's steps; of an allreduce there is none that is worth printing."""
     if point.halves or collective is Collective.ALLREDUCE or topology.num_nodes == 1:
         return point
     if point.cost.steps * topology.num_links > _QUICK:

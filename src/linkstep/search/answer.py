@@ -23,7 +23,7 @@ from linkstep.search.bases import catalog_bases, costed_member, entry_choices
 from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import FOUND, Choice
 from linkstep.search.finder import best_choices
-from linkstep.search.finders import FAMILIES, finder, told_finder
+from linkstep.search.finders import FAMILIES, finder, known_finder
 from linkstep.search.frontier import nondominated, resolved
 from linkstep.search.progress import FindProgress
 from linkstep.search.ranking import SECONDS, rank
@@ -61,7 +61,7 @@ class Answer:
     def ranked_by_all_to_all(self, seconds: float = SECONDS, progress: Progress | None = None) -> Answer:
         """Return the answer with the most all-to-all throughput first, of all rows proven to be reached.
 
-        Rows whose throughput is not known, or only within more than 0.1%, get about so many seconds each.
+        Rows whose throughput is not known, or only within more than 0.1%, get about ``seconds`` each.
         """
         rows: list[Choice] = []
         known: dict[str, Choice] = {}
@@ -79,7 +79,7 @@ class Answer:
     ) -> Answer:
         """Return the answer with the row first that takes the least time; last, those whose time is not known.
 
-        Where all-to-all counts, rows that may win and whose throughput is not known get about so many seconds each.
+        Where all-to-all counts, rows that may win and whose throughput is not known get about ``seconds`` each.
         """
         found = [one.choice for one in rank(self.frontier, objective, fabric, seconds, progress)]
         others = [row for row in self.frontier if objective.seconds(row, fabric) is None]
@@ -147,7 +147,7 @@ def _with_told(
 
     The sweep ``member`` has scored what would be worth it, so that there is hardly ever something to add and to build.
     """
-    search = told_finder(bidirectional)
+    search = known_finder(bidirectional)
     search.on_work = work.step
     costs = [choice.allreduce_cost for choice in rows]
     more = [c for c in search.frontier(num_nodes, degree) if not any(k.is_within(c.allreduce_cost) for k in costs)]

@@ -28,7 +28,7 @@ def paper_bases(num_nodes: int, degree: int) -> Iterator[Choice]:
 
 
 def family_bases(num_nodes: int, degree: int, *, compute: bool = True) -> Iterator[Choice]:
-    """List the members with this N and d of every family; only those whose costs are told unless ``compute``."""
+    """List the members with this N and d of every family; only those whose costs are known unless ``compute``."""
     return _members(num_nodes, degree, paper_only=False, compute=compute)
 
 
@@ -69,7 +69,7 @@ def _stored_costs(member: Member) -> tuple[Cost, Cost] | None:
 
 
 def _known_costs(member: Member) -> tuple[Cost, Cost] | None:
-    """Return what the family knows: bandwidth-optimal in so many steps both ways, or a line of its table."""
+    """Return what the family knows: both halves bandwidth-optimal in D steps, or a line of its table."""
     family, args = member.family, member.args
     if family.bandwidth_optimal(*args) and family.reverse_symmetric(*args):
         diameter = family.diameter(*args)

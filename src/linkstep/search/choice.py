@@ -29,7 +29,7 @@ BUILD_NODES = 512
 KNOWN, FOUND = "known best", "found now"
 MEASURE_WORK = 3 * 10**8
 MEASURE_LINKS = 10**8
-"""Up to nodes times links, distances are measured; up to so many links, where all nodes are alike."""
+"""Distances are measured up to this work (nodes times links); where all nodes are alike, up to this many links."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Choice:
         return {"method": self.method, "steps": first if first == second else (first, second), "rounds": ROUNDS}
 
     def expanded(self, recipe: Recipe, **changes: Any) -> Choice:
-        """Return the choice that an expansion makes of this one; what was measured or told of the base is not its."""
+        """Return the choice that an expansion makes of this one; what was measured or known of the base is not its."""
         unknown: dict[str, Any] = {
             "origin": "", "diameter": None, "flow": None, "is_flow_reached": False, "flow_bound": None,
         }  # fmt: skip

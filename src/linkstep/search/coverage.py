@@ -13,7 +13,7 @@ from linkstep.search.catalog import Catalog
 from linkstep.search.entry import Entry
 
 RANGES = ((0, 63), (64, 255), (256, 1024), (1025, 10**9))
-"""Sizes that are told of together."""
+"""Ranges of N that are summed up together."""
 SIZES = (WrittenSize("1MB"), WrittenSize("100MB"))
 
 

@@ -30,8 +30,8 @@ def finder(families: str, bidirectional: bool) -> Finder:
 
 
 @cache
-def told_finder(bidirectional: bool) -> Finder:
-    """Return the finder that builds nothing: what families, the catalog and the theorems tell is all it knows."""
+def known_finder(bidirectional: bool) -> Finder:
+    """Return the finder that builds nothing: it knows only what families, the catalog and the theorems state."""
     catalog = load_catalog()
 
     def bases(num_nodes: int, degree: int) -> Iterator[Choice]:
@@ -44,4 +44,4 @@ def told_finder(bidirectional: bool) -> Finder:
 def forget_catalog() -> None:
     """Let finders read the catalog again: something was added to it."""
     finder.cache_clear()
-    told_finder.cache_clear()
+    known_finder.cache_clear()

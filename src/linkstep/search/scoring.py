@@ -28,9 +28,9 @@ ENOUGH = Fraction(501, 500)
 ROUNDS = 0
 """Rounds of the search for arrivals: only the beginning of the first."""
 ARRIVAL_NODES = 4096
-"""Up to so many nodes; of larger topologies BFB alone, since arrivals take minutes there."""
+"""Up to this many nodes; of larger topologies BFB alone, since arrivals take minutes there."""
 FLOW_LINKS = 2500
-"""Up to so many links all-to-all throughput is computed, if few orbits of links are all there are."""
+"""Up to this many links all-to-all throughput is computed, if few orbits of links are all there are."""
 
 
 def score_half(topology: Topology) -> Half:
@@ -79,7 +79,7 @@ def with_flow(entry: Entry) -> Entry:
 
 
 def score_best(recipes: Iterable[Recipe], most: int | None = None) -> list[Entry]:
-    """Return the entries of some recipes, those of shortest distances first, at most so many.
+    """Return the entries of some recipes, those of shortest distances first, at most ``most``.
 
     No more are scored after one that is bandwidth-optimal in as few steps as its diameter: the others have no smaller.
     """
@@ -107,7 +107,7 @@ def is_wide(entry: Entry, gap: Fraction) -> bool:
 
 
 def narrowed(entry: Entry, gap: Fraction, seconds: float) -> Entry:
-    """Return an entry with all-to-all throughput within ``gap``, or as near as that comes in about so many seconds."""
+    """Return an entry with all-to-all throughput within ``gap``, or as near as that comes in about ``seconds``."""
     (low, high), found = entry.flow_range, all_to_all(parse(entry.recipe).topology(), gap=gap, seconds=seconds)
     value, bound = rounded(found.value, found.bound)
     if value > high or low > bound:

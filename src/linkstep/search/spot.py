@@ -28,9 +28,9 @@ from linkstep.search.scoring import entry_of, score_best, with_flow
 from linkstep.search.sweep.job import MAX_DEGREE, SweepJob
 
 EVERY_WAY, MAX_NODES = 4096, 200_000
-"""Up to so many nodes every way to search takes part, and up to so many any."""
+"""Up to the first, in nodes, every way to search takes part; above the second, none."""
 SCORED, MANY_LINKS = 2, 2**12
-"""How many of what a search finds are scheduled; only one where it has so many links."""
+"""How many of the graphs that a search finds are scheduled; only one where it has this many links or more."""
 _GRAPHS_A_SECOND = 5 * 10**7
 """Graphs times nodes that are tried in a second."""
 

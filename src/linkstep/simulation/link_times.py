@@ -1,6 +1,6 @@
 """When links that open later or close are there: on a timetable, by the steps of a schedule as they are predicted.
 
-A program knows no steps, and its ranks wait for messages, not for a clock. So whoever switches links switches them by
+A program knows no steps, and its ranks wait for messages, not for a clock. So links are switched by
 the time: a link opens when the steps before its first are over and the switching is done, and closes when its last step
 is.
 """

@@ -273,7 +273,7 @@ def simulate_program(
     if times is not None:
         machine.free = [machine.ticks(opens) for opens in times.opens]
     machine.run()
-    assert not any(machine.missing)  # whoever built the program found an order
+    assert not any(machine.missing)  # a program is built only where there is an order
     second, call = float(machine.ticks.tick), float(fabric.overhead)
     columns = (machine.start, machine.end, machine.sent, machine.done)
     start, end, sent, done = (np.array(column, np.float64) * second + call for column in columns)

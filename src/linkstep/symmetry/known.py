@@ -1,4 +1,4 @@
-"""What is known of a topology's symmetry without a search, because whoever built it knew.
+"""What is known of a topology's symmetry without a search, because its builder knew.
 
 A builder declares what it knows as a function, which runs when somebody asks; every permutation is then checked to be
 an automorphism. Transposes, and topologies with other names or numbers, have the automorphisms of what they were made

@@ -1,7 +1,7 @@
 """Libraries that find automorphism groups, all optional: pybliss (LGPL), igraph (GPL), or ``dreadnaut`` in PATH.
 
 Each is a row here with the same two questions, about simple digraphs whose vertices have colours. What they answer is
-checked by whoever asks.
+checked by the caller.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Pair:
         """Refine a colouring until it is stable; None if the two graphs' colours stop matching.
 
         A node's links are summed up as one random word, a different one for each (direction, code, colour): equal
-        neighbourhoods have equal words. Unequal ones could too, once in 2^64, so whoever asks checks the result.
+        neighbourhoods have equal words. Unequal ones could too, once in 2^64, so the caller checks the result.
         """
         if self.budget == 0:
             raise GaveUp

@@ -30,7 +30,7 @@ MAX_ROUNDS = 100
 QUICK_WORK, MOST_QUICK, QUICK_ROUNDS = 2 * 10**6, 2**24, 20
 """Sources times wires that the rounds of a quick method come to; above the second there is none; rounds at most."""
 DIGITS = 10**9
-"""An interval is rounded outwards to multiples of one part in so many of its bound."""
+"""An interval is rounded outwards to multiples of one part in this many of its bound."""
 MAX_AMOUNTS = 2**27
 """Sources times wires whose flows we hold: 1 GiB of floats."""
 
@@ -42,7 +42,7 @@ def all_to_all(
 
     Topologies with much symmetry are solved exactly, small ones nearly so where HiGHS is installed. For the others
     flow and bound approach each other until they are within ``gap``. All stop after about ``seconds``, with what is
-    proven by then; ``progress`` is told the gap on the way.
+    proven by then; ``progress`` is called with the gap on the way.
 
     >>> ring = Topology.from_links(4, [0, 1, 2, 3], [1, 2, 3, 0])
     >>> all_to_all(ring).value, all_to_all(ring).bound
@@ -65,7 +65,7 @@ def all_to_all(
 
 
 class _Rounds(Watch):
-    """Time is up after so many rounds: the same answer on every machine."""
+    """Time is up after a number of rounds: the same answer on every machine."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__(Fraction(0), SECONDS)

@@ -8,12 +8,12 @@ from fractions import Fraction
 from time import monotonic
 
 GapProgress = Callable[[float], None]
-"""Is told the gap so far, bound / value - 1, now and then."""
+"""Called with the gap so far, bound / value - 1, from time to time."""
 
 
 @dataclass
 class Watch:
-    """A time limit, a gap that is small enough, and whoever wants to know."""
+    """A time limit, a gap that is small enough, and what to call with the gap."""
 
     gap: Fraction
     seconds: float

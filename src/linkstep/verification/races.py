@@ -52,8 +52,8 @@ class _Order:
         """The predecessors by edges and by flags, as (ptr, items), and the events that settle everything."""
         n = self.events.num_events
         before, after = self.edges.T
-        told, tells = self.flags.T[::-1]
-        return (*grouped(after, before, n), *grouped(told, tells, n), self.events.is_caller)
+        notified, notifies = self.flags.T[::-1]
+        return (*grouped(after, before, n), *grouped(notified, notifies, n), self.events.is_caller)
 
 
 class RaceSearch:

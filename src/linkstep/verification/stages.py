@@ -1,4 +1,4 @@
-"""How much of a verification is done, for whoever wants to show it."""
+"""How much of a verification is done, for a caller that shows it."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _flat(tensors: _Tensors) -> Any:
 
 
 def _rows(tensors: _Tensors, rows: int) -> Any:
-    """Lay tensors side by side, each as so many rows."""
+    """Lay tensors side by side, each cut into this many rows."""
     return torch.cat([t.detach().reshape(rows, -1) for t in tensors], dim=1).reshape(-1)
 
 

@@ -40,8 +40,8 @@ def wiring_of_all(what: Sequence[Any], num_ranks: int) -> Links | None:
     Programs say only which ranks talk to each other: they count where there is no topology.
     """
     found = [source for one in what for source in _sources(one, num_ranks)]
-    told = [source for source in found if source.kind != "program"] or found
-    return set().union(*map(_links, told)) if told else None
+    counted = [source for source in found if source.kind != "program"] or found
+    return set().union(*map(_links, counted)) if counted else None
 
 
 def misfit(one: Any, ranks: Sequence[int], wiring: Links) -> str:

@@ -62,8 +62,8 @@ def tell_mistake(engine: str, timeout: float, mistake: str) -> None:
 
 
 def _hear_mistakes(transport: Transport) -> None:
-    told = transport.gather(b"")
-    for rank, mistake in enumerate(told):
+    answers = transport.gather(b"")
+    for rank, mistake in enumerate(answers):
         if mistake:
             raise EngineError(f"rank {rank} cannot begin: {mistake.decode()}")
 

@@ -73,7 +73,7 @@ def launch_job(job: BenchJob, bed: Testbed | None = None) -> tuple[int, list[Mea
 def launch(
     engine: str, num_ranks: int, command: Sequence[str], folder: Path, timeout: float, place: LaunchSite | None = None
 ) -> int:  # fmt: skip
-    """Run a command in so many ranks and return the exit code: 0 if every rank's is.
+    """Run a command in ``num_ranks`` ranks and return the exit code: 0 if every rank's is.
 
     Ranks find ``folder`` in the environment; they leave their process numbers and exit codes there.
     """

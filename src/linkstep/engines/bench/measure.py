@@ -251,10 +251,10 @@ class Bench:
 
     def _duration(self, spans: list[Span]) -> Seconds:
         """Return the seconds that each repetition took, the same on all ranks."""
-        told = np.array(self._gather(spans))
+        times = np.array(self._gather(spans))
         if self._transport.shares_clock:
-            return np.asarray(told[:, :, 1].max(axis=0) - told[0, :, 0])
-        return np.asarray((told[:, :, 1] - told[:, :, 0]).max(axis=0))
+            return np.asarray(times[:, :, 1].max(axis=0) - times[0, :, 0])
+        return np.asarray((times[:, :, 1] - times[:, :, 0]).max(axis=0))
 
     def _count(self) -> None:
         if self.counters is not None:
@@ -265,8 +265,8 @@ class Bench:
 
         The instant is later than anyone leaves the synchronisation, judging by how long that took the last time.
         """
-        told = self._gather([time.monotonic(), self._lag])
-        entered, lag = (max(values) for values in zip(*told, strict=True))
+        times = self._gather([time.monotonic(), self._lag])
+        entered, lag = (max(values) for values in zip(*times, strict=True))
         self._count()
         if not self._transport.shares_clock:
             return time.monotonic()
@@ -286,7 +286,7 @@ class Bench:
         for peer, chunks in plan.chunks_to.items():
             said = chunks * chunk * item * repetitions
             found.append(sent.get(peer, 0) / said)
-        ratios = [ratio for told in self._gather(found) for ratio in told]
+        ratios = [ratio for answer in self._gather(found) for ratio in answer]
         return min(ratios), max(ratios)
 
 

@@ -49,7 +49,7 @@ class _Script:
         """Return it for a way to call the program."""
         events, moves, memory = program.events, program.events.moves, program.memory(inplace)
         order = find_order(events, Findings())
-        assert order is not None  # whoever built the program found one
+        assert order is not None  # a program is built only where there is one
         position = np.empty_like(order)
         position[order] = np.arange(order.size)
         rows = np.argsort(position[moves.event], kind="stable")

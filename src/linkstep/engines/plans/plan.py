@@ -18,7 +18,7 @@ from linkstep.core.errors import LinkstepError
 
 
 class Transfer(NamedTuple):
-    """A message to or from ``peer``: so many ``chunks`` at ``cell``; ``number`` tells it from others of the pair."""
+    """A message to or from ``peer``: ``chunks`` chunks at ``cell``; ``number`` tells it from others of the pair."""
 
     peer: int
     number: int
@@ -27,7 +27,7 @@ class Transfer(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Set so many ``chunks`` at ``dst`` to those at ``src``, combined with those at ``addend`` unless it is -1."""
+    """Set ``chunks`` chunks at ``dst`` to those at ``src``, combined with those at ``addend`` unless it is -1."""
 
     dst: int
     src: int

@@ -49,7 +49,7 @@ class Session:
         self, plan: Plan, transport: Transport, kind: ArrayLibrary, operation: str, tag: int, source: Any, target: Any,
         chunk: int, is_borrowed: bool,
     ) -> None:  # fmt: skip
-        """Bind a plan to a flat input and output, the same array in place, in chunks of so many elements.
+        """Bind a plan to a flat input and output, the same array in place, in chunks of ``chunk`` elements.
 
         Where they are ``is_borrowed``, the caller may change them as soon as a call has returned.
         """

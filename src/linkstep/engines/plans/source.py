@@ -112,7 +112,7 @@ class Source:
     def program(self, collective: Collective, inplace: bool, root: int) -> Program:
         """Return the program, lowered once; in place if it can be.
 
-        An all-to-all is lowered out of place always: whoever calls it in place gets a copy.
+        An all-to-all is always lowered out of place: a caller in place gets a copy.
         """
         if isinstance(self.given, Program):
             return self.given
@@ -232,7 +232,7 @@ class PlanLibrary:
     """Sources in the order they are asked, and the plans of one rank that were made from them."""
 
     def __init__(self, what: Any, node: int, num_nodes: int) -> None:
-        """Take sources for so many nodes; the rank is the one at ``node``, if not one that only forwards."""
+        """Take sources for ``num_nodes`` nodes; the rank is the one at ``node``, if not one that only forwards."""
         self.sources = sources_of(what, num_nodes)
         self.num_ranks, self.order = self.sources[0].num_ranks, self.sources[0].order
         self._rank = node if self.order is None else self.order.index(node)
@@ -272,7 +272,7 @@ def source_for(sources: Sequence[Source], collective: Collective, size: int, roo
 
 
 def sources_of(what: Any, num_nodes: int | None = None) -> list[Source]:
-    """Return the sources of what was given, all for so many nodes, or for as many as the first, and the same ranks.
+    """Return the sources of what was given, all for this many nodes, or for as many as the first, and the same ranks.
 
     A schedule's own topology serves what nothing else does, where everyone takes part.
     """

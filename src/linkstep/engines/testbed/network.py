@@ -1,4 +1,4 @@
-"""What ``ip`` and ``tc`` are told: first as lines of text, which are plain values, then run as batches.
+"""The commands for ``ip`` and ``tc``: first as lines of text, which are plain values, then run as batches.
 
 Not here: when (``lifecycle``). A bridge without ports holds each host's address; each trunk is a veth pair with a token
 bucket in each direction, or, where a relay delays packets, a TUN device at each end.

@@ -81,7 +81,7 @@ def relay(ready: select.epoll, partner: dict[int, int], delay: float, state: Pat
         # select on the epoll descriptor waits for microseconds; epoll itself would round up to milliseconds.
         select.select([ready], [], [], max(min(until, next_check) - clock(), 0.0))
         for descriptor, _ in poll(0):
-            # One packet a turn: to ask for more until there is none costs more than to be told again.
+            # One packet a turn: to ask for more until there is none costs more than another notification.
             with contextlib.suppress(BlockingIOError):
                 arrive((clock() + delay, partner[descriptor], read(descriptor, _LONGEST)))
 

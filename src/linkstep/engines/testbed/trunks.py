@@ -46,7 +46,7 @@ class Trunk:
         return self.second if host == self.first else self.first
 
     def after(self, num_cut: int) -> Trunk:
-        """Return what is left after so many cuts; each takes the slowest link each way, as ``core.faults`` does.
+        """Return what is left after this many cuts; each takes the slowest link each way, as ``core.faults`` does.
 
         >>> Trunk(0, 1, 2, (10, 40), (40,)).after(1)
         Trunk(number=0, first=1, second=2, there=(40,), back=())

@@ -29,7 +29,7 @@ class ArrayLibrary:
     copy: Callable[[Any, Any], Any]
     """Set the first array to the second."""
     make: Callable[[int, Any], Any]
-    """Return a flat array of zeros, of so many elements, of the type (and on the device) of another."""
+    """Return a flat array of zeros, of this many elements, of the type (and on the device) of another."""
     to_bytes: Callable[[Any], Any]
     """Return the memory of a flat array as something with the buffer interface."""
     address: Callable[[Any], int]

@@ -1,4 +1,4 @@
-"""The engines, as rows: how one is opened, how its ranks are started and told, and what its arrays can hold.
+"""The engines, as rows: how one is opened, how its ranks are started and numbered, and what its arrays can hold.
 
 A new engine is a module with a ``Transport`` and a row of ``ENGINES``. mpi4py and torch are imported where a transport
 is opened, so that the table asks for neither, and a rank can look itself up before anything that takes time.
@@ -25,9 +25,9 @@ class Engine:
     title: str
     """Its name in a sentence."""
     open: Callable[[float], Transport]
-    """Return its transport over all of its ranks, which gives up after so many seconds of silence."""
+    """Return its transport over all of its ranks, which gives up after this many seconds of silence."""
     rank_variables: tuple[str, ...]
-    """The environment variables that tell a process its rank, whoever started it; the first that is set counts."""
+    """The variables in which any launcher tells a process its rank; the first that is set counts."""
     only_with: Mapping[str, str] = field(default_factory=dict)
     """Those of them that do so only where another variable is set."""
     start: Start

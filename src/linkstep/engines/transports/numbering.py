@@ -68,10 +68,10 @@ class RenumberedTransport:
     def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return what every rank gave."""
         try:
-            told = self.inner.gather(value, patience)
+            values = self.inner.gather(value, patience)
         except Silent as silent:
             raise Silent(self._translated(silent.silence)) from None
-        return [told[rank] for rank in self._order]
+        return [values[rank] for rank in self._order]
 
     def split(self, members: Sequence[int]) -> Transport | None:
         """Return the transport between some of its ranks."""

@@ -89,19 +89,19 @@ class Peers:
 
     def __init__(self, rank: int, cards: Sequence[bytes]) -> None:
         """Take every rank's ``Beat.card``; none before they are known."""
-        told = [json.loads(card) for card in cards]
-        self.shares_clock = len({where.partition(" ")[0] for *_, where in told}) == 1
+        parsed = [json.loads(card) for card in cards]
+        self.shares_clock = len({where.partition(" ")[0] for *_, where in parsed}) == 1
         """Whether all ranks run on one machine."""
-        self.shares_network = len({tuple(card[2:]) for card in told}) == 1
+        self.shares_network = len({tuple(card[2:]) for card in parsed}) == 1
         """Whether messages stay inside this machine, and cross no device."""
         self._peers = {
             other: _Peer(pid, descriptor)
-            for other, (pid, descriptor, _, where) in enumerate(told)
+            for other, (pid, descriptor, _, where) in enumerate(parsed)
             if where == place() and other != rank
         }
-        self.sees_all = len(told) > 0 and all(
+        self.sees_all = len(parsed) > 0 and all(
             other == rank or (other in self._peers and self._peers[other].read() is not None)
-            for other in range(len(told))
+            for other in range(len(parsed))
         )
         """Whether the pages of all others can be read."""
 

@@ -1,6 +1,6 @@
 """How ranks are started on this machine: by an mpiexec, or one process for each rank with variables as torchrun's.
 
-Only starting is here; whoever calls sees to the processes (``linkstep.engines.bench.launch``).
+Only starting is here; the caller sees to the processes (``linkstep.engines.bench.launch``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LaunchSite:
 
 
 Start = Callable[[int, list[str], dict[str, str], LaunchSite | None, Path], list["subprocess.Popen[bytes]"]]
-"""Start so many ranks of a command in an environment, at a place if it is given, with a folder for what they need."""
+"""Start N ranks of a command in an environment, at a place if it is given, with a folder for what they need."""
 
 
 def mpi_launcher() -> tuple[list[str], dict[str, str]]:

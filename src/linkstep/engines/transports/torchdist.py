@@ -2,8 +2,8 @@
 
 gloo's messages cannot be tested, only waited for, and a wait that runs out closes all of the process's connections.
 That is what makes failures spread at once: a rank that gives up notes the cause in the group's store, closes its
-connections, and whoever was waiting for it finds the note. What is not here: when to send what (``session``), and
-hooks and backends for training (``linkstep.torch``).
+connections, and the ranks that were waiting for it find the note. What is not here: when to send what (``session``),
+and hooks and backends for training (``linkstep.torch``).
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class TorchTransport:
         try:
             store.set(keys[self.rank], value.hex())
             self._await(keys, Meeting(self._others, number, self.timeout, patience, begin))
-            told = [bytes.fromhex(store.get(one).decode()) for one in keys]
+            values = [bytes.fromhex(store.get(one).decode()) for one in keys]
             store.delete_key(f"gather/{number - 1}/{self.rank}")  # all have read it before they came here
             if store.add(f"{key}/read", 1) < self.size and self.rank == self._host:
                 self._stay(f"{key}/read")
@@ -270,7 +270,7 @@ class TorchTransport:
             lost = () if self._host is None else (self._host,)
             raise Silent(Silence(time.monotonic() - begin, lost, (), lost, first_line(error))) from None
         self._beat.pass_on()
-        return told
+        return values
 
     def _await(self, keys: list[str], meeting: Meeting) -> None:
         """Return when the store has all keys; Silent once the others are known not to come."""

@@ -56,7 +56,7 @@ def open_group(timeout: float = TIMEOUT) -> Any:
 
 
 def _given_store(patience: timedelta) -> tuple[Any, int, int]:
-    """Return the store of whoever started this process, its rank and how many there are."""
+    """Return the store of this process's launcher, its rank and how many there are."""
     from torch.distributed.rendezvous import rendezvous
 
     store, rank, size = next(rendezvous("env://", timeout=patience))

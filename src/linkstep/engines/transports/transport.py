@@ -21,7 +21,7 @@ SETUP = 60.0
 
 
 class Wire(NamedTuple):
-    """One message to be carried again and again: from or to ``peer``, told from others by ``tag``."""
+    """One message to be carried again and again: from or to ``peer``, told apart from others by ``tag``."""
 
     is_send: bool
     peer: int
@@ -53,12 +53,12 @@ class Silence(NamedTuple):
         """
         if self.dead:
             return f"{ranks_in_words(self.dead, names)} ended before the others"
-        told = []
+        parts = []
         if self.from_ranks:
-            told.append(f"nothing came from {ranks_in_words(self.from_ranks, names)}")
+            parts.append(f"nothing came from {ranks_in_words(self.from_ranks, names)}")
         if self.to_ranks:
-            told.append(f"{ranks_in_words(self.to_ranks, names)} took nothing")
-        text = " and ".join(told) or "not all others came"
+            parts.append(f"{ranks_in_words(self.to_ranks, names)} took nothing")
+        text = " and ".join(parts) or "not all others came"
         text += f" for {self.seconds:.0f} s" if self.seconds >= 1 else ""
         text += ": is it alive, is the cable up, does it make the same call?"
         return f"{text} ({self.reason})" if self.reason else text
@@ -75,7 +75,7 @@ def ranks_in_words(ranks: Sequence[int], names: Sequence[str] | None = None) -> 
 
 
 class Silent(Exception):
-    """Raised by ``wait``; whoever runs a plan turns it into words."""
+    """Raised by ``wait``; what runs a plan turns it into words."""
 
     def __init__(self, silence: Silence) -> None:
         super().__init__(silence.words())
@@ -126,11 +126,11 @@ class Transport(Protocol):
     def gather(self, value: bytes, patience: float | None = None) -> list[bytes]:
         """Return what every rank gave, in their order; for set-up and results, not for data. All must call it.
 
-        Silent is raised if a rank does not come for so many seconds, the timeout unless they are given.
+        Silent is raised if a rank does not come for ``patience`` seconds, by default the timeout.
         """
 
     def split(self, members: Sequence[int]) -> Transport | None:
-        """Return the transport between some of its ranks, ascending, numbered anew; None on the others. All call it."""
+        """Return the transport between some of its ranks, ascending, renumbered; None on the others. All call it."""
 
     def mark_failed(self) -> None:
         """Note that messages may be in flight that never arrive: at its end the process must not wait for them."""

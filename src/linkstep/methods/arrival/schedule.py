@@ -27,7 +27,7 @@ def arrival_certificate(
 ) -> Certificate:
     """Return, for the arrivals that a search finds, what decides each step's load: no split of them takes less.
 
-    Where links differ, distances take their place if a schedule of ``size`` bytes, or of so many chunks, is as fast
+    Where links differ, distances take their place if a schedule of ``size`` bytes, or of ``chunks`` chunks, is as fast
     with these. Fewer steps than the limit are searched as well, and taken if more bring nothing; with ``rounds``, the
     search is the one that these and the steps name and no other.
 

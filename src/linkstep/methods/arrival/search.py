@@ -90,7 +90,7 @@ class Trial(NamedTuple):
 
 @dataclass
 class ArrivalSearch:
-    """The state of a search in which every shard is so many pieces with arrivals of their own."""
+    """The state of a search in which every shard is cut into pieces with arrivals of their own."""
 
     network: ArrivalNetwork
     steps: int
@@ -167,7 +167,7 @@ class ArrivalSearch:
         return Bits(self.got.copy(), self.owner, self.begin) if self.is_packed else self.arrive.copy()
 
     def repair(self, caps: Caps, rounds: int) -> int:
-        """Move pieces until nothing exceeds the caps, or so many rounds; return by how much something still does."""
+        """Move pieces until nothing exceeds the caps, ``rounds`` at most; return the excess that is left."""
         self.clock.check()
         if self.is_packed:
             self.arrive, self.is_packed = Bits(self.got, self.owner, self.begin).unpack(), False
@@ -194,7 +194,7 @@ class ArrivalSearch:
             self.clock.say(total)
 
     def attempt(self, ticks: int, effort: Effort = _THOROUGH) -> int:
-        """Look for arrivals within so many ticks in all; return by how much the best still exceed the caps."""
+        """Look for arrivals within ``ticks`` in all; return by how much the best still exceed the caps."""
         ranked = self._look(ticks, effort)
         least = ranked[0].excess
         for tried in ranked[: effort.profiles if least and self.passes_left > 0 else 0]:
@@ -344,7 +344,7 @@ class ArrivalSearch:
     def run(self, bound: Fraction, least: Callable[[], Fraction] | None = None) -> None:
         """Attempt the bound, then times between it and the best, until none is left between them.
 
-        Where the bound is far away, ``least`` is asked for what cannot be gone below in so many steps.
+        Where the bound is far away, ``least`` is asked for a higher one, that of schedules with this number of steps.
         """
         self._close_in(bound, _THOROUGH, least)
 
@@ -388,5 +388,5 @@ def passes_of_a_glance(rows: int, steps: int, sets: int, pieces: int) -> int:
 
 
 def ticks_for(bound: Fraction, items: int) -> int:
-    """Return the ticks of a shard's time for which the bound is a whole number of ticks, at least so many."""
+    """Return the ticks of a shard's time for which the bound is a whole number of ticks, at least ``items``."""
     return bound.denominator * max(1, ceil(Fraction(items, bound.numerator)))

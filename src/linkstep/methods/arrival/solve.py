@@ -40,7 +40,7 @@ MAX_NODES = 2**13
 _PIECES = (1, 2, 1, 2, 4, 1, 2, 3, 6, 4, 6, 5)
 """Pieces of a shard in each round of a search: irregular graphs need several."""
 _ROUNDS = ((64, len(_PIECES)), (300, 8))
-"""Rounds up to so many nodes; ``_FEW_ROUNDS`` above."""
+"""Pairs (nodes, rounds): the rounds up to that many nodes; ``_FEW_ROUNDS`` above."""
 _FEW_ROUNDS = 3
 FEW_NODES = 150
 """Up to here the first round takes a second at most, so it is never cut short."""
@@ -231,7 +231,7 @@ def _search_in_rounds(
 
 
 def _least_in_steps(network: ArrivalNetwork, steps: int) -> Fraction:
-    """Return the time, in shards a unit of weight, that no schedule of so many steps goes below."""
+    """Return the time, in shards a unit of weight, that no schedule of ``steps`` steps goes below."""
     topology = network.topology
     bound = step_bound(topology, steps).cost.bandwidth
     return bound * topology.num_nodes / (topology.degree * int(Links.of(topology, network.width).weight.max()))

@@ -158,7 +158,7 @@ def _first_rows(block: Block, *, links: Links, link_class: Ints, chunks: int, ta
 
 
 def _carried(at: Fraction, alpha: Fraction, tick: Fraction, most: int) -> int:
-    """Return how many chunks a link has carried by then, of at most so many."""
+    """Return how many chunks a link has carried by then, at most ``most``."""
     return min(max(0, (at - alpha if alpha else at) // tick), most)
 
 

@@ -103,7 +103,7 @@ class Quotient:
         return found.reshape(self.num_rows, -1)
 
     def neighbours(self, pieces: int) -> tuple[Ids, ...]:
-        """The columns that the kernels take after the arrivals of so many pieces a shard."""
+        """The columns that the kernels take after the arrivals of ``pieces`` pieces a shard."""
         turns = (self.turns[:, :, np.newaxis] * pieces + np.arange(pieces)).astype(np.int32)
         return (
             self.near, self.near_count, self.near_turn, self.after, self.after_count, self.after_turn, self.after_bit,

@@ -91,7 +91,7 @@ def all_to_all_schedule(
 def _finer(
     action: FreeAction, relaxed: Relaxation, enough: float, chunks: int | None, seed: int, progress: Progress | None
 ) -> BalancedPaths:
-    """Return balanced paths of so many chunks; of more and more, while that pays, if their number is not given."""
+    """Return balanced paths in ``chunks`` chunks; if their number is not given, in more and more while that pays."""
     best = balance(action, relaxed, chunks or 1, seed, progress)
     in_vain = 0
     for number in sorted({2, 4, 8, MAX_CHUNKS, action.topology.degree}) if chunks is None else ():

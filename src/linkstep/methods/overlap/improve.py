@@ -42,7 +42,7 @@ class ScoredTimetable:
 
 
 def score(wiring: Wiring, plan: Timetable, chunks: int | None = None) -> ScoredTimetable:
-    """Find out what the steps of a plan take at least, with shards cut at will or in so many chunks."""
+    """Find out what the steps of a plan take at least, with shards cut at will or into ``chunks`` chunks."""
     loads = [Fraction(0)] * (plan.steps + 1)
     for groups in groups_of(wiring, plan):
         step = TransportationProblem(wiring, groups)
@@ -64,7 +64,7 @@ class Joint:
         self.owner = begin.plan.owner.astype(np.int32)
 
     def run(self, rounds: int, bound: Fraction) -> Iterator[ScoredTimetable]:
-        """Take time from steps, so many times or until the bound on the total is reached; yield what is no worse."""
+        """Take time from steps, ``rounds`` times or until the bound on the total is reached; yield what is no worse."""
         for _ in range(rounds):
             if self.now.total <= bound:
                 return

@@ -32,7 +32,7 @@ _MORE = 2
 """Steps beyond the fewest that a piece may take where pieces go one after the other."""
 _WORK, _ROUNDS = 2 * 10**6, 300
 _SHORT_WORK, _SHORT_ROUNDS = 3 * 10**5, 20
-"""Rounds of the search over both halves: as many as do this much work (nodes times pieces of all), at most so many."""
+"""Budgets of the search over both halves: its work (nodes times pieces of all, in each round), and rounds at most."""
 
 
 def least_overlapped_steps(topology: Topology) -> int:
@@ -63,7 +63,7 @@ def overlapped_cost(topology: Topology, limits: SearchLimits = _PLAIN, *, watch:
 
 
 def overlapped_allreduce(topology: Topology, limits: SearchLimits = _PLAIN, *, watch: Watch | None = None) -> Schedule:
-    """Return an allreduce of little bandwidth in so many steps in all, as few as the wiring allows if None is given.
+    """Return an allreduce of little bandwidth in ``limits.steps`` steps in all; None: as few as the wiring allows.
 
     Shards that are complete early are gathered while others are still being reduced. Latencies of links do not count.
 

@@ -97,7 +97,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Timetable:
-    """When pieces reach nodes in both halves of an allreduce of so many steps.
+    """When pieces reach nodes in both halves of an allreduce.
 
     Piece q is piece ``q % pieces`` of node v = ``q // pieces``, complete there at the end of step ``gather[v, q]``; it
     reaches node u at step ``gather[u, q]``. Node u adds its part of it to that of another node at step
@@ -228,7 +228,7 @@ class TransportationProblem:
             load = found
 
     def least_on_grid(self, least: Fraction, parts: int) -> Fraction:
-        """Return the least time in which links carry whole parts, so many a piece; it is at least ``least``."""
+        """Return the least time in which links carry whole parts, ``parts`` a piece; it is at least ``least``."""
         load = least
         while True:
             _, beyond = self.flow(parts, self.capacity(load, parts))
@@ -249,7 +249,7 @@ def cost_of_loads(wiring: Wiring, loads: list[Fraction]) -> Cost:
 
 
 def build(wiring: Wiring, plan: Timetable, chunks: int | None = None) -> Schedule:
-    """Return the allreduce with these arrivals that takes the least bandwidth, or the least in so many chunks a shard.
+    """Return the allreduce with these arrivals that takes the least bandwidth, or the least in ``chunks`` a shard.
 
     Steps that carry nothing are left out.
     """

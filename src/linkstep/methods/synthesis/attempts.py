@@ -121,7 +121,7 @@ class SynthesisSearch:
         return "unknown", None
 
     def report(self) -> None:
-        """Say how many models have been tried, to whoever wants to know."""
+        """Report how many models have been tried, if the caller asked for it."""
         if self.progress is not None:
             self.progress(self.runs, None)
 

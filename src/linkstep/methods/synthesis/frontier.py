@@ -41,10 +41,10 @@ def pareto(
     symmetric: bool = True,
     progress: Progress | None = None,
 ) -> list[ParetoPoint]:
-    """Return the Pareto-optimal schedules with at most so many steps and equal chunks, fewest steps first.
+    """Return the Pareto-optimal schedules in equal chunks within a limit of steps, fewest steps first.
 
     The time is shared between the pairs of steps and chunks that could still improve on what is known. ``progress`` is
-    told how many of these pairs are done.
+    called with how many of these pairs are done.
     """
     check_limits(time_limit, seed)
     case = Case.of(topology, max_steps, max_chunks)
@@ -90,7 +90,7 @@ def _best_of_row(
 ) -> tuple[Schedule | None, Fraction]:
     """Return a schedule in ``steps`` steps better than ``known``, and the T_B that none of this row is below.
 
-    ``report`` is told how many counts of chunks are done.
+    ``report`` is called with how many counts of chunks are done.
     """
     deadline = time.monotonic() + seconds
     better: Schedule | None = None

@@ -195,7 +195,7 @@ def answer(cp_model: Any, question: Question) -> dict[str, Any]:
 def _feed(questions: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         questions.put(line)
-    os._exit(0)  # whoever asked is gone: do not solve on for nobody
+    os._exit(0)  # the process that asked is gone: do not solve on
 
 
 def main() -> None:

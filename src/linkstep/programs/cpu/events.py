@@ -1,8 +1,8 @@
 """Events of a CPU schedule that broke no rule: sends and receives run beside the instructions until a sync.
 
 Each rank's instructions are a chain; a transfer is two more events, the reading on one side and the writing on the
-other. The chunks that a send reads are free once its own rank's sync covers the send, or for whoever knows, from a
-sync of the receiver, that they have arrived.
+other. The chunks that a send reads are free once its own rank's sync covers the send, or for a rank that knows, from
+a sync of the receiver, that they have arrived.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 The threads of a threadblock run each operation side by side and do not wait for each other between operations: only a
 ``nop`` (a block-wide synchronisation) or a barrier makes them wait. So what a threadblock did is complete, for itself
-and for whoever it signals, at its next synchronisation, which is the mark at which its operations end. A put through a
+and for those it signals, at its next synchronisation, which is the mark at which its operations end. A put through a
 port runs beside the threadblock: it ends at a later signal, for the receiver, or at a flush of its channel, for its own
 rank.
 
 A packet carries the flag of its run beside its data, and its reader waits for that flag. This orders the two in time,
 so whatever was read before is complete; but of what was written before only the packet itself need be visible. A
 relaxed signal does the same. Since threads do not wait for each other, each chunk of a packet operation is an event of
-its own, complete for whoever reads what it wrote.
+its own, complete for the threadblock that reads what it wrote.
 
 One run is described here; ``runs`` puts several in a row.
 """
@@ -202,7 +202,7 @@ class PlanEvents:
         return event
 
     def _packet_puts(self, op: Op, read: list[int], loose: Puts) -> None:
-        """Add the puts of packets that have all come; they are complete for whoever reads them, or after a flush."""
+        """Add the puts of packets that have all come; they are complete for those who read them, or after a flush."""
         made = self.made
         place = made.place(read[0])
         ready = made.event(*place)
@@ -261,11 +261,11 @@ class PlanEvents:
                 heard[key, signal] = wait
         ended = set[int]()
         for put, channel, signal in self.async_puts:
-            told = heard.get((channel.key, signal), -1)
-            if told >= 0 and put not in ended:
+            wait = heard.get((channel.key, signal), -1)
+            if wait >= 0 and put not in ended:
                 ended.add(put)
-                made.edges += (put, told)
-                made.set_ends_elsewhere(put, made.ends(told))
+                made.edges += (put, wait)
+                made.set_ends_elsewhere(put, made.ends(wait))
 
     def _check_channel(self, a: int, b: int, signals: list[tuple[int, int]], waits: list[tuple[int, int]]) -> None:
         place = self.made.place

@@ -130,7 +130,7 @@ def _removals(graph: RegularGraph, gone: set[int], steps: int, tries: int, draws
 
 
 def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: Draws) -> list[_Found]:
-    """Return the base with nodes put in or taken out until there are so many, in the few best ways that were found.
+    """Return the base with nodes put in or taken out until there are ``num_nodes``, in the few best ways found.
 
     One node, or two linked ones, at a time, each time the best way; ``choices`` are compared in all. None where no node
     can be taken out without leaving self-loops or parallel links, as in a small dense graph.
@@ -161,7 +161,7 @@ def _resized(base: Recipe, num_nodes: int, steps: int, choices: int, draws: Draw
 
 
 def _improved(start: _Found, steps: int, evaluations: int, draws: Draws) -> _Found:
-    """Return the graph with links swapped until all pairs are within so many steps, then nearer on the mean.
+    """Return the graph with links swapped until all pairs are within ``steps`` steps, then nearer on the mean.
 
     A base that needs neither stays as it is: what it may gain on the mean is less than its symmetry is worth.
     """

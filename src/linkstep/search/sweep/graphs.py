@@ -40,7 +40,7 @@ class RegularGraph:
         return cls(out, into, d, topology.is_bidirectional)
 
     def copy(self, more: int = 0) -> RegularGraph:
-        """Return a copy, with so many nodes more, which have no links yet."""
+        """Return a copy with ``more`` nodes added, which have no links yet."""
         n, width = self.out.shape
         own = np.repeat(np.arange(n, n + more, dtype=np.uint32)[:, None], width, axis=1)
         return RegularGraph(np.vstack([self.out, own]), np.vstack([self.into, own]), self.degree, self.both)

@@ -151,7 +151,7 @@ class _Run:
         )
 
     def advance(self, tries: int, target: int) -> None:
-        """Anneal for so many tries, towards a diameter."""
+        """Anneal with a budget of ``tries``, towards a diameter."""
         hot, heavy = (WARM, HEAVY) if self.started else (HOT, HEAVY_AT_FIRST)
         self.started = True
         if self.shape.orbits > FEW_ORBITS:

@@ -16,7 +16,7 @@ from linkstep.search.sweep.lifts import search_lifts
 from linkstep.symmetry.distances import measure_distances
 
 CAYLEY_SHARE = 16
-"""One in so many graphs evaluated is a Cayley digraph: lifts include most of them."""
+"""One in this many graphs evaluated is a Cayley digraph: lifts include most of them."""
 
 MOST = 3
 """Recipes that a search returns."""

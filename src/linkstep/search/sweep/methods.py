@@ -104,13 +104,13 @@ def search_best(job: SweepJob) -> list[Recipe]:
 
 
 KNOWN_NODES = 1024
-"""Up to so many nodes what line graphs start from is known, and the finder expands it."""
+"""Up to this many nodes what line graphs start from is known, and the finder expands it."""
 GRAFTED_NODES = 2**14
-"""Up to so many nodes grafts are tried; to cost one takes seconds there, since no node stands for another."""
+"""Up to this many nodes grafts are tried; to cost one takes seconds there, since no node stands for another."""
 NEAR = 3
 """Steps above the Moore bound within which a lift needs no graft beside it."""
 GRAFT_PART = 10
-"""One graft is tried for so many lifts."""
+"""One graft is tried for this many lifts."""
 
 
 def search_large(job: SweepJob) -> list[Recipe]:

@@ -96,7 +96,7 @@ EXECUTORS = tuple(_POOLS)
 
 
 def check_executor(executor: str, workers: int | None) -> None:
-    """Raise unless work can be given to so many workers of that kind."""
+    """Raise unless work can be given to this many workers of that kind."""
     if executor not in EXECUTORS:
         raise LinkstepError(f"executor must be one of {', '.join(EXECUTORS)}, not {executor!r}")
     if workers is not None and workers < 1:

@@ -1,6 +1,6 @@
 """Long work that survives being killed: what is found is logged at once, and what the log has is not done again.
 
-``build`` runs jobs of search, ``rescore`` works out anew what the entries of a catalog say, ``narrow`` takes longer
+``build`` runs jobs of search, ``rescore`` recomputes the figures of a catalog's entries, ``narrow`` takes longer
 over their all-to-all throughput. ``verify`` logs nothing: it only looks whether what entries say is right.
 """
 
@@ -65,7 +65,7 @@ def build(
 def rescore(
     path: Path, entries: Iterable[Entry], *, workers: int | None = None, progress: Progress | None = None
 ) -> int:
-    """Work out anew what entries say, unless the log at ``path`` has it already; return for how many that was done."""
+    """Recompute the figures of entries, unless the log at ``path`` has them; return for how many that was done."""
     return _work_out(rescored, path, entries, workers, progress)
 
 

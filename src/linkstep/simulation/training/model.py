@@ -114,7 +114,7 @@ class Model:
         return held * (self.widths.parameter + self.widths.gradient + self.widths.optimizer)
 
     def job(self, num_nodes: int) -> Job:
-        """Return what each of N servers does in an iteration; LinkstepError if so many cannot train the model.
+        """Return what each of N servers does in an iteration; LinkstepError if N cannot train the model.
 
         >>> half = Part("half", parameters=1000, flops=Fraction(10**6))
         >>> model = Model("tiny", (half, half), hardware=Hardware(peak_flops=Fraction(10**9)), batch=Fraction(1))

@@ -118,7 +118,7 @@ def _key(value: object) -> int | str | None:
 
 
 def _last_iteration(spans: Sequence[_Span], kernels: Sequence[_Span]) -> tuple[list[_Span], list[_Span]]:
-    """Keep the last iteration where the profiler was told of several; its kernels may run on a little later."""
+    """Keep the last iteration where the profiler marked several; its kernels may run on a little later."""
     steps = [span for span in spans if span.name.startswith(_ITERATION)]
     if not steps:
         return list(spans), list(kernels)

@@ -43,7 +43,7 @@ class Transformer:
     experts: int = 0
     """In each layer that has experts."""
     expert_every: int = 1
-    """Every so many layers have experts in place of their feed-forward layer, the last of each group."""
+    """The last of each group of this many layers has experts in place of its feed-forward layer."""
     capacity: Fraction = Fraction(1)
     """The capacity factor: places that experts have for each token. All are sent and computed, the empty ones too."""
 
