@@ -10,7 +10,9 @@ import linkstep
 from linkstep import Fabric, LinkstepError, Rule, Selector, Topology
 from linkstep.core.distances import distance_counts, distance_profiles
 from linkstep.engines.transports.arrays import kind_of
+from linkstep.methods.subset import for_ranks
 from linkstep.search.spot import Spot
+from linkstep.timelines import export_timeline
 
 TORUS = linkstep.parse("Torus(3,3)").topology()
 TRIANGLE = linkstep.parse("K_3").topology()
@@ -99,6 +101,16 @@ def test_wrong_types_end_in_one_line(tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: linkstep.faults.Forward(3), "host must be a str, not 3"),
+        (lambda: linkstep.faults.Down(None), "host must be a str, not None"),
+        (lambda: linkstep.faults.ranks_left(TRIANGLE, None), "faults must be a tuple or a list, not None"),
+        (
+            lambda: linkstep.faults.apply(TRIANGLE, ["0"], Fraction(1)),
+            "a fault must be a Down or a Forward or a Cut or a Slow, not '0'",
+        ),
+        (lambda: for_ranks("K_4", None), "schedule must be a Schedule, not 'K_4'"),
+        (lambda: for_ranks(REDUCED, [0, 1]), "ranks must be a Ranks, not [0, 1]"),
+        (lambda: export_timeline(REDUCED, "a.json"), "timeline must be a Timeline, not a Schedule"),
         (lambda: linkstep.find("8", 4), "the number of nodes must be an integer, not '8'"),
         (lambda: linkstep.find(8.5, 4), "the number of nodes must be an integer, not 8.5"),
         (lambda: linkstep.find(8, True), "the degree must be an integer, not True"),

@@ -1,4 +1,4 @@
-"""Clusters as they are: nodes that only forward, hosts of several GPUs, links that open later.
+"""Clusters as they are: hosts with a limit, nodes that only forward, hosts of several GPUs, links that open later.
 
 Schedules are made by hand, or from shortest-path trees; each is checked, costed by hand, saved and loaded, drawn,
 lowered and verified, simulated, run, and refused in one line by what cannot carry it.
@@ -95,6 +95,28 @@ def simulated(schedule: Schedule, fabric: Fabric, size: str) -> None:
 def one_line(match: str):
     """Expect a LinkstepError of one line."""
     return pytest.raises(LinkstepError, match=rf"\A[^\n]*{match}[^\n]*\Z")
+
+
+# A torus of Frontera's links, whose hosts have a limit of their own
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce"])
+def test_a_torus_whose_hosts_have_a_limit(collective, tmp_path):
+    """25 Gbps a port, 60 Gbps a host: BFB, arrival times, the bound of the wiring and the simulation agree."""
+    torus = linkstep.parse("Torus(3,3,2)").topology()
+    fabric = Fabric.of("10us", "125Gbps", 5, host_bandwidth="60Gbps")
+    bound = linkstep.wiring_bound(torus, collective, fabric).cost.bandwidth
+    assert bound == Fraction(17, 18) * (2 if collective == "allreduce" else 1)  # hosts are always busy
+    for method in ("bfb", "arrival"):
+        made = linkstep.schedule(torus, collective, method=method, fabric=fabric)
+        assert made.cost.bandwidth == bound
+        assert seconds_of(made.schedule, fabric, "100MB") == fabric.time(made.cost, collective, "100MB")
+        done = linkstep.simulate(made.schedule, fabric, "100MB", to="cpu")
+        assert done.predicted == float(seconds_of(made.schedule, fabric, "100MB"))
+        assert done.time == pytest.approx(done.predicted, rel=1e-9)
+        everywhere(made.schedule, tmp_path)
+    free = replace(fabric, host_bandwidth=None)
+    assert seconds_of(made.schedule, free, "100MB") < seconds_of(made.schedule, fabric, "100MB")
 
 
 # 12 of 16 hosts of a torus take part, the other four forward

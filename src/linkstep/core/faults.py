@@ -14,6 +14,7 @@ from math import gcd, lcm
 
 import numpy as np
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError, TopologyError
 from linkstep.core.ranks import Ranks
@@ -48,6 +49,9 @@ class Down:
 
     host: str
 
+    def __post_init__(self) -> None:
+        check_kind("host", self.host, str)
+
     def __str__(self) -> str:
         return f"down {_quoted(self.host)}"
 
@@ -57,6 +61,9 @@ class Forward:
     """A host that has lost its part in collectives, its GPU say, and still forwards what others send."""
 
     host: str
+
+    def __post_init__(self) -> None:
+        check_kind("host", self.host, str)
 
     def __str__(self) -> str:
         return f"forward {_quoted(self.host)}"
@@ -216,8 +223,10 @@ class _Rest:
 
 def _rest(topology: Topology, faults: Iterable[Fault]) -> _Rest:
     """Hosts go down first, then cables are cut, then slow: the order in which faults are named does not count."""
-    rest = _Rest(topology, set(), set(), set(), {})
+    rest = _Rest(check_kind("topology", topology, Topology), set(), set(), set(), {})
     order = {Down: 0, Forward: 1, Cut: 2, Slow: 3}
+    for fault in check_kind("faults", faults, tuple, list):
+        check_kind("a fault", fault, *order)
     for fault in sorted(faults, key=lambda fault: order[type(fault)]):
         if isinstance(fault, Down):
             rest.take_down(fault)

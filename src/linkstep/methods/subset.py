@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import ScheduleError
 from linkstep.core.ranks import Ranks
@@ -35,6 +36,8 @@ def for_ranks(schedule: Schedule, ranks: Ranks) -> Schedule:
     >>> whole.num_rows, some.num_rows, linkstep.check(some)
     (16, 10, None)
     """
+    check_kind("schedule", schedule, Schedule)
+    check_kind("ranks", ranks, Ranks)
     if not schedule.ranks.is_everyone:
         raise ScheduleError("ranks are picked from a schedule in which everyone takes part, in node order")
     if schedule.collective.exchanges:

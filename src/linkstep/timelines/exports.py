@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
 from linkstep.files import AnyPath, check_writable, to_path, write_atomically
 from linkstep.timelines.chrome import chrome_text
@@ -61,5 +62,5 @@ def export_timeline(timeline: Timeline, path: AnyPath) -> None:
     group,lane,kind,name,start_seconds,end_seconds
     from 0,0 to 1,message,round 1,0.0,0.5
     """
-    text = check_exportable(path).write(timeline)
+    text = check_exportable(path).write(check_kind("timeline", timeline, Timeline))
     write_atomically(path, lambda file: file.writelines([text.encode()]))
