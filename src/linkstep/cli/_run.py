@@ -6,16 +6,18 @@ import argparse
 import csv
 import sys
 from collections.abc import Sequence
-from typing import Any
+from fractions import Fraction
 
 from linkstep.cli._collective_options import DEFAULT, schedule_of
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_fabric, fabric_of
 from linkstep.cli._output import add_json, print_json, print_table, ranks_text
 from linkstep.cli._progress import busy, progress_bar
-from linkstep.cli._topology_argument import add_faults, host_names, read
+from linkstep.cli._topology_argument import TopologyArgument, add_faults, host_names, read, with_faults
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.topology import Topology
 from linkstep.core.units import format_time, parse_sizes, parse_time, write_size
 from linkstep.engines.bench.job import BenchJob, run_job, tell_mistake
 from linkstep.engines.bench.launch import is_rank, launch_job
@@ -27,6 +29,7 @@ from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transports.arrays import OPERATIONS
 from linkstep.engines.transports.engine import ENGINES
 from linkstep.engines.transports.transport import TIMEOUT
+from linkstep.recipe import Recipe
 from linkstep.reports.run import RunReport
 from linkstep.reports.view import to_members
 
@@ -68,20 +71,25 @@ def _sources(args: argparse.Namespace, bed: Testbed | None) -> tuple[list[Source
     if args.topology is None:
         if bed is None:
             raise LinkstepError("name a recipe or a file to run, or a testbed with --testbed")
-        wiring = wiring_of(bed)
-        return sources_of(wiring), wiring.name or bed.name, wiring.labels
+        given = with_faults(TopologyArgument(wiring_of(bed)), tuple(args.faults), Fraction(bed.rate))
+        return sources_of(_what(given, args)), given.topology.name or bed.name, given.topology.labels
     served = sources_of_file(args.topology)
     if served is not None:
         if args.faults:
             raise LinkstepError(f"{args.topology} runs as it is: faults are those of a recipe or a topology")
         return served, args.topology, None
     given = read(args.topology, args)
-    what: Any = given.topology if given.recipe is None else given.recipe
-    if given.ranks is not None:
-        what = schedule_of(given, args.collective, args.root).schedule
-    if given.schedule is not None:
-        what = checked(given.schedule, args.topology)
+    what = _what(given, args)
     return sources_of(what), given.topology.name or args.topology, given.topology.labels
+
+
+def _what(given: TopologyArgument, args: argparse.Namespace) -> Topology | Recipe | Schedule:
+    """Return what programs are made from."""
+    if given.schedule is not None:
+        return checked(given.schedule, args.topology)
+    if given.ranks is not None:
+        return schedule_of(given, args.collective, args.root).schedule
+    return given.topology if given.recipe is None else given.recipe
 
 
 def _collective(args: argparse.Namespace, sources: list[Source]) -> Collective:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from linkstep.cli._fabric_options import fabric_of
@@ -73,8 +74,15 @@ def read(text: str, args: argparse.Namespace | None = None) -> TopologyArgument:
         raise LinkstepError(
             f"{text} holds a schedule, which is for its own topology: give faults with a recipe or a topology"
         )
+    return with_faults(given, faults, fabric_of(args, given.topology.degree).link_bandwidth)
+
+
+def with_faults(given: TopologyArgument, faults: tuple[Fault, ...], link_bandwidth: Fraction) -> TopologyArgument:
+    """Return what faults leave of a topology whose links run at ``link_bandwidth`` (bit/s) where no column says."""
+    if not faults:
+        return given
     with busy("applying faults"):
-        left = apply(given.topology, faults, fabric_of(args, given.topology.degree).link_bandwidth)
+        left = apply(given.topology, faults, link_bandwidth)
     return TopologyArgument(left, faults=faults, ranks=ranks_left(given.topology, faults), whole=given)
 
 
