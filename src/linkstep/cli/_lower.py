@@ -190,7 +190,8 @@ def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
         what, names = ("", report.hosts) if report.hosts else ("nodes ", [str(node) for node in report.nodes or ()])
         found.append(("hosts", f"rank 0, 1, ... on {what}{_listed(names[: report.ranks])}"))
         if len(names) > report.ranks:
-            found.append(("forward", f"{what}{_listed(names[report.ranks :])}"))
+            one = "node " if what and len(names) == report.ranks + 1 else what
+            found.append(("forward", f"{one}{_listed(names[report.ranks :])}"))
     if report.root is not None:
         blind = "" if target.compares_root else ": the runtime does not compare it, so make no calls with another root"
         found.append(("root", f"{report.root}{blind}"))
