@@ -6,7 +6,7 @@ import pytest
 
 import linkstep
 from linkstep.cli import main
-from linkstep.costs import cost_of
+from linkstep.costs import Fabric, cost_of, save_fabric
 
 LIST = """\
 8 servers, 3 ports each; alpha 10us a hop, 100Gbps a server
@@ -170,3 +170,28 @@ def test_show_compares_with_what_is_run_today(capsys):
     assert "  today: Swing                 7 steps, 1.1250 M/B each half; allreduce 320us\n" in out
     assert main(["show", "K_5", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["baselines"] == []
+
+
+def test_all_that_a_fabric_says_is_printed(tmp_path, capsys):
+    """What messages, hops, switches and sums take; a table of costs says which messages it counts."""
+    path = tmp_path / "fabric.json"
+    fabric = Fabric.of(
+        "5us", "200Gbps", 4, message="1us", hop="200ns", switching="10ms", reduction_bandwidth="400Gbps"
+    )  # fmt: skip
+    save_fabric(fabric, path)
+    words = "200Gbps a {}, 1us a message, 200ns a hop passed through, 10ms to switch links, sums at 400Gbps"
+    for command in ("find", "baselines"):
+        assert main([command, "16", "4", "--fabric", str(path)]) == 0
+        out = capsys.readouterr().out
+        assert words.format("server") in out.splitlines()[0]
+        assert "times count one message a link and step" in out
+    assert main(["schedule", "Torus(4,4)", "--fabric", str(path)]) == 0
+    assert words.format("node") in capsys.readouterr().out
+
+    for command in (["find", "16", "4"], ["simulate", "K_4", "--to", "cpu"]):
+        assert main([*command, "--fabric", str(path), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [found[name] for name in ("message", "hop", "switching", "reduction_bandwidth")] == [
+            "1us", "200ns", "10ms", "400Gbps",
+        ]  # fmt: skip
+        assert "host_bandwidth" not in found

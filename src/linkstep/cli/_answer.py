@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from linkstep.cli._output import AT_MOST, both_halves, print_table, time_text
+from linkstep.cli._output import AT_MOST, ONE_MESSAGE, both_halves, print_table, time_text
 from linkstep.core.text import shortened
 from linkstep.core.units import format_time
 from linkstep.costs import Cost
@@ -27,6 +27,8 @@ def print_answer(report: FindReport) -> None:
     print_table(head, _lines(report), right=range(1, 8))
     if report.has_times_at_most:
         print(AT_MOST)
+    if report.fabric.message is not None:
+        print(ONE_MESSAGE)
 
 
 def _lines(report: FindReport) -> Iterator[tuple[str, ...]]:

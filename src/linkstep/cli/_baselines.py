@@ -10,7 +10,16 @@ from linkstep.baselines import BASELINES, Baseline, baseline, baselines, baselin
 from linkstep.cli._collective_options import DEFAULT, add_collective
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
-from linkstep.cli._output import AT_MOST, add_json, both_halves, print_fields, print_json, print_table, time_text
+from linkstep.cli._output import (
+    AT_MOST,
+    ONE_MESSAGE,
+    add_json,
+    both_halves,
+    print_fields,
+    print_json,
+    print_table,
+    time_text,
+)
 from linkstep.cli._progress import busy
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
@@ -111,7 +120,7 @@ def _list(found: Sequence[Baseline], args: argparse.Namespace) -> int:
 
 def _print_list(report: BaselinesReport) -> None:
     hops = "a message" if report.cut_through else "a hop"
-    fabric = f"alpha {report.fabric.alpha} {hops}, {report.fabric.rates}"
+    fabric = f"alpha {report.fabric.alpha} {hops}, {report.fabric.rates}{report.fabric.besides}"
     print(f"{report.nodes} servers, {report.degree} ports each; {fabric}")
     differ = any(row.halves.steps != row.halves.reduce_scatter_steps for row in report.baselines)
     each = "each half of an allreduce" + " (first + second if they differ)" * differ
@@ -120,6 +129,8 @@ def _print_list(report: BaselinesReport) -> None:
     print_table(head, _lines(report), right=range(2, 6))
     if report.has_times_at_most:
         print(AT_MOST)
+    if report.fabric.message is not None:
+        print(ONE_MESSAGE)
     first = report.baselines[0]
     print(
         f"\nnext: linkstep baselines {report.nodes} {report.degree} --on '{first.recipe}' "

@@ -77,6 +77,8 @@ def both_halves(halves: tuple[Cost, Cost]) -> tuple[str, str]:
 
 AT_MOST = "<=: at most, as if every port ran slower by what its host lacks"
 """Said below a table that has such times, under a limit of hosts."""
+ONE_MESSAGE = "times count one message a link and step; what a schedule has more of, `linkstep schedule` adds"
+"""Below a table of costs where messages take time of their own."""
 
 
 def time_text(seconds: Fraction, at_most: bool | None = False) -> str:
