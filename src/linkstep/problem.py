@@ -17,8 +17,6 @@ from math import floor
 from types import NoneType
 from typing import ClassVar, Protocol, TypeVar
 
-import numpy as np
-
 from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter, distance_counts
