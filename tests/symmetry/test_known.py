@@ -1,16 +1,25 @@
 """What builders declare is right, and as much as a library finds: on members of all families, expansions and copies."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from linkstep.core.topology import Topology
 from linkstep.families import FAMILIES
 from linkstep.recipe import Member, parse
-from linkstep.symmetry import Symmetry, declare, known_symmetry
+from linkstep.symmetry import Symmetry, declare, known_symmetry, permutations
 from linkstep.symmetry.free_groups import elements
 from linkstep.symmetry.known import even_representatives, known_representatives
 from linkstep.symmetry.libraries import find_library
-from linkstep.symmetry.permutations import is_automorphism, is_permutation, link_images, orbits_of
+from linkstep.symmetry.permutations import (
+    first_wrong,
+    is_automorphism,
+    is_permutation,
+    link_images,
+    orbits_of,
+    wire_images,
+)
 from linkstep.symmetry.search import searched_symmetry, symmetry_of
 from support.strategies import ring, topology_of
 
@@ -159,3 +168,22 @@ def test_representatives():
     lifted = parse("Lift(4,{(1,0,0,1),(0,1,1,1)})").topology()
     assert known_representatives(lifted).tolist() == even_representatives(lifted).tolist() == [0, 4]
     assert known_representatives(ring(3)) is None
+
+
+@pytest.mark.parametrize("columns", [{}, {"bandwidth": [5] * 8}, {"bandwidth": [5, 5, 5, 5, 5, 5, 5, 6]}])
+@pytest.mark.parametrize("batch", [1, 20, 2**20])
+def test_many_permutations_are_judged_as_each_of_them(monkeypatch, columns, batch):
+    monkeypatch.setattr(permutations, "_BATCH", batch)
+    ends = np.arange(4).repeat(2), np.array([1, 3, 0, 2, 1, 3, 0, 2])
+    square = Topology.from_links(4, *ends, **columns)
+    every = [np.array(new) for new in itertools.product(range(-1, 5), repeat=4)] + [np.arange(3)]
+    right = [new for new in every if is_automorphism(square, new)]
+    assert len(right) == (8 if len(set(columns.get("bandwidth", ()))) < 2 else 1)
+    assert first_wrong(square, right) is None
+    images = wire_images(square, right)
+    assert [image.tolist() for image in images] == [link_images(square, new).tolist() for new in right]
+    for new in every:
+        wrong = not is_automorphism(square, new)
+        found = first_wrong(square, [*right, new])
+        assert (found is not None and found.tolist() == new.tolist()) == wrong
+        assert (wire_images(square, [*right, new]) is None) == wrong

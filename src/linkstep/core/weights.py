@@ -21,7 +21,7 @@ def link_weights(topology: Topology, links: NDArray[np.bool_] | NDArray[np.integ
     ([5, 2], 5000000000)
     """
     if topology.bandwidth is None:
-        return np.ones(np.arange(topology.num_links)[links].size, np.int64), 1
+        return np.ones(np.count_nonzero(links) if links.dtype == bool else links.size, np.int64), 1
     rates = topology.bandwidth[links]
     unit = gcd(*rates.tolist()) or 1  # 1 where there are no links
     return rates // unit, unit

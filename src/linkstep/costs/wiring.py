@@ -124,13 +124,22 @@ class WiringBound:
 
         Without those of ``hosts``, whose limit counts instead.
         """
-        inside, limited = (np.zeros(self.topology.num_nodes, bool) for _ in range(2))
-        inside[list(self.nodes)], limited[list(self.hosts)] = True, True
         begin, end = self.topology.tail, self.topology.head
         if self.collective is Collective.REDUCE_SCATTER:
             begin, end = end, begin
-        crosses = inside[begin] & ~inside[end] & ~limited[end] if self.nodes else begin != end
-        return tuple(np.flatnonzero(crosses & ~limited[begin]).tolist())
+        crosses = begin != end
+        if self.nodes:
+            inside = self._mask(self.nodes)
+            crosses = inside[begin] & ~inside[end]
+        if self.hosts:
+            limited = self._mask(self.hosts)
+            crosses &= ~(limited[begin] | limited[end]) if self.nodes else ~limited[begin]
+        return tuple(crosses.nonzero()[0].tolist())
+
+    def _mask(self, nodes: tuple[int, ...]) -> Mask:
+        mask = np.zeros(self.topology.num_nodes, bool)
+        mask[list(nodes)] = True
+        return mask
 
     def explain(self) -> str:
         """Say why no schedule takes less bandwidth.
@@ -242,7 +251,7 @@ def _one_way(topology: Topology, collective: Collective, width: Fraction | None)
     nodes, hosts = _tightest(oriented, width)
     steps = int(_eccentricities(topology).max())
     found = WiringBound(topology, collective, Cost(steps, Fraction(0)), nodes, width=width, hosts=hosts)
-    return replace(found, cost=Cost(steps, _bandwidth(found)))
+    return WiringBound(topology, collective, Cost(steps, _bandwidth(found)), nodes, width=width, hosts=hosts)
 
 
 def _all_alike(topology: Topology, wires: Wires) -> bool:
@@ -251,8 +260,9 @@ def _all_alike(topology: Topology, wires: Wires) -> bool:
     So it is in a connected vertex-transitive graph without parallel links (docs/wiring-bound.md has the proof): a set
     has as many links out, or one that goes through a host with a limit has at least that limit.
     """
-    same = (wires.weight == wires.weight[0]).all() if wires.weight.size else True
-    return bool(topology.vertex_transitive and not topology.num_parallel and same)
+    if not topology.vertex_transitive or topology.num_parallel:
+        return False
+    return bool((wires.weight == wires.fastest).all())
 
 
 def _tightest(topology: Topology, width: Fraction | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -302,9 +312,10 @@ def _both(topology: Topology, width: Fraction | None) -> WiringBound:
 
 def _limited(topology: Topology, width: Fraction | None) -> tuple[int, ...]:
     """Return the hosts that send less than their links could."""
-    wires, n = Wires.of(topology, width), topology.num_nodes
-    if wires.limit is None:
+    if width is None:
         return ()
+    wires, n = Wires.of(topology, width), topology.num_nodes
+    assert wires.limit is not None
     return tuple(np.flatnonzero(replace(wires, limit=None).through(wires.tail, n) > wires.limit).tolist())
 
 
@@ -350,12 +361,12 @@ def _bandwidth(bound: WiringBound) -> Fraction:
     if topology.bandwidth is not None:
         fastest = int(topology.bandwidth[topology.tail != topology.head].max())
         links = sum(topology.bandwidth[list(bound.links)].tolist())
-    capacity = links + len(bound.hosts) * (bound.width or Fraction(0)) * fastest
     shards = len(bound.nodes)
     if bound.collective is Collective.ALLREDUCE:
         shards = n if bound.nodes else 2 * n * (n - 1)
-    ports = topology.degree if bound.width is None else bound.width
-    return shards * fastest * ports / (capacity * n)
+    if bound.width is None:
+        return Fraction(shards * fastest * topology.degree, links * n)
+    return shards * fastest * bound.width / ((links + len(bound.hosts) * bound.width * fastest) * n)
 
 
 def check_wiring_bound(bound: WiringBound) -> None:
@@ -369,7 +380,7 @@ def check_wiring_bound(bound: WiringBound) -> None:
     numbers = set(bound.nodes)
     if len(numbers) != len(bound.nodes) or not least <= len(numbers) < n or not numbers <= set(range(n)):
         raise LinkstepError("not a proof of this wiring bound: its nodes are not some of the topology's, but not all")
-    if set(bound.hosts) - set(range(n) if bound.width is not None else ()):
+    if bound.hosts and (bound.width is None or not set(bound.hosts) <= set(range(n))):
         raise LinkstepError("not a proof of this wiring bound: it counts a limit of hosts that have none")
     proven = _bandwidth(bound)
     if proven != bound.cost.bandwidth:

@@ -36,24 +36,19 @@ def torus(*dims: int) -> Topology:
 
 def _moved(dims: tuple[int, ...]) -> Iterator[Ints]:
     """Yield the steps along each dimension, which generate all translations."""
+    grid = np.arange(prod(dims)).reshape(dims)
     for axis, dim in enumerate(dims):
-        grid = np.indices(dims).reshape(len(dims), -1)
-        grid[axis] = (grid[axis] + 1) % dim
-        yield np.asarray(np.ravel_multi_index(tuple(grid), dims), np.int64)
+        yield grid.take((np.arange(dim) + 1) % dim, axis).ravel()
 
 
 def _mirrored(dims: tuple[int, ...]) -> Iterator[Ints]:
     """Yield a mirror for each dimension, and exchanges of dimensions of one size."""
+    grid = np.arange(prod(dims)).reshape(dims)
     for axis, dim in enumerate(dims):
-        grid = np.indices(dims).reshape(len(dims), -1)
         if dim > 2:
-            mirror = grid.copy()
-            mirror[axis] = -mirror[axis] % dim
-            yield np.asarray(np.ravel_multi_index(tuple(mirror), dims), np.int64)
+            yield grid.take(-np.arange(dim) % dim, axis).ravel()
         if dim in dims[axis + 1 :]:
-            other = dims.index(dim, axis + 1)
-            grid[[axis, other]] = grid[[other, axis]]
-            yield np.asarray(np.ravel_multi_index(tuple(grid), dims), np.int64)
+            yield grid.swapaxes(axis, dims.index(dim, axis + 1)).ravel()
 
 
 def torus_size(*dims: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.symmetry.permutations import link_images, orbits_of
+from linkstep.symmetry.permutations import orbits_of, wire_images
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +31,16 @@ class Orbits:
     @classmethod
     def of(cls, wires: Topology, generators: Iterable[Ids]) -> Orbits:
         """Work out orbits; raises unless every generator is an automorphism."""
-        chosen, images = tuple(generators), []
-        for generator in chosen:
-            image = link_images(wires, generator)
-            if image is None:
-                raise AssertionError("a symmetry that was found is no automorphism")
-            images.append(image)
+        chosen = tuple(generators)
+        images = wire_images(wires, chosen)
+        if images is None:
+            raise AssertionError("a symmetry that was found is no automorphism")
         links = orbits_of(wires.num_links, images)
-        link_class = np.unique(links, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        is_least = links == np.arange(links.size)
+        link_class = (is_least.cumsum(dtype=np.int32) - 1)[links]
         return cls(wires, chosen, orbits_of(wires.num_nodes, chosen), link_class)
 
-    @property
+    @cached_property
     def num_classes(self) -> int:
         """Number of orbits of links."""
         return int(self.link_class.max(initial=-1)) + 1
@@ -49,12 +48,12 @@ class Orbits:
     @cached_property
     def sources(self) -> Ids:
         """The least node of each orbit of nodes."""
-        return np.unique(self.node_orbit)
+        return np.flatnonzero(self.node_orbit == np.arange(self.node_orbit.size)).astype(np.int32)
 
     @cached_property
     def weights(self) -> Ints:
         """How many nodes are like each of ``sources``."""
-        return np.unique(self.node_orbit, return_counts=True)[1].astype(np.int64)
+        return np.bincount(self.node_orbit)[self.sources]
 
     @cached_property
     def _steps(self) -> dict[int, tuple[int, int]]:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from linkstep.core.topology import Ids, Ints, Topology
-from linkstep.symmetry.permutations import is_automorphism, link_images, orbits_of
+from linkstep.symmetry.permutations import first_wrong, link_images, orbits_of
 
 Origin = Literal["family", "group", "lift", "recipe", "line graph", "product", "searched", "none known"]
 """Who says so: a family's builder; a group that acts on its own Cayley graph, or on a lift; an expansion that carries
@@ -51,9 +51,9 @@ class Symmetry:
         """Check that generators are automorphisms, and leave out the identity; who claims a wrong one is at fault."""
         moves = None if translations is None else _different(translations)
         found = _different([*(moves or ()), *generators])
-        for new in found:
-            if not is_automorphism(topology, new):
-                raise AssertionError(f"{topology!r}: not an automorphism, though the {origin} says so: {new}")
+        wrong = first_wrong(topology, found)
+        if wrong is not None:
+            raise AssertionError(f"{topology!r}: not an automorphism, though the {origin} says so: {wrong}")
         return cls(topology, found, origin, moves)
 
     @property
