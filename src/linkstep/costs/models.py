@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from linkstep.costs.fabric import Fabric
 
+_NOTHING = Fraction(0)
+
 
 @dataclass(frozen=True)
 class StepLoads:
@@ -42,18 +44,20 @@ class CostModel:
 
 def _links(loads: StepLoads, fabric: Fabric) -> Fraction:
     """A link is done after its alpha, its messages one by one, and its bits at its rate; an empty step takes alpha."""
+    if not fabric.message:
+        return max((a + bits / rate for a, rate, _, bits in loads.links), default=fabric.alpha)
     return max((a + count * fabric.message + bits / rate for a, rate, count, bits in loads.links), default=fabric.alpha)
 
 
 def _hosts(loads: StepLoads, fabric: Fabric) -> Fraction:
     """A host is done after the least alpha of its links, and the bits of all its links together at its own rate."""
     rate = fabric.host_bandwidth
-    return Fraction(0) if rate is None else max((a + bits / rate for a, bits in loads.hosts), default=Fraction(0))
+    return _NOTHING if rate is None else max((a + bits / rate for a, bits in loads.hosts), default=_NOTHING)
 
 
 def _switching(loads: StepLoads, fabric: Fabric) -> Fraction:
     """A step whose links open only then begins when they are there."""
-    return fabric.switching if loads.switches else Fraction(0)
+    return fabric.switching if loads.switches else _NOTHING
 
 
 MODELS = (
@@ -66,5 +70,13 @@ MODELS = (
 
 def step_seconds(step: StepLoads, fabric: Fabric) -> Fraction:
     """Return how long a step takes: the slowest limit, and what comes on top."""
-    limits = max(model.step(step, fabric) for model in MODELS if not model.adds)
-    return sum((model.step(step, fabric) for model in MODELS if model.adds), limits)
+    longest, added = _NOTHING, _NOTHING
+    for model in MODELS:
+        seconds = model.step(step, fabric)
+        if not seconds:
+            continue  # to add and to compare fractions takes longer than all else here
+        if model.adds:
+            added += seconds
+        elif seconds > longest:
+            longest = seconds
+    return longest + added if added else longest

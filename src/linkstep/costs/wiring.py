@@ -130,7 +130,7 @@ class WiringBound:
         crosses = begin != end
         if self.nodes:
             inside = self._mask(self.nodes)
-            crosses = inside[begin] & ~inside[end]
+            crosses = inside.take(begin) > inside.take(end)  # begin inside, end not
         if self.hosts:
             limited = self._mask(self.hosts)
             crosses &= ~(limited[begin] | limited[end]) if self.nodes else ~limited[begin]
@@ -138,7 +138,7 @@ class WiringBound:
 
     def _mask(self, nodes: tuple[int, ...]) -> Mask:
         mask = np.zeros(self.topology.num_nodes, bool)
-        mask[list(nodes)] = True
+        mask.put(nodes, True)
         return mask
 
     def explain(self) -> str:
