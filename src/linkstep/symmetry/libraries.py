@@ -125,8 +125,7 @@ def _dreadnaut_automorphisms(graph: ColouredGraph) -> list[list[int]]:
     """Ask Traces for generators as lists of images (``p``), each in a line ``Gen #1:  1 2 0`` or ``Gen(A) #1: ..``.
 
     Traces knows no digraphs: beside a vertex v it gets v + size, for the edges that leave it, and v + 2 size, for those
-    that lead to it, of colours of their own and joined to v. nauty, which does, takes hours for generalized Kautz
-    graphs.
+    that lead to it, of colours of their own and joined to v. nauty, which does, took over ten minutes for Pi_{4,500}.
     """
     import subprocess  # 5 ms, which most never need
 
