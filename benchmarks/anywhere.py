@@ -39,7 +39,7 @@ def draws(count: int, seed: int) -> Iterator[tuple[int, int, bool]]:
 def best(nodes: int, degree: int, both: bool) -> tuple[Fraction, Recipe]:
     """Return how many times the bound the best allreduce takes, and on which topology."""
     fabric, half = usual_fabric(degree), lower_bound(nodes, degree, bidirectional=both)
-    rows = find(nodes, degree, bidirectional=both).frontier
+    rows = find(nodes, degree, directed=not both).frontier
     times = [(fabric.time(row.allreduce_cost, "allreduce", "1MB"), row.recipe) for row in rows]
     taken, recipe = min(times, key=lambda pair: pair[0])
     return taken / fabric.time(half + half, "allreduce", "1MB"), recipe

@@ -56,7 +56,7 @@ def _of(recipe: str) -> Times:
 
 
 def _ours(num_nodes: int) -> Times:
-    rows = find(num_nodes, DEGREE).ranked_by_all_to_all(SECONDS).frontier
+    rows = find(num_nodes, DEGREE, directed=True).ranked_by_all_to_all(SECONDS).frontier
     allreduce = min(FABRIC.time(row.allreduce_cost, "allreduce", SIZE) for row in rows)
     flow = max(row.flow for row in rows if row.flow is not None)
     return allreduce, FABRIC.all_to_all_time(flow, num_nodes, SIZE)

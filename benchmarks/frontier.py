@@ -81,7 +81,7 @@ def sweep(families: str, bidirectional: bool, nodes: Iterable[int], spot: Spot) 
     found: dict[str, Times] = {size: {} for size in SIZES}
     kind = "duplex" if bidirectional else "directed"
     for n in tqdm(nodes, desc=f"{families}, {kind}", disable=not sys.stderr.isatty(), leave=False):
-        frontier = find(n, 4, families=families, bidirectional=bidirectional, spot=spot).frontier
+        frontier = find(n, 4, families=families, directed=not bidirectional, spot=spot).frontier
         for size in SIZES if frontier else ():
             seconds, choice = best(frontier, size)
             found[size][n] = (seconds, construction(choice.recipe))

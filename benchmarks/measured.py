@@ -26,6 +26,7 @@ from typing import Any
 import linkstep
 from linkstep.baselines import baseline
 from linkstep.core.units import format_time
+from linkstep.costs.runs import current_run
 
 PAPER = {
     5: "K_5", 6: "K_3*2", 7: "C(7,{2,3})", 8: "K_{4,4}", 9: "H(2,3)", 10: "BiRing(2,5)*2", 11: "C(11,{2,3})",
@@ -50,7 +51,7 @@ def contenders(num_nodes: int, collective: str) -> dict[str, Any]:
     """Return what runs: a name and a schedule for each; the best that ``find`` has, if that costs less."""
     made = linkstep.schedule(PAPER[num_nodes], collective)
     found = {PAPER[num_nodes]: made.schedule}
-    ours = linkstep.schedule(linkstep.find(num_nodes, 4).frontier[0].recipe, collective)
+    ours = linkstep.schedule(linkstep.find(num_nodes, 4, directed=True).frontier[0].recipe, collective)
     if ours.cost != made.cost:
         found[ours.schedule.topology.name] = ours.schedule
     found[SHIFTED] = baseline("shifted rings", f"ShiftedRing(4,{num_nodes})").schedule(collective)
@@ -107,9 +108,14 @@ def tasks(collectives: list[str], folder: Path) -> Iterator[tuple[str, str, str,
         yield f"{recipe} in memory", "allreduce", "memory", lambda words=words: json.loads(command(*words))
 
 
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the runs in a file, as they are written today."""
+    return [current_run(result) for result in json.loads(path.read_text())]
+
+
 def run(path: Path, collectives: list[str]) -> None:
     """Measure everything that is not in the file yet."""
-    results = json.loads(path.read_text()) if path.exists() else []
+    results = read(path) if path.exists() else []
     have = {(r["what"], r["collective"]) for r in results}
     with tempfile.TemporaryDirectory() as folder:
         for what, collective, part_of_page, measure_it in tasks(collectives, Path(folder)):
@@ -120,7 +126,8 @@ def run(path: Path, collectives: list[str]) -> None:
             part = path.with_suffix(".part")
             part.write_text(json.dumps(results, indent=1) + "\n")
             part.rename(path)
-            print(f"{what} {collective}: {results[-1]['rows'][-1]['median']:.3f} s (load {load:.1f})", flush=True)
+            seconds = results[-1]["rows"][-1]["median_seconds"]
+            print(f"{what} {collective}: {seconds:.3f} s (load {load:.1f})", flush=True)
 
 
 def _kind(result: dict[str, Any]) -> str:
@@ -143,8 +150,9 @@ def table(results: list[dict[str, Any]], collective: str) -> str:
     for result in rows:
         cells = [str(result["ranks"]), result["name"], str(result["steps"])]
         for row in result["rows"]:
-            text = f"{row['median'] * 1e3:.0f} ms ({row['predicted'] / row['median']:.0%})"
-            cells.append(f"{text}, {row['own_median'] / row['median']:.1f}x" if row["own_median"] else text)
+            median, own = row["median_seconds"], row["own_median_seconds"]
+            text = f"{median * 1e3:.0f} ms ({row['predicted_seconds'] / median:.0%})"
+            cells.append(f"{text}, {own / median:.1f}x" if own else text)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -165,15 +173,15 @@ def picture(results: list[dict[str, Any]], collective: str, path: Path) -> None:
                 for r in rows:
                     if _kind(r) == kind:
                         row = min(r["rows"], key=lambda row: abs(row["size"] - size))
-                        found = row["median"], row["predicted"]
+                        found = row["median_seconds"], row["predicted_seconds"]
                         best[r["ranks"]] = min(best.get(r["ranks"], found), found)
                 x = sorted(best)
                 ax.plot(x, [best[n][0] * 1e3 for n in x], "o", color=colour, markersize=4, label=kind)
                 ax.plot(x, [best[n][1] * 1e3 for n in x], color=colour, linewidth=1)
             theirs = [
-                (r["ranks"], row["own_median"] * 1e3)
+                (r["ranks"], row["own_median_seconds"] * 1e3)
                 for r in rows if _kind(r) == "best topology"
-                for row in r["rows"] if row["size"] == size and row["own_median"]
+                for row in r["rows"] if row["size"] == size and row["own_median_seconds"]
             ]  # fmt: skip
             if theirs:
                 ax.plot(*zip(*theirs, strict=True), "x", color=SOFT, markersize=4, label="MPI's own on the same wires")
@@ -197,9 +205,11 @@ def table_of_rates(results: list[dict[str, Any]]) -> str:
     for result in (r for r in results if r.get("part") == "rate"):
         for k, row in enumerate(result["rows"]):
             size = f"{row['size'] // 10**6} MB" if row["size"] >= 10**6 else f"{row['size'] // 1000} kB"
-            of_it = f"{row['predicted'] / row['median']:.0%}" if row["predicted"] else "nothing is predicted"
-            cells = [result["what"] if k == 0 else "", size, format_time(row["median"]), of_it]
-            cells += [f"{row['own_median'] / row['median']:.2g}x", "{:.3f} to {:.3f}".format(*row["cables"])]
+            median, predicted = row["median_seconds"], row["predicted_seconds"]
+            of_it = f"{predicted / median:.0%}" if predicted else "nothing is predicted"
+            cells = [result["what"] if k == 0 else "", size, format_time(median), of_it]
+            carried = "{:.3f} to {:.3f}".format(*row["cables_over_schedule"])
+            cells += [f"{row['own_median_seconds'] / median:.2g}x", carried]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -211,7 +221,7 @@ def table_of_memory(results: list[dict[str, Any]]) -> str:
     names = [f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB" for size in sizes]
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(sizes)]
     for result in rows:
-        cells = [f"{row['median'] * 1e6:.0f} / {row['own_median'] * 1e6:.0f}" for row in result["rows"]]
+        cells = [f"{row['median_seconds'] * 1e6:.0f} / {row['own_median_seconds'] * 1e6:.0f}" for row in result["rows"]]
         lines.append("| " + " | ".join([result["what"].removesuffix(" in memory"), *cells]) + " |")
     return "\n".join(lines)
 
@@ -231,13 +241,13 @@ def store(results: list[dict[str, Any]]) -> None:
         writer.writerow(["name", "nodes", "degree", "collective", "steps", "bandwidth", "size", "median"])
         for r in (r for r in results if r.get("part", "delay") == "delay"):
             for row in r["rows"]:
-                facts = r["name"], r["ranks"], r["degree"], r["collective"], r["steps"], r["bandwidth"]
-                writer.writerow([*facts, row["size"], f"{row['median']:.6g}"])
+                facts = r["name"], r["ranks"], r["degree"], r["collective"], r["steps"], r["t_b"]
+                writer.writerow([*facts, row["size"], f"{row['median_seconds']:.6g}"])
 
 
 def write_page(path: Path) -> None:
     """Put the tables into measured.md beside the results, draw the pictures, and store what exhibits use."""
-    results = json.loads(path.read_text())
+    results = read(path)
     tables = {}
     for collective in dict.fromkeys(r["collective"] for r in results):
         tables[collective] = table(results, collective)

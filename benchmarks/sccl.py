@@ -23,6 +23,7 @@ from typing import Any
 
 from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
+from linkstep.core.extras import missing
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
@@ -56,7 +57,7 @@ class Sccl:
         sys.path.insert(0, str(checkout.resolve()))
         if find_spec("z3") is None:
             sys.path.pop(0)
-            raise LinkstepError("SCCL needs the solver z3, which is not installed: python -m pip install z3-solver")
+            raise LinkstepError(missing("SCCL", "the solver z3", package="z3-solver"))
         self.collectives = import_module(f"{name}.collectives")
         self.instance = import_module(f"{name}.instance")
         self.strategies = import_module(f"{name}.strategies")

@@ -1,5 +1,6 @@
 """Kernels are compiled once before the workers of pytest-xdist start: two workers would compile each of them twice.
 
+In these processes every kernel is compiled, however small its input; commands that tests start may run it as Python.
 Where Python is not to write bytecode beside sources, it goes to pytest's cache: workers and all commands that tests
 start would compile the package again and again. Ctrl-C reaches what tests start, however the tests were started. The
 catalog of the user who runs the tests does not count.
@@ -11,13 +12,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from linkstep._compiling import Kernel
+
 WARM = """
 import linkstep
+from linkstep._compiling import Kernel
 from linkstep.core.topology import Topology
 from linkstep.core.distances import distance_profiles
 from linkstep.methods.bfb import bfb_time
 from linkstep.verification import verify_text
 
+Kernel.plain_allowed = False
 for recipe in ("Torus(3,3)", "K_10"):
     made = linkstep.schedule(recipe, "allreduce")
     linkstep.schedule(recipe, "broadcast", chunks=3)
@@ -38,6 +45,8 @@ for runtime in ("msccl", "mscclpp", "cpu"):
 def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background jobs: tests interrupt commands
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["COLUMNS"] = "80"  # whatever terminal the tests are run in
+    Kernel.plain_allowed = False
     os.environ["XDG_DATA_HOME"] = str(Path(__file__).parent / "nobody")
     workers = getattr(config.option, "numprocesses", None)
     if workers and not hasattr(config, "workerinput") and "NUMBA_DISABLE_JIT" not in os.environ:
@@ -46,3 +55,9 @@ def pytest_configure(config):
         source = Path(__file__).parents[1] / "src"
         path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
         subprocess.run([sys.executable, "-c", WARM], check=True, env=os.environ | {"PYTHONPATH": path})
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """A terminal in which no line breaks, for tests of what is said and not of how it is laid out."""
+    monkeypatch.setenv("COLUMNS", "400")

@@ -47,6 +47,7 @@ def test_check_cabling_refuses():
         check_cabling(wire(parse("UniRing(2,3)").topology()), Topology.from_links(3, [0, 1, 2], [1, 2, 0]))
 
 
+@pytest.mark.usefixtures("wide")
 def test_command(capsys, tmp_path):
     assert main(["wire", "K_3"]) == 0
     assert capsys.readouterr().out == (

@@ -320,7 +320,7 @@ def test_ranks_as_values(torus, twelve):
     left = twelve.without_nodes([0, 1])
     assert (left.num_nodes, left.num_ranks) == (14, 11)
     assert {twelve: 1}[Ranks(16, twelve.nodes)] == 1
-    schedule = linkstep.schedule(torus).schedule
+    schedule = linkstep.schedule(torus, "allgather").schedule
     assert schedule.ranks.is_everyone
     assert Schedule.from_columns(
         torus, schedule.unit, schedule.source, schedule.lo, schedule.hi, schedule.link, schedule.step,
@@ -586,7 +586,7 @@ def test_commands_refuse_in_one_line(switched, torus, twelve, tmp_path, capsys):
     assert "optimal" not in told
 
 
-def test_commands_carry_ranks(torus, twelve, switched, tmp_path, capsys):
+def test_commands_carry_ranks(torus, twelve, switched, tmp_path, capsys, wide):
     file, chord, xml = (str(tmp_path / name) for name in ("twelve.npz", "chord.npz", "twelve.xml"))
     linkstep.save(trees(torus, twelve), file)
     linkstep.save(chord_gather(switched), chord)

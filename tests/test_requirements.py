@@ -53,8 +53,8 @@ class HalfInside(Counted):
         return max(0, len(links[0]) // 2 - inside)
 
 
-def problem(nodes, degree, *requirements):
-    return Problem(num_nodes=nodes, degree=degree, requirements=requirements)
+def problem(nodes, degree, *requirements, directed=False):
+    return Problem(num_nodes=nodes, degree=degree, directed=directed, requirements=requirements)
 
 
 def meets(found, requirement):
@@ -85,10 +85,10 @@ def test_one_that_what_is_known_meets():
 def test_what_a_frontier_had_beaten_is_found(nodes, steps):
     """No wiring of the frontier is without triangles, but others that are known."""
     rule = NoTriangles()
-    assert not [row for row in find(nodes, 4).frontier if rule.admits(row.topology()) is None]
-    found = find(problem(nodes, 4, rule), spot=Spot(0))
-    assert meets(found, rule) and found.frontier[0].half_steps == steps
-    assert not find(problem(nodes, 4, rule, MaxSteps(steps - 1)), spot=Spot(0)).frontier
+    assert not [row for row in find(nodes, 4, directed=True).frontier if rule.admits(row.topology()) is None]
+    found = find(problem(nodes, 4, rule, directed=True), spot=Spot(0))
+    assert meets(found, rule) and found.frontier[0].steps == 2 * steps
+    assert not find(problem(nodes, 4, rule, MaxSteps(2 * steps - 1), directed=True), spot=Spot(0)).frontier
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_what_nobody_knows_is_searched_for(nodes, degree, steps):
     found = find(asked)
     assert meets(found, rule) and {row.origin for row in found.frontier} == {"found now"}
     assert all(row.topology().is_bidirectional for row in found.frontier)
-    assert found.frontier[0].half_steps <= steps
+    assert found.frontier[0].steps <= 2 * steps
     assert find(asked) == found != find(asked, spot=Spot(seed=1))
 
 

@@ -12,7 +12,7 @@ first asked for, so that a script pays for what it uses.
 (1024, 4)
 """
 
-from linkstep.core.shown import SHOWN as _SHOWN
+from linkstep.core.above import ABOVE as _ABOVE
 
 
 def _homes():
@@ -57,4 +57,16 @@ def _picture(topology):
     return topology_svg(topology)
 
 
-_SHOWN.update(cost=_cost, picture=_picture)
+def _read(text):
+    from linkstep.recipe.resolution import read
+
+    return read(text)
+
+
+def _schedule(wiring):
+    from linkstep.scheduling import schedule
+
+    return schedule(wiring).schedule
+
+
+_ABOVE.update(cost=_cost, picture=_picture, read=_read, schedule=_schedule)

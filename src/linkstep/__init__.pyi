@@ -15,6 +15,8 @@ from linkstep.core.errors import RecipeError as RecipeError
 from linkstep.core.errors import ScheduleError as ScheduleError
 from linkstep.core.errors import TopologyError as TopologyError
 from linkstep.core.errors import UnitError as UnitError
+from linkstep.core.plugins import Registration as Registration
+from linkstep.core.plugins import register as register
 from linkstep.core.ranks import Ranks as Ranks
 from linkstep.core.schedule import Schedule as Schedule
 from linkstep.core.topology import Topology as Topology

@@ -8,10 +8,14 @@ code, so that what is printed is proven by code that did not print it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from linkstep.core.arguments import check_kind
+from linkstep.core.errors import LinkstepError
+from linkstep.core.text import shown
 from linkstep.lowering import (
+    TARGETS,
     BlockProgram,
     ListInstruction,
     ListProgram,
@@ -20,9 +24,10 @@ from linkstep.lowering import (
     Piece,
     PortProgram,
     PortRank,
+    Target,
 )
 from linkstep.lowering.writers.msccl import declared_sizes
-from linkstep.programs import Program, build_program
+from linkstep.programs import DIALECTS, Program, build_program
 from linkstep.programs.cpu import reader as cpu
 from linkstep.programs.memory import KINDS, LETTERS
 from linkstep.programs.msccl import reader as msccl
@@ -35,12 +40,25 @@ _TYPE = {name: number for number, name in enumerate(msccl.TYPES)}
 def assemble(lowered: Lowered) -> Program:
     """Return the program that a runtime's ranks run, as ``read_program(lowered.text, lowered.target.name)`` would.
 
+    The files of a target that was registered have no reader: its program is that of the target of ours that is alike.
+
     >>> import linkstep
     >>> assemble(linkstep.lower(linkstep.parse("K_4").build("allreduce"), "cpu"))
     <Program allreduce for cpu: 4 ranks, 4 chunks, 68 instructions>
     """
     check_kind("lowered", lowered, Lowered)
+    if lowered.target.name not in DIALECTS:
+        alike = replace(lowered, target=_alike(lowered.program))
+        return replace(assemble(alike), dialect=lowered.target.name)
     return build_program(_FILES[lowered.target.form](lowered.program, lowered), lowered.target.name)
+
+
+def _alike(program: Any) -> Target:
+    """Return the target of ours whose programs are of the same type: what a registered one runs is read as its."""
+    for kind, name in ((ListProgram, "cpu"), (BlockProgram, "msccl"), (PortProgram, "mscclpp")):
+        if isinstance(program, kind):
+            return TARGETS[name]
+    raise LinkstepError(f"a form fits lists, blocks or ports, and this one made {shown(program)}")
 
 
 def _texts(lowered: Lowered) -> dict[str, str]:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._kernels.spread import _phases, _reduced, _rows_by_source, _spread
-from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.columns import LAST_STEP
 from linkstep.core.errors import ScheduleError
+from linkstep.core.inputs import MadeScheduleLike, as_made_schedule
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints
 
@@ -65,7 +65,6 @@ def _own_roots(schedule: Schedule) -> Ints:
 
 def _every(schedule: Schedule) -> Rows:
     """Return all rows to be followed; every link must exist when it is used."""
-    check_kind("schedule", schedule, Schedule)
     _check_lifetimes(schedule)
     return np.ones(schedule.num_rows, np.bool_)
 
@@ -165,21 +164,23 @@ def _check_forwarders(schedule: Schedule, keep: Rows) -> None:
         )
 
 
-def check_allgather(schedule: Schedule) -> None:
+def check_allgather(schedule: MadeScheduleLike) -> None:
     """Raise ScheduleError with a witness unless every rank ends with every other rank's whole shard (def:allgather).
 
     Every row must send what its sender holds before that step. Receiving a chunk again is allowed: it wastes
     bandwidth and harms nothing.
     """
+    schedule = as_made_schedule(schedule)
     _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True))
 
 
-def check_reduce_scatter(schedule: Schedule) -> None:
+def check_reduce_scatter(schedule: MadeScheduleLike) -> None:
     """Raise ScheduleError with a witness unless every rank v ends with the sum of all ranks' parts of shard v.
 
     A row sends the sender's sum so far and the receiver adds it to its own; each rank's part must reach v exactly
     once, and every row must help (a sum that is never passed on is refused, and so is one of nothing).
     """
+    schedule = as_made_schedule(schedule)
     rows = _every(schedule)
     _refuse_reduce(schedule, _run(schedule, rows, gather=False))
     _check_forwarders(schedule, rows)
@@ -191,7 +192,7 @@ def split_phases(schedule: Schedule) -> tuple[Rows, Ints]:
     A chunk's root is where its sum is complete: its own node or, of an allreduce in which everyone takes part, another
     (``_phases_by_roots``).
     """
-    collective, topology = check_kind("schedule", schedule, Schedule).collective, schedule.topology
+    collective, topology = schedule.collective, schedule.topology
     roots = _own_roots(schedule)
     if not (collective.reduces and collective.gathers):
         return np.full(schedule.num_rows, collective.reduces), roots
@@ -263,13 +264,14 @@ def _joined(roots: Ints) -> Ints:
     return np.stack([roots[new, 0], roots[new, 1], roots[new, 2], roots[last, 3]], axis=1)
 
 
-def check_allreduce(schedule: Schedule) -> None:
+def check_allreduce(schedule: MadeScheduleLike) -> None:
     """Raise ScheduleError with a witness unless each chunk is reduced to one node, its root, and gathered from it.
 
     Rows that carry a chunk before its root first sends it are the chunk's reduction, the rest its gathering: no valid
     reduction has the root send, and every gathering starts with that. The split is found for each chunk by itself, so
     the two phases of different chunks may overlap in time; a row has chunks of one phase only.
     """
+    schedule = as_made_schedule(schedule)
     reduces, roots = split_phases(schedule)
     _refuse_reduce(schedule, _run(schedule, reduces, gather=False, roots=roots), roots)
     _check_forwarders(schedule, reduces)
@@ -278,7 +280,7 @@ def check_allreduce(schedule: Schedule) -> None:
 
 def _root(schedule: Schedule) -> int:
     """Return the one source of a broadcast's or a reduce's rows."""
-    if not check_kind("schedule", schedule, Schedule).num_rows:
+    if not schedule.num_rows:
         if schedule.num_ranks == 1:
             return 0
         raise ScheduleError(f"a {schedule.collective} has rows for its root, this one has none")
@@ -290,26 +292,29 @@ def _root(schedule: Schedule) -> int:
     return root
 
 
-def check_broadcast(schedule: Schedule) -> None:
+def check_broadcast(schedule: MadeScheduleLike) -> None:
     """Raise ScheduleError with a witness unless all rows are of one root's shard and bring it to every other rank."""
+    schedule = as_made_schedule(schedule)
     root = _root(schedule)
     _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True, only=root))
 
 
-def check_reduce(schedule: Schedule) -> None:
+def check_reduce(schedule: MadeScheduleLike) -> None:
     """Raise ScheduleError with a witness unless every rank's part of one root's shard reaches the root once."""
+    schedule = as_made_schedule(schedule)
     root, rows = _root(schedule), _every(schedule)
     _refuse_reduce(schedule, _run(schedule, rows, gather=False, only=root))
     _check_forwarders(schedule, rows)
 
 
-def check_all_to_all(schedule: Schedule) -> None:
+def check_all_to_all(schedule: MadeScheduleLike) -> None:
     """Raise ScheduleError with a witness unless every rank w ends with the w-th R-th of every other rank's shard.
 
     As in an allgather, a row must send what its sender holds before that step; on its way a piece may be held by any
     number of nodes.
     """
-    n = check_kind("schedule", schedule, Schedule).num_ranks
+    schedule = as_made_schedule(schedule)
+    n = schedule.num_ranks
     if schedule.unit % n:
         who = "nodes" if schedule.ranks.is_everyone else "ranks"
         raise ScheduleError(f"the unit of an all-to-all must be a multiple of the {n} {who}, not {schedule.unit}")
@@ -326,6 +331,7 @@ CHECKS: dict[Collective, Callable[[Schedule], None]] = {
 }
 
 
-def check(schedule: Schedule) -> None:
-    """Check a schedule as the collective it says it is."""
-    CHECKS[check_kind("schedule", schedule, Schedule).collective](schedule)
+def check(schedule: MadeScheduleLike) -> None:
+    """Check a schedule, a result that holds one, or one in a file, as the collective it says it is."""
+    made = as_made_schedule(schedule)
+    CHECKS[made.collective](made)

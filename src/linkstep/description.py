@@ -13,10 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from linkstep.core.arguments import check_callable
 from linkstep.core.distances import check_connected, distance_profiles
+from linkstep.core.errors import LinkstepError
+from linkstep.core.inputs import WiringLike
+from linkstep.core.notebook import html_table
 from linkstep.core.progress import Progress
 from linkstep.core.topology import Ints, Topology, check_permanent
-from linkstep.costs import Cost, Fabric, distance_flow_bound
+from linkstep.costs import Cost, FabricLike, as_fabric, distance_flow_bound
 from linkstep.methods.bfb import MAX_DEGREE, Certificate, EqualSplit, bfb_certificate, equal_split, is_equal_split_quick
 from linkstep.recipe import Recipe, resolve
 from linkstep.symmetry.isomorphisms import is_reverse_symmetric, node_orbits
@@ -65,6 +69,27 @@ class Description:
         total = sum((step * count for step, count in enumerate(self.mean_profile)), Fraction(0))
         return total / (n - 1) if n > 1 else Fraction(0)
 
+    def _wiring_(self) -> Topology:
+        return self.topology
+
+    def __repr__(self) -> str:
+        cost = "" if self.certificate is None else f", BFB {self.certificate.cost}"
+        return f"<Description of {self.topology!r}: diameter {self.diameter}{cost}>"
+
+    def _repr_html_(self) -> str:
+        known = {True: "yes", False: "no", None: "not known"}
+        fields = [
+            ("N", self.topology.num_nodes),
+            ("d", self.topology.degree),
+            ("diameter", self.diameter),
+            ("mean distance", f"{float(self.mean_distance):.6g}"),
+            ("all nodes alike", known[self.vertex_transitive]),
+            ("like its transpose", known[self.reverse_symmetric]),
+            ("BFB allgather", self.certificate and self.certificate.cost),
+            ("BFB reduce-scatter", self.reduce_scatter),
+        ]
+        return html_table(self.topology.name or "topology", [(name, value) for name, value in fields if value])
+
 
 def _representatives(topology: Topology) -> tuple[Ints, Ints]:
     """Return one node of each class of alike nodes and the size of each class."""
@@ -99,7 +124,7 @@ def _can_be_solved(topology: Topology) -> bool:
     return bool(few and topology.num_nodes > 1 and np.diff(topology.in_ptr).max() <= MAX_DEGREE)
 
 
-def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabric: Fabric | None = None) -> Description:
+def describe(topology: WiringLike, watch: Watch = _unwatched, fabric: FabricLike | None = None) -> Description:
     """Work out what there is to know of a topology, or of the one a recipe describes, which must be connected.
 
     Costs count the limit of a fabric's hosts, if these have one.
@@ -108,7 +133,11 @@ def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabri
     >>> found.diameter, found.profile.tolist(), found.certificate.cost, found.mean_distance
     (3, [1, 4, 5, 2], Cost(steps=3, bandwidth=Fraction(11, 12)), Fraction(20, 11))
     """
+    if watch is None:
+        raise LinkstepError("watch must be a function, not None")
+    check_callable("watch", watch)
     graph, recipe = resolve(topology)
+    wires = None if fabric is None else as_fabric(fabric)
     check_permanent(graph, "a description")
     with watch("symmetries"):
         check_connected(graph)
@@ -121,9 +150,9 @@ def describe(topology: Topology | Recipe | str, watch: Watch = _unwatched, fabri
     certificate, scatter = None, None
     if _can_be_solved(graph):
         with watch("costs") as progress:
-            certificate = bfb_certificate(graph, fabric, progress=progress)
+            certificate = bfb_certificate(graph, wires, progress=progress)
             transpose = graph if reverse_symmetric else graph.transpose()
-            scatter = bfb_certificate(transpose, fabric, progress=progress).cost
+            scatter = bfb_certificate(transpose, wires, progress=progress).cost
     known = graph.num_nodes <= LARGE and is_available()
     return Description(
         topology=graph,

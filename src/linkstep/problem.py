@@ -10,29 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import floor
+from numbers import Real
 from types import NoneType
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from linkstep.core.arguments import check_kind
+from linkstep.core.arguments import check_flag, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.frames import frame_of
+from linkstep.core.inputs import WiringLike, as_topology, as_wiring
+from linkstep.core.notebook import html_rows, html_table
 from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import COLLECTIVES
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count, parse_size
-from linkstep.costs import Cost, Fabric, usual_fabric
+from linkstep.costs import SIZE, Cost, Fabric, as_fabric, usual_fabric
 from linkstep.methods.bfb import MAX_DEGREE
-from linkstep.recipe import Recipe, parse, resolve
+from linkstep.recipe import Recipe, resolve
 from linkstep.requirements import Duplex, Requirement
 
 MAX_NODES = 10**7
 """The most servers that a problem may ask for."""
 
-Price = Callable[[Cost], Fraction]
-"""What the cost of a collective is worth, in seconds say."""
+Price = Callable[[Cost], Any]
+"""What the cost of a collective is worth, in seconds say: any function to numbers, of which less are better."""
 
 
 class Candidate(Protocol):
@@ -48,6 +53,12 @@ class Candidate(Protocol):
 
     def cost_of(self, collective: Collective) -> Cost | None:
         """Return what a collective costs; None: not known."""
+
+
+def check_candidate(value: object) -> None:
+    """Refuse what no objective can judge."""
+    if isinstance(value, type) or not callable(getattr(value, "cost_of", None)) or not hasattr(value, "flow"):
+        raise LinkstepError(f"a candidate must be a row of `find`, or say its costs as one does, not {shown(value)}")
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,9 @@ class Call:
         object.__setattr__(self, "collective", _collective(self.collective))
         object.__setattr__(self, "size", parse_size(self.size))
 
+    def _repr_html_(self) -> str:
+        return html_table("call", [("collective", self.collective), ("bytes", self.size)])
+
     @property
     def exchanges(self) -> bool:
         """Whether all-to-all throughput counts."""
@@ -100,7 +114,8 @@ class Call:
 
     def seconds(self, candidate: Candidate, fabric: Fabric) -> Fraction | None:
         """Return seconds of the call; of an all-to-all without a schedule, what its throughput allows."""
-        collective = Collective(self.collective)
+        collective, fabric = Collective(self.collective), as_fabric(fabric)
+        check_candidate(candidate)
         cost, flow = candidate.cost_of(collective), candidate.flow
         if cost is not None:
             return fabric.time(cost, collective, self.size)
@@ -122,7 +137,8 @@ class Workload:
 
     def __post_init__(self) -> None:
         for name in ("allreduce", "all_to_all"):
-            object.__setattr__(self, name, tuple(_counted(name, row) for row in getattr(self, name)))
+            rows = check_kind(name, getattr(self, name), tuple, list)
+            object.__setattr__(self, name, tuple(_counted(name, row) for row in rows))
         if not self.allreduce and not self.all_to_all:
             raise LinkstepError("a workload must have an allreduce or an all-to-all")
 
@@ -130,7 +146,21 @@ class Workload:
     def of(cls, size: Number, *, all_to_all: bool = False) -> Workload:
         """One allreduce of this size, or one all-to-all."""
         one = ((parse_size(size), Fraction(1)),)
-        return cls((), one) if all_to_all else cls(one)
+        return cls((), one) if check_flag("all_to_all", all_to_all) else cls(one)
+
+    def to_frame(self) -> Any:
+        """Return a row for each size, as a DataFrame of pandas or polars."""
+        return frame_of({name: [row[name] for row in self._rows()] for name in ("collective", "bytes", "count")})
+
+    def _rows(self) -> list[dict[str, Any]]:
+        calls = ((Collective.ALLREDUCE, self.allreduce), (Collective.ALL_TO_ALL, self.all_to_all))
+        return [{"collective": one, "bytes": size, "count": n} for one, rows in calls for size, n in rows]
+
+    def __repr__(self) -> str:
+        return f"<Workload of {len(self.allreduce)} allreduces and {len(self.all_to_all)} all-to-alls>"
+
+    def _repr_html_(self) -> str:
+        return html_rows("workload", self._rows())
 
     @property
     def exchanges(self) -> bool:
@@ -161,6 +191,7 @@ class SizeRange:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "collective", _collective(self.collective))
+        check_kind("sizes", self.sizes, tuple, list, range)
         object.__setattr__(self, "sizes", tuple(check_count("a size", size, 0, 2**62) for size in self.sizes))
         if not self.sizes:
             raise LinkstepError("a range must have a size")
@@ -176,6 +207,14 @@ class SizeRange:
         known = [seconds for seconds in found if seconds is not None]
         return sum(known, Fraction(0)) if len(known) == len(found) else None
 
+    def __repr__(self) -> str:
+        return f"<SizeRange of {self.collective}, {min(self.sizes)} to {max(self.sizes)} bytes>"
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            str(self.collective), [("sizes", len(self.sizes)), ("from", min(self.sizes)), ("to", max(self.sizes))]
+        )
+
     def windows(self, candidates: Iterable[C], fabric: Fabric) -> Iterator[tuple[C, int, int]]:
         """List the fastest candidate with its first and last size, from the least size of all to the largest.
 
@@ -187,7 +226,11 @@ class SizeRange:
         >>> [(first, last) for _, first, last in SizeRange((1, 10**6)).windows(rows, Fabric.of("1us", "8Gbps", 2))]
         [(1, 2000), (2001, 1000000)]
         """
-        lines = [(candidate, *line) for candidate in candidates if (line := self._line(candidate, fabric)) is not None]
+        try:
+            several = tuple(candidates)
+        except TypeError:
+            raise LinkstepError(f"candidates must be a list, not {shown(candidates)}") from None
+        lines = [(candidate, *line) for candidate in several if (line := self._line(candidate, fabric)) is not None]
         at, last = min(self.sizes), max(self.sizes)
         while lines and at <= last:
             fastest, start, slope = min(lines, key=lambda line: (line[1] + at * line[2], line[2]))
@@ -213,7 +256,45 @@ class PriceObjective:
     def seconds(self, candidate: Candidate, fabric: Fabric) -> Fraction | None:
         """Return the price."""
         cost = candidate.cost_of(self.collective)
-        return None if cost is None else self.price(cost)
+        return None if cost is None else self.worth(cost)
+
+    def worth(self, cost: Cost) -> Any:
+        """Return the price of a cost; LinkstepError if the function fails or returns what is no number.
+
+        >>> PriceObjective(lambda cost: "cheap", Collective.ALLREDUCE).worth(Cost(2, Fraction(1)))
+        Traceback (most recent call last):
+        linkstep.core.errors.LinkstepError: price must return a number, not 'cheap' as for 2 alpha + 1 M/B
+        """
+        try:
+            found = self.price(cost)
+        except LinkstepError:
+            raise
+        except Exception as error:
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            raise LinkstepError(f"price fails for {cost}: {what}") from error
+        is_number = isinstance(found, (Real, Decimal)) and not isinstance(found, bool)
+        if not is_number or found != found:  # nan is not itself
+            raise LinkstepError(f"price must return a number, not {shown(found)} as for {cost}")
+        return found
+
+
+def as_objective(value: object, size: Number | None = None) -> Objective | None:
+    """Return an objective: as it is, or a call of a collective by its name, of ``size`` bytes (1MB unless given).
+
+    A size alone means an allreduce; without either there is none.
+
+    >>> as_objective("all-to-all", "1KB"), as_objective(None) is None
+    (Call(collective=<Collective.ALL_TO_ALL: 'all-to-all'>, size=Fraction(1000, 1)), True)
+    """
+    if value is None or isinstance(value, str):
+        if value is None and size is None:
+            return None
+        return Call(Collective.ALLREDUCE if value is None else value, SIZE if size is None else size)
+    if isinstance(value, type) or not callable(getattr(value, "seconds", None)):
+        raise LinkstepError(f"objective must be the name of a collective or an Objective, not {shown(value)}")
+    if size is not None:
+        raise LinkstepError("size goes with the name of a collective: an Objective says its own sizes")
+    return value  # type: ignore[return-value]
 
 
 def ranked(candidates: Iterable[C], objective: Objective, fabric: Fabric) -> list[tuple[Fraction, C]]:
@@ -226,12 +307,12 @@ def ranked(candidates: Iterable[C], objective: Objective, fabric: Fabric) -> lis
 class Problem:
     """A question: of N servers with d ports that are to be wired (``find``), or of a ``wiring`` (``schedule``).
 
-    ``ranks`` are the nodes of a wiring that take part, None: all; the others forward. ``collectives`` are what runs.
-    ``fabric`` is what steps and bytes take: the usual one where seconds count and none
-    is given. Without an ``objective`` nothing is ranked, and costs alone decide.
+    What is to be wired has duplex cables; ``directed`` allows one-way fibres. ``ranks`` are the nodes of a wiring that
+    take part, None: all; the others forward. ``collectives`` are what runs. ``fabric`` is what steps and bytes take:
+    the usual one where seconds count and none is given. Without an ``objective`` nothing is ranked, and costs decide.
 
-    >>> Problem(num_nodes=12, degree=4, requirements=(Duplex(),)).is_duplex
-    True
+    >>> Problem(num_nodes=12, degree=4).is_duplex, Problem(num_nodes=12, degree=4, directed=True).is_duplex
+    (True, False)
     >>> small = Problem(wiring="Pi_{4,17}", collectives="allreduce", objective=Call("allreduce", "1KB"))
     >>> float(small.price()(Cost(4, Fraction(2))) * 10**6)
     40.16
@@ -239,7 +320,8 @@ class Problem:
 
     num_nodes: int | None = None
     degree: int | None = None
-    wiring: Topology | Recipe | str | None = None
+    directed: bool = False
+    wiring: WiringLike | None = None
     ranks: Ranks | None = None
     collectives: tuple[Collective | str, ...] | Collective | str = Collective.ALLREDUCE
     fabric: Fabric | None = None
@@ -257,17 +339,33 @@ class Problem:
         elif self.num_nodes is not None or self.degree is not None:
             raise LinkstepError("a problem has a wiring, or N and d that are to be wired, not both")
         else:
-            wiring = check_kind("topology", self.wiring, Topology, Recipe, str)
-            object.__setattr__(self, "wiring", parse(wiring) if isinstance(wiring, str) else wiring)
+            object.__setattr__(self, "wiring", as_wiring(self.wiring))
         if check_kind("ranks", self.ranks, Ranks, NoneType) is not None and self.wiring is None:
             raise LinkstepError("ranks are nodes of a wiring: what is to be wired has none yet")
-        check_kind("fabric", self.fabric, Fabric, NoneType)
-        if self.objective is not None and not callable(getattr(self.objective, "seconds", None)):
-            raise LinkstepError(f"objective must be an Objective, such as Call, not {shown(self.objective)}")
+        object.__setattr__(self, "fabric", None if self.fabric is None else as_fabric(self.fabric))
+        object.__setattr__(self, "objective", as_objective(self.objective))
         object.__setattr__(self, "requirements", tuple(check_kind("requirements", self.requirements, tuple, list)))
         for requirement in self.requirements:
             if not isinstance(requirement, Requirement):
                 raise LinkstepError(f"requirements must be Requirements, such as MaxSteps, not {shown(requirement)}")
+        if check_flag("directed", self.directed) and any(isinstance(one, Duplex) for one in self.requirements):
+            raise LinkstepError("directed allows one-way fibres, which Duplex() rules out: leave out one of the two")
+
+    def __repr__(self) -> str:
+        what = f"N={self.num_nodes} d={self.degree}" if self.wiring is None else f"on {self.wiring!r}"
+        by = "" if self.objective is None else f" by {type(self.objective).__name__}"
+        return f"<Problem {what}: {', '.join(self.collectives)}{by}>"
+
+    def _wiring_(self) -> Any:
+        if self.wiring is None:
+            raise LinkstepError("the problem is of N and d, and has no wiring: `find` has wirings")
+        return self.wiring
+
+    def _repr_html_(self) -> str:
+        asked = [("N", self.num_nodes), ("d", self.degree)] if self.wiring is None else [("wiring", repr(self.wiring))]
+        fields = [("collectives", ", ".join(self.collectives)), ("fabric", self.fabric), ("objective", self.objective)]
+        must = [("requirement", requirement) for requirement in self.requirements]
+        return html_table("problem", [(n, v) for n, v in [*asked, *fields, *must] if v is not None])
 
     @property
     def size(self) -> tuple[int, int]:
@@ -285,8 +383,8 @@ class Problem:
 
     @property
     def is_duplex(self) -> bool:
-        """Whether links must be duplex: searches then look at nothing else."""
-        return any(isinstance(requirement, Duplex) for requirement in self.requirements)
+        """Whether what is to be wired has duplex cables: searches then look at nothing else."""
+        return not self.directed
 
     @property
     def wires(self) -> Fabric:
@@ -307,28 +405,31 @@ class Problem:
                 raise LinkstepError(f"{topology.name or 'the wiring'} {why}")
         return topology, recipe
 
-    def arrange(self, topology: Topology) -> Topology:
+    def arrange(self, topology: WiringLike) -> Topology:
         """Return a wiring with each of its nodes where the requirements want it, of which one at most says where.
 
-        >>> Problem(num_nodes=5, degree=4).arrange(parse("K_5").topology()).num_nodes
+        >>> Problem(num_nodes=5, degree=4).arrange("K_5").num_nodes
         5
         """
+        topology = as_topology(topology)
         placed = [places for one in self.requirements if (places := one.arrange(topology)) is not None]
         if len(placed) > 1:
             raise LinkstepError("two requirements say where nodes go: a wiring can be arranged by one")
         return topology.relabel(placed[0]) if placed else topology
 
-    def price(self, topology: Topology | None = None) -> Price | None:
+    def price(self, topology: WiringLike | None = None) -> Price | None:
         """Return what a cost of the collective is worth on the wiring, by the objective; None if there is none.
 
         Where links have latencies of their own, every step takes the largest.
         """
         if self.objective is None:
             return None
-        objective, collective, wired = self.objective, self.collective, topology or self.resolved()[0]
+        objective, collective = self.objective, self.collective
+        wired = self.resolved()[0] if topology is None else as_topology(topology)
         wires = (self.fabric or usual_fabric(max(wired.degree, 1))).slowest_on(wired)
         if isinstance(objective, PriceObjective):
-            return objective.price
+            objective.worth(Cost(1, Fraction(1)))  # so that what returns no numbers is refused now
+            return objective.worth
 
         def worth(cost: Cost) -> Fraction:
             seconds = objective.seconds(Figures(wired.num_nodes, ((collective, cost),)), wires)

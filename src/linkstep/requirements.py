@@ -11,9 +11,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+import numpy as np
+
 from linkstep.core.arguments import check_integer
+from linkstep.core.columns import frozen
 from linkstep.core.distances import diameter, distance_counts
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.inputs import WiringLike, as_topology
+from linkstep.core.notebook import html_table
 from linkstep.core.text import shown
 from linkstep.core.topology import Ids, Topology
 
@@ -22,8 +27,8 @@ class ScheduledWiring(Protocol):
     """A wiring with schedules, as requirements see it: a row of ``find``, or what a method would make."""
 
     @property
-    def half_steps(self) -> int:
-        """Steps of a reduce-scatter, an allgather or whatever else is one phase."""
+    def steps(self) -> int:
+        """Steps of the collective, both halves of an allreduce counted."""
 
     @property
     def is_bidirectional(self) -> bool:
@@ -31,6 +36,13 @@ class ScheduledWiring(Protocol):
 
     def topology(self) -> Topology:
         """Build the wiring."""
+
+
+def check_wired(wired: ScheduledWiring) -> ScheduledWiring:
+    """Return a wiring with schedules; LinkstepError if it is none."""
+    if isinstance(wired, type) or not hasattr(wired, "steps"):
+        raise LinkstepError(f"a requirement judges a wiring with schedules, such as a Choice, not {shown(wired)}")
+    return wired
 
 
 Links = tuple[Ids, Ids]
@@ -49,7 +61,10 @@ class Requirement(ABC):
 
     def keeps(self, wired: ScheduledWiring) -> bool:
         """Whether a wiring with schedules meets it; builds the wiring, unless a requirement knows better."""
-        return self.admits(wired.topology()) is None
+        return self.admits(check_wired(wired).topology()) is None
+
+    def _repr_html_(self) -> str:
+        return html_table("requirement", [(type(self).__name__, repr(self))])
 
     def excess(self, links: Links) -> int:
         """Return by how much links miss it, 0 if and only if they are admitted: what searches add to their energy.
@@ -67,8 +82,18 @@ class Requirement(ABC):
         return None
 
 
+def checked_links(links: object) -> Links:
+    """Return tails and heads as columns; LinkstepError if they are none."""
+    if not isinstance(links, tuple | list) or len(links) != 2:
+        raise LinkstepError(f"links must be a pair of columns, tails and heads, not {shown(links)}")
+    tail, head = (frozen(end, np.int32, what) for end, what in zip(links, ("tail", "head"), strict=True))
+    if tail.size != head.size or min(tail.min(initial=0), head.min(initial=0)) < 0:
+        raise LinkstepError("links must be as many tails as heads, all of them nodes from 0 on")
+    return tail, head
+
+
 def _graph_of(links: Links) -> Topology:
-    tail, head = links
+    tail, head = checked_links(links)
     return Topology.from_links(int(max(tail.max(initial=0), head.max(initial=0))) + 1, tail, head)
 
 
@@ -78,13 +103,13 @@ class Duplex(Requirement):
 
     is_of_frontiers = True  # searches look at nothing else
 
-    def admits(self, topology: Topology) -> str | None:
+    def admits(self, topology: WiringLike) -> str | None:
         """Return why not."""
-        return None if topology.is_bidirectional else "has links that go one way"
+        return None if as_topology(topology).is_bidirectional else "has links that go one way"
 
     def keeps(self, wired: ScheduledWiring) -> bool:
         """Whether they do."""
-        return wired.is_bidirectional
+        return check_wired(wired).is_bidirectional
 
     def excess(self, links: Links) -> int:
         """Return how many links have none back.
@@ -93,13 +118,13 @@ class Duplex(Requirement):
         >>> Duplex().excess((np.array([0, 1, 2, 1]), np.array([1, 2, 0, 0])))
         2
         """
-        pairs = Counter(zip(*(end.tolist() for end in links), strict=True))
+        pairs = Counter(zip(*(end.tolist() for end in checked_links(links)), strict=True))
         return sum(max(0, count - pairs[head, tail]) for (tail, head), count in pairs.items())
 
 
 @dataclass(frozen=True)
 class MaxSteps(Requirement):
-    """No reduce-scatter and no allgather, each of them half of an allreduce, takes more than ``most`` steps."""
+    """The collective takes at most ``most`` steps: an allreduce, which rows of ``find`` are, both halves together."""
 
     most: int
     is_of_frontiers = True
@@ -109,14 +134,14 @@ class MaxSteps(Requirement):
         if self.most < 1:
             raise LinkstepError(f"max_steps must be at least 1, not {shown(self.most)}")
 
-    def admits(self, topology: Topology) -> str | None:
-        """Return why not: nothing takes fewer steps than the diameter."""
-        least = diameter(topology)
+    def admits(self, topology: WiringLike) -> str | None:
+        """Return why not: no collective takes fewer steps than the diameter."""
+        least = diameter(as_topology(topology))
         return None if least <= self.most else f"takes {least} steps at least, more than {self.most}"
 
     def keeps(self, wired: ScheduledWiring) -> bool:
-        """Whether they do."""
-        return wired.half_steps <= self.most
+        """Whether it does."""
+        return check_wired(wired).steps <= self.most
 
     def excess(self, links: Links) -> int:
         """Return how many ordered pairs of nodes are farther apart, those without a path too.

@@ -18,17 +18,20 @@ from typing import Any
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.frames import frame_of_rows
+from linkstep.core.notebook import cell_text, html_rows, html_table
 from linkstep.core.text import shown
 from linkstep.core.units import check_count
 from linkstep.files import SUFFIXES, AnyPath, check_writable, locked, to_path
-from linkstep.files.documents import naming, read_document, write_document
+from linkstep.files.documents import naming, read_document, renamed, write_document
 
 _KIND = "selector"
 _FILES = (*SUFFIXES, ".xml")
 """How the name of a file ends that a rule may name; every other source is a recipe."""
 _MOST = 2**62
-_NEWEST = 2
-"""Files of version 1 have none of ``_OPTIONAL``; what needs none of them is still written as version 1."""
+_NEWEST = 3
+_OLDER = {"smallest": "min_bytes", "largest": "max_bytes", "chunks": "chunks_per_shard"}
+"""What versions 1 and 2 call members of a rule, as ``Rule`` does, and what they are called since."""
 _SEARCH = {"steps": 1, "rounds": 0, "chunks": 1, "seed": 0}
 """The members of a rule that say how a schedule is searched for, and the least each may be."""
 _OPTIONAL = (*_SEARCH, "inplace")
@@ -97,7 +100,8 @@ class Rule:
     def _members(self) -> dict[str, Any]:
         """As files have it: numbers of a search, and ``inplace``, only where there are any."""
         fields = type(self).__dataclass_fields__
-        return {k: v for k, v in asdict(self).items() if k not in _OPTIONAL or v != fields[k].default}
+        there = {k: v for k, v in asdict(self).items() if k not in _OPTIONAL or v != fields[k].default}
+        return renamed(there, _OLDER)
 
     @property
     def least(self) -> int:
@@ -118,8 +122,21 @@ class Rule:
         """Whether the source is a file, by the ending of its name; else it is a recipe."""
         return self.source.lower().endswith(_FILES)
 
+    def _row_(self) -> dict[str, Any]:
+        return {
+            "collective": self.collective, "smallest": self.smallest, "largest": self.largest, "source": self.source,
+            "method": self.method, "dialect": self.dialect,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<Rule {self.collective} of {self.window}: {self.source}>"
+
+    def _repr_html_(self) -> str:
+        return html_table("rule", [(name, cell_text(cell)) for name, cell in self._row_().items()])
+
     def serves(self, size: int) -> bool:
         """Whether a size lies in the window."""
+        size = check_count("size", size, 0, _MOST)
         return self.least <= size and (self.largest is None or size <= self.largest)
 
 
@@ -150,6 +167,16 @@ class Selector:
                 )
         object.__setattr__(self, "rules", tuple(rules))
 
+    def __repr__(self) -> str:
+        return f"<Selector of {len(self.rules)} rules>"
+
+    def to_frame(self) -> Any:
+        """Return a row for each rule, as a DataFrame of pandas or polars."""
+        return frame_of_rows(self.rules)
+
+    def _repr_html_(self) -> str:
+        return html_rows("selector", [rule._row_() for rule in self.rules])
+
     @classmethod
     def load(cls, path: AnyPath) -> Selector:
         """Return the selector in a file; FileError of one line if it holds none."""
@@ -158,14 +185,14 @@ class Selector:
             rules = document.get("rules")
             if not isinstance(rules, list):
                 raise FileError(f"rules must be a list, not {shown(rules)}")
-            return cls(tuple(_rule(number, rule) for number, rule in enumerate(rules, 1)), to_path(path).parent)
+            names = {} if document["version"] < _NEWEST else {new: old for old, new in _OLDER.items()}
+            found = tuple(_rule(number, rule, names) for number, rule in enumerate(rules, 1))
+            return cls(found, to_path(path).parent)
 
     def save(self, path: AnyPath) -> None:
         """Write the selector to a .json file, whole or not at all."""
         check_selector_path(path)
-        rules = [rule._members for rule in self.rules]
-        is_new = any(name in rule for rule in rules for name in _OPTIONAL)
-        write_document(path, _KIND, {"rules": rules}, _NEWEST if is_new else 1)
+        write_document(path, _KIND, {"rules": [rule._members for rule in self.rules]}, _NEWEST)
 
     def rule_for(self, collective: Collective | str, size: int) -> Rule:
         """Return the rule for a collective of ``size`` bytes in all; LinkstepError says which windows there are."""
@@ -179,10 +206,12 @@ class Selector:
 
     def path_of(self, rule: Rule) -> Path | None:
         """Return where the file is that a rule names; None if its source is a recipe."""
+        check_kind("a rule", rule, Rule)
         return self.folder / rule.source if rule.is_file else None
 
     def with_rule(self, rule: Rule) -> Selector:
         """Return the selector with a rule added, in place of any of the same collective and source."""
+        check_kind("a rule", rule, Rule)
         kept = [r for r in self.rules if (r.collective, r.source) != (rule.collective, rule.source)]
         return Selector((*kept, rule), self.folder)
 
@@ -217,9 +246,11 @@ def source_beside(selector: AnyPath, file: AnyPath) -> str:
     return Path(os.path.relpath(file, to_path(selector).parent)).as_posix()
 
 
-def _rule(number: int, members: object) -> Rule:
-    if not isinstance(members, Mapping):
-        raise FileError(f"rule {number} must be an object, not {shown(members)}")
+def _rule(number: int, written: object, names: Mapping[str, str]) -> Rule:
+    """Return a rule of a file, whose ``names`` for members are those of its version."""
+    if not isinstance(written, Mapping):
+        raise FileError(f"rule {number} must be an object, not {shown(written)}")
+    members = renamed(written, names)
     known: dict[str, Any] = {name: members[name] for name in Rule.__dataclass_fields__ if name in members}
     for name in ("collective", "source"):
         if name not in known:

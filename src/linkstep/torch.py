@@ -19,7 +19,9 @@ try:
     import torch.distributed as dist
     from torch._C._distributed_c10d import GradBucket
 except ImportError:
-    raise ImportError("linkstep.torch needs PyTorch, which is not installed: pip install torch") from None
+    from linkstep.core.extras import missing
+
+    raise ImportError(missing("linkstep.torch", "PyTorch", package="torch")) from None
 
 from linkstep.core.errors import EngineError, LinkstepError
 from linkstep.engines.backend.torchgroup import ScheduledGroup, make_gloo

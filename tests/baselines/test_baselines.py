@@ -1,6 +1,7 @@
 """What people use today, as schedules like ours: every row is checked, and costs what its formula says."""
 
 from fractions import Fraction
+from itertools import permutations
 from math import prod
 
 import numpy as np
@@ -27,10 +28,12 @@ from linkstep.baselines.trees import (
 from linkstep.core.errors import LinkstepError
 from linkstep.correctness import check, check_allgather, split_phases
 from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, seconds_of
+from linkstep.families import family_written
 from linkstep.families.rings import shifted_ring
 from linkstep.families.torus import torus
 from linkstep.families.trees import double_binary_tree, tree_parents
 from linkstep.lowering import lower
+from linkstep.recipe import Member
 from linkstep.simulation import simulate_schedule
 from linkstep.verification import verify_text
 from support import strategies  # noqa: F401  (sets hypothesis up)
@@ -45,7 +48,13 @@ def listed(sizes, *marks):
     return [pytest.param(one, id=f"{one.row.key}-{one.recipe}", marks=marks) for one in found]
 
 
-EVERY = [*listed(SMALL), *listed(LARGE, pytest.mark.slow)]
+MESHES = [
+    pytest.param(one, id=f"{one.row.key}-{recipe}")
+    for recipe in ("Mesh(2,2)", "Mesh(3,4)", "Mesh(4,4)", "Mesh(2,5)", "Mesh(3,3,2)", "Mesh(2,3,5)")
+    for one in baselines_on(linkstep.parse(recipe))
+]
+"""Wirings that lists for N and d leave out."""
+EVERY = [*listed(SMALL), *MESHES, *listed(LARGE, pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("one", EVERY)
@@ -87,6 +96,28 @@ def test_no_cost_is_below_the_bound_and_cutting_through_takes_fewer_steps(one):
 def test_every_row_is_met():
     met = {(one.name, one.row.notation) for param in EVERY for one in param.values}
     assert met == {(row.name, row.notation) for row in BASELINES}
+
+
+@pytest.mark.parametrize("dims", [(3, 4, 6), (2, 4, 8), (2, 3), (4, 8), (2, 2, 3)], ids=str)
+def test_a_torus_has_one_baseline_in_any_order_of_its_dimensions(dims):
+    """Names, costs and schedules: those of ascending dimensions, nodes renumbered."""
+    ascending = baselines_on(Member(family_written("Torus(d1,d2,...)"), dims))
+    assert ascending
+    for order in sorted(set(permutations(dims))):
+        found = baselines_on(Member(family_written("Torus(d1,d2,...)"), order))
+        assert [(one.name, one.cost, one.flow) for one in found] == [(b.name, b.cost, b.flow) for b in ascending]
+        assert [one.cutting_through().cost for one in found] == [b.cutting_through().cost for b in ascending]
+        for one, same in zip(found, ascending, strict=True):
+            for collective in ("allgather", "allreduce"):
+                made, plain = one.schedule(collective), same.schedule(collective)
+                check(made)
+                assert made.topology == torus(*order) and made.topology.name == str(one.recipe)
+                assert (cost_of(made), made.num_rows, made.unit) == (cost_of(plain), plain.num_rows, plain.unit)
+
+
+def test_meshes_with_an_odd_number_of_nodes_have_no_ring():
+    assert baselines_on(linkstep.parse("Mesh(3,3)")) == baselines_on(linkstep.parse("Mesh(6)")) == ()
+    assert "Mesh(4,4)" not in {str(one.recipe) for one in baselines(16, 4)}
 
 
 @pytest.mark.parametrize("collective", ["broadcast", "reduce"])

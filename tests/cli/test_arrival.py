@@ -8,7 +8,7 @@ import time
 import pytest
 
 from linkstep.cli import main
-from linkstep.cli._signals import insistent_interrupts, one_interrupt
+from linkstep.cli._signals import insistent_interrupts, one_stop
 
 
 def run(capsys, *argv: str) -> tuple[int, str, str]:
@@ -24,11 +24,10 @@ def test_an_allreduce_says_what_each_half_costs(capsys):
     assert out.startswith(
         """\
 C(15,{1,4,5}): allreduce by arrival times, checked
-  T_L                6 steps, not Moore-optimal (bound 4)
-  T_B                28/15 = 1.8667 M/B
-    reduce-scatter   3 steps, 14/15 M/B
-    allgather        3 steps, 14/15 M/B
-  bandwidth-optimal  yes
+  time for 1MB    209.3us (alpha 10us, 100Gbps a server)
+  steps (T_L)     6, not Moore-optimal (bound 4)
+  M/B (T_B)       28/15 = 1.8667, bandwidth-optimal
+    halves        3 steps and 0.9333 M/B each half
 """
     )
 
@@ -60,7 +59,7 @@ def test_an_interrupt_while_searching_comes_once():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with insistent_interrupts():
-            with pytest.raises(KeyboardInterrupt), one_interrupt():
+            with pytest.raises(KeyboardInterrupt), one_stop():
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(0.1)
             time.sleep(0.4)

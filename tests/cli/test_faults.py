@@ -9,6 +9,8 @@ import linkstep
 from linkstep.cli import main
 from linkstep.core.schedule import Schedule
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
@@ -71,7 +73,7 @@ def test_a_recipe_is_given_names(capsys, here, how):
         "0      ant   0     bee  0     duplex  0      2\n"
         "1      ant   1     cat  0     duplex  1      4\n"
     )
-    assert facts(capsys, "wire", "K_3", "--names", names)["hosts"] == ["ant", "bee", "cat"]
+    assert facts(capsys, "wire", "K_3", "--names", names)["labels"] == ["ant", "bee", "cat"]
     assert run(capsys, "wire", "K_3", "--names", names, "-o", "plan.csv")[0] == 0
     rows = list(csv.DictReader((here / "plan.csv").read_text().splitlines()))
     assert [row["to"] for row in rows] == ["bee", "cat", "cat"]
@@ -109,24 +111,23 @@ def test_schedule_says_what_changed(capsys, here):
     found = facts(capsys, "schedule", "pod.csv", "--cut", "ant,cat", "--collective", "allgather")
     assert found["faults"] == ["cut ant,cat"]
     assert found["without_faults"] == {
-        "method": "bfb", "steps": 2, "bandwidth": "9/8", "seconds": pytest.approx(110e-6),
+        "method": "bfb", "steps": 2, "t_b": "9/8", "seconds": pytest.approx(110e-6),
     }  # fmt: skip
     # The ring of four that is left has links of B/3: its 3/4 M/B counts with B = 2/3 of 100Gbps.
-    assert (found["steps"], found["bandwidth"]) == (2, "3/4")
+    assert (found["steps"], found["t_b"]) == (2, "3/4")
     assert found["seconds"] == pytest.approx(20e-6 + 0.75 * 80e-6 * 3 / 2)
 
 
 def test_show_says_what_changed(capsys, here):
     found = facts(capsys, "show", "Torus(4,4)", "--cut", "0,1", "--down", "5")
     assert found["faults"] == ["cut 0,1", "down 5"]
-    assert (found["nodes"], found["links"]) == (15, 54)
+    assert (found["nodes"], found["num_links"]) == (15, 54)
     before = found["without_faults"]
-    assert (before["nodes"], before["links"], before["bfb"]["bandwidth"]) == (16, 64, "15/16")
+    assert (before["nodes"], before["num_links"], before["bfb"]["t_b"]) == (16, 64, "15/16")
     assert before["bfb"]["allreduce_seconds"] < found["bfb"]["allreduce_seconds"]
     _, out, _ = run(capsys, "show", "Torus(4,4)", "--cut", "0,1")
     assert out.endswith(
-        "  faults                       cut 0,1\n"
-        "  without the faults           N=16, 64 links, 4 steps, 15/16 M/B, allgather 115us, allreduce 230us\n"
+        "  faults               cut 0,1\n  without the faults   N=16, 64 links, allreduce 230us, 8 steps, 15/8 M/B\n"
     )
 
 
@@ -134,9 +135,7 @@ def test_a_cut_costs_what_the_wiring_without_it_does(capsys, here):
     assert run(capsys, "convert", "Torus(4,4)", "cut.csv", "--cut", "0,1")[0] == 0
     cut = facts(capsys, "schedule", "Torus(4,4)", "--cut", "0,1")
     from_file = facts(capsys, "schedule", "cut.csv")
-    assert [cut[key] for key in ("steps", "bandwidth", "seconds")] == [
-        from_file[key] for key in ("steps", "bandwidth", "seconds")
-    ]
+    assert [cut[key] for key in ("steps", "t_b", "seconds")] == [from_file[key] for key in ("steps", "t_b", "seconds")]
     assert cut["method"] == "bfb"
 
 
@@ -144,7 +143,7 @@ def test_slow_links_take_the_rate_of_the_option(capsys, here):
     found = facts(
         capsys, "schedule", "K_3", "--slow", "0,1=10Gbps", "--bandwidth", "40Gbps", "--collective", "allgather"
     )
-    assert found["bandwidth"] == "4/3"  # half the speed of the others, 20Gbps
+    assert found["t_b"] == "4/3"  # half the speed of the others, 20Gbps
     assert found["seconds"] == pytest.approx(10e-6 + 8e6 / 3 / 10e9)
     assert run(capsys, "convert", "K_3", "slow.json", "--slow", "0,1,oneway=10Gbps", "--bandwidth", "40Gbps")[0] == 0
     assert sorted(linkstep.load("slow.json").bandwidth.tolist()) == [10**10] + [2 * 10**10] * 5
@@ -152,7 +151,7 @@ def test_slow_links_take_the_rate_of_the_option(capsys, here):
 
 def test_wire_with_faults(capsys, here):
     plan = facts(capsys, "wire", "pod.csv", "--down", "dog", "--cut", "ant,bee")
-    assert (plan["faults"], plan["hosts"]) == (["down dog", "cut ant,bee"], ["ant", "bee", "cat"])
+    assert (plan["faults"], plan["labels"]) == (["down dog", "cut ant,bee"], ["ant", "bee", "cat"])
     cables = plan["cables"]
     assert [(c["from"], c["to"]) for c in cables] == [("ant", "cat"), ("bee", "cat")]
     cables = facts(capsys, "wire", "K_4", "--down", "1")["cables"]
@@ -161,7 +160,7 @@ def test_wire_with_faults(capsys, here):
 
 def test_lower_with_faults_says_which_rank_is_which_host(capsys, here):
     argv = ["lower", "pod.csv", "--to", "cpu", "--down", "bee", "-o", "left.xml"]
-    assert facts(capsys, *argv)["hosts"] == ["ant", "cat", "dog"]
+    assert facts(capsys, *argv)["rank_labels"] == ["ant", "cat", "dog"]
     code, out, _ = run(capsys, *argv)
     assert code == 0
     assert "  hosts        rank 0, 1, ... on ant, cat, dog\n" in out
@@ -211,7 +210,8 @@ def test_the_rate_of_links_with_a_rate_is_theirs(capsys, here):
 BAD = [
     (["show", "K_4", "--cut", "0,9"], "linkstep: no host is called '9': hosts are the numbers 0 to 3\n"),
     (["show", "K_4", "--cut", "0"], "a cut cable is written A,B, or with oneway after the hosts, not '0'"),
-    (["show", "K_4", "--slow", "0,1=10Mb"], "bandwidth '10Mb' has no known unit"),
+    (["show", "K_4", "--slow", "0,1=10MB"], "bandwidth '10MB' is a size: write 10MB/s or 10Mbps"),
+    (["show", "K_4", "--slow", "0,1=10"], "bandwidth '10' has no known unit"),
     (["schedule", "pod.csv", "--down", "rat"], "no host is called 'rat': did you mean 'cat'?"),
     (["schedule", "pod.csv", "--cut", "bee,dog"], "cut bee,dog: there is no cable between bee and dog"),
     (

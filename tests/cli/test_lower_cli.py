@@ -57,7 +57,7 @@ def test_lower(run, tmp_path):
 def test_lower_json(run, tmp_path, to):
     argv = ["Diamond", "--to", to, "-o", "a", "--collective", "allgather", "--inplace", "--min-bytes", "1KiB", "--json"]
     facts = json.loads(run(*argv))
-    assert (facts["to"], facts["inplace"], facts["ranks"], facts["min_bytes"]) == (to, True, 8, 1024)
+    assert (facts["target"], facts["inplace"], facts["ranks"], facts["min_bytes"]) == (to, True, 8, 1024)
     runtimes.run((tmp_path / "a").read_text(), to)
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ import pytest
 import linkstep
 from linkstep.cli import main
 from linkstep.core.collective import Collective
+from linkstep.core.extras import missing
 from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS
-from linkstep.engines.bench.measure import actual_sizes
+from linkstep.costs import load_runs
+from linkstep.engines.bench.measure import Measurement, actual_sizes
 from linkstep.engines.bench.preparation import prepare
 from linkstep.engines.plans import source
 from linkstep.engines.transports import mpi
@@ -138,11 +141,12 @@ def test_no_mpi(capsys, monkeypatch):
     monkeypatch.setattr("linkstep.engines.transports.start.shutil.which", lambda name: None)
     monkeypatch.setattr(RUN, "is_rank", lambda engine: False)
     said = refused(capsys, "K_4")
-    assert said == "linkstep: no mpiexec: pip install 'linkstep[mpi]' brings an MPI, or start linkstep run under yours"
+    needs = missing("starting ranks", "mpiexec", "mpi")
+    assert said == f"linkstep: {needs}; or start linkstep run under your launcher"
     monkeypatch.setattr(RUN, "is_rank", lambda engine: True)
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    assert "linkstep: no MPI: pip install 'linkstep[mpi]' brings one" in refused(capsys, "K_4")
-    with pytest.raises(linkstep.LinkstepError, match="no MPI"):
+    assert f"linkstep: {missing('engine mpi', 'mpi4py', 'mpi')}" in refused(capsys, "K_4")
+    with pytest.raises(linkstep.LinkstepError, match="engine mpi needs mpi4py, which is not installed"):
         mpi.load_mpi()
 
 
@@ -167,7 +171,7 @@ def test_a_sweep_as_text_and_a_picture(tmp_path):
     plot = tmp_path / "plot.svg"
     text = ran("K_4", "--sizes", "1KiB,1000003B", "--alpha", "10us", "--bandwidth", "10Gbps", "--plot", plot)
     head, names, *rows, drawn = text.splitlines()
-    assert head == "K_4: allreduce by mpi, 4 ranks, float32, sum, 2 alpha + 3/2 M/B"
+    assert head == "K_4: allreduce by mpi, 4 ranks, float32, sum, method bfb, 2 alpha + 3/2 M/B"
     for name in ("size", "count", "min", "median", "p99", "algbw", "busbw", "wrong", "mpi's own", "predicted"):
         assert name in names
     assert [row.split()[:2] for row in rows] == [["1KiB", "256"], ["1MB", "250000"]]
@@ -180,18 +184,18 @@ def test_a_sweep_as_text_and_a_picture(tmp_path):
 @needs_mpi
 def test_json_and_csv():
     document = json.loads(ran("K_4", "--size", "4KiB", "--repetitions", "5", "--json"))
-    assert list(document)[:3] == ["report", "version", "format"] and document["report"] == "run"
-    expected = {"format": "linkstep-run", "version": 1, "what": "K_4", "collective": "allreduce", "ranks": 4}
-    expected |= {"degree": 3, "steps": 2, "bandwidth": "3/2", "type": "float32", "operation": "sum", "testbed": None}
+    assert list(document)[:2] == ["format", "version"]
+    expected = {"format": "linkstep/run", "version": 2, "what": "K_4", "collective": "allreduce", "ranks": 4}
+    expected |= {"degree": 3, "steps": 2, "t_b": "3/2", "type": "float32", "operation": "sum", "testbed": None}
     assert expected.items() < document.items()
     (row,) = document["rows"]
     assert (row["size"], row["count"], row["repetitions"], row["wrong"]) == (4096, 1024, 5, 0)
-    assert 0 < row["min"] <= row["median"] <= row["p99"]
-    assert row["algbw"] == pytest.approx(4096 / row["median"])
-    assert row["own_median"] > 0
-    assert row["predicted"] is row["cables"] is None
+    assert 0 < row["min_seconds"] <= row["median_seconds"] <= row["p99_seconds"]
+    assert row["algbw"] == pytest.approx(4096 / row["median_seconds"])
+    assert row["own_median_seconds"] > 0
+    assert row["predicted_seconds"] is row["cables_over_schedule"] is None
     (found,) = csv.DictReader(io.StringIO(ran("K_4", "--size", "4KiB", "--repetitions", "5", "--no-own", "--csv")))
-    assert (found["size"], found["wrong"], found["own_median"]) == ("4096", "0", "")
+    assert (found["size"], found["wrong"], found["own_median_seconds"]) == ("4096", "0", "")
 
 
 @pytest.mark.slow
@@ -221,6 +225,7 @@ def test_a_selector(tmp_path):
     document = json.loads(ran(tmp_path / "s.json", "--sizes", "1KB,4KiB", "--repetitions", "2", "--json"))
     assert [row["wrong"] for row in document["rows"]] == [0, 0]
     assert document["steps"] is None  # two schedules
+    assert (document["method"], [row["method"] for row in document["rows"]]) == ("bfb", ["bfb", "bfb"])
 
 
 @pytest.mark.slow
@@ -237,3 +242,68 @@ def test_under_somebody_elses_launcher(tmp_path):
     words = ("UniRing(1,4)", "--collective", "allgather", "--hosts", "n0,n1,n2,n3", "--size", "1KiB", "--json")
     document = json.loads(ran(*words, "--repetitions", "2", before=(*before, str(placed)), **more))
     assert document["rows"][0]["wrong"] == 0
+
+
+def test_a_selector_names_its_windows(capsys, unlaunched, tmp_path):
+    rules = (Rule("allreduce", 2**14, 2**20, "K_4"), Rule("allreduce", 2**20 + 1, 2**30, "UniRing(1,4)"))
+    Selector(rules).save(tmp_path / "sel.json")
+    line = refused(capsys, tmp_path / "sel.json", "--sizes", "1KB")
+    windows = "K_4 (16KiB to 1MiB), UniRing(1,4) (1048577B to 1GiB)"
+    assert line == (
+        f"linkstep: {tmp_path / 'sel.json'} serves allreduce of 16KiB to 1GiB by 2 plans: {windows}; nothing for 1KB"
+    )
+
+
+def test_runs_are_saved_where_they_can_be(capsys, unlaunched, tmp_path):
+    path = tmp_path / "no" / "runs.json"
+    assert "there is no folder" in refused(capsys, "K_4", "-o", path)
+    path = tmp_path / "runs.csv"
+    assert f"{path}: the name of a file with JSON must end in .json" in refused(capsys, "K_4", "-o", path)
+
+
+def _rows_told(job, bed, on_row):
+    """Run nothing: tell of each size, and return all."""
+    rows = [Measurement(size, size // 4, 5, 1e-3, 2e-3, 3e-3, Fraction(3, 2), 0, own_median=1e-3) for size in job.sizes]
+    for number, row in enumerate(rows):
+        on_row(number, row)
+    return 0, rows
+
+
+@pytest.mark.parametrize("options", [[], ["--csv"], ["--alpha", "10us"]])
+def test_each_size_is_shown_as_it_is_done(capsys, monkeypatch, tmp_path, options):
+    monkeypatch.setattr(RUN, "is_rank", lambda engine: False)
+    seen = []
+
+    def launched(job, bed, on_row):
+        def look(number, row):
+            on_row(number, row)
+            seen.append(capsys.readouterr().out)
+
+        return _rows_told(job, bed, look)
+
+    monkeypatch.setattr(RUN, "launch_job", launched)
+    path = tmp_path / "runs.json"
+    assert main(["run", "K_4", "--sizes", "1KiB,1MiB,64MiB", "-o", str(path), *options]) == 0
+    head = 1 if options == ["--csv"] else 2
+    assert [text.count("\n") for text in seen] == [1 + head, 1, 1]
+    assert len({len(line) for text in seen for line in text.splitlines()[-1:]}) == 1 or options == ["--csv"]
+    [run] = load_runs(path)
+    assert [row.size for row in run.rows] == [1024, 2**20, 2**26]
+    assert capsys.readouterr().out == ("" if options == ["--csv"] else f"JSON saved to {path}\n")
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", [[], ["mpiexec"]])
+def test_rows_come_one_by_one(tmp_path, launcher):
+    """The first is there while the others are still measured, here and under mpiexec."""
+    words = [sys.executable, "-m", "linkstep", "run", "K_4", "--sizes", "1KiB,2KiB,4KiB", "--repetitions", "300"]
+    prefix = [*mpi_launcher()[0], "-n", "4"] if launcher else []
+    run = subprocess.Popen([*prefix, *words], stdout=subprocess.PIPE, text=True)
+    try:
+        lines = [run.stdout.readline() for _ in range(3)]
+        assert lines[2].split()[0] == "1KiB" and run.poll() is None
+        rest, _ = run.communicate(timeout=600)
+    finally:
+        run.kill()
+    assert [line.split()[0] for line in rest.splitlines()] == ["2KiB", "4KiB"]

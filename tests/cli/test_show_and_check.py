@@ -19,6 +19,8 @@ from linkstep.files import save
 from support import reference
 from support.strategies import pairs
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 CATALOG = Path(linkstep.__file__).parent / "data" / "catalog" / "d3.csv"
 
 
@@ -32,7 +34,7 @@ def test_times(capsys):
     """At the size and on the fabric asked for; an allreduce is both halves, which differ where links go one way."""
     _, out, _ = run(capsys, "show", "Pi_{4,127}", "--json", "--size", "1MiB", "--alpha", "0us", "--bandwidth", "8bps")
     bfb = json.loads(out)["bfb"]
-    assert (bfb["bandwidth"], bfb["allreduce_bandwidth"]) == ("168/127", "376/127")
+    assert (bfb["t_b"], bfb["allreduce_t_b"]) == ("168/127", "376/127")
     assert bfb["allgather_seconds"] == pytest.approx(2**20 * 168 / 127)
     assert bfb["allreduce_seconds"] == pytest.approx(2**20 * 376 / 127)
 
@@ -41,7 +43,7 @@ def test_check_gives_microseconds_and_the_bound_of_an_allreduce(capsys, tmp_path
     file = str(tmp_path / "a.npz")
     run(capsys, "schedule", "K_5", "-o", file)
     _, out, _ = run(capsys, "check", file, "--size", "1GB")
-    assert out.endswith(": 2 alpha + 8/5 M/B, bandwidth-optimal, 128ms for 1GB (alpha 10us, 100Gbps a node)\n")
+    assert out.endswith(": 2 alpha + 8/5 M/B, bandwidth-optimal, 128ms for 1GB (alpha 10us, 100Gbps a server)\n")
     code, _, err = run(capsys, "check", file, "--size", "much")
     assert (code, err.count("\n")) == (2, 1)
 
@@ -70,10 +72,8 @@ def test_check_leads_to_verify(capsys, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text('{"name": "x", "gpus": []}' if name.endswith("json") else "<algo/>")
     code, _, err = run(capsys, "check", name)
-    assert (code, err) == (
-        2,
-        f"linkstep: {name} is a runtime's file, not a schedule: `linkstep verify {name}` proves it\n",
-    )
+    what = "an MSCCL++ plan (JSON)" if name.endswith("json") else "an MSCCL program (XML)"
+    assert (code, err) == (2, f"linkstep: {name} is {what}, not a schedule: `linkstep verify {name}` proves it\n")
 
 
 @pytest.mark.parametrize("argv", [["schedule", "K_3", "-o"], ["wire", "K_3", "-o"], ["convert", "K_3"]])
@@ -95,7 +95,7 @@ def test_recipes_longer_than_a_name_of_a_file(capsys, tmp_path):
     for argv in (["show", recipe], ["wire", recipe], ["convert", recipe, str(tmp_path / "t.npz")]):
         code, _, err = run(capsys, *argv)
         assert (code, err) == (0, "")
-    assert linkstep.load(tmp_path / "t.npz").name == recipe
+    assert linkstep.load(tmp_path / "t.npz").name == linkstep.parse(recipe).short
     code, _, err = run(capsys, "show", "K_3\0")
     assert (code, err.count("\n")) == (2, 1)
 

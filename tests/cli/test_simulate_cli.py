@@ -56,7 +56,8 @@ def test_schedule_json(run):
     code, text = run("K_{4,4}", "--collective", "allgather", "--size", "1MiB", "--to", "cpu", "--json")
     facts = json.loads(text)
     assert code == 0
-    assert (facts["cost"], facts["to"], facts["recipe"], facts["file"]) == ("2 alpha + 7/8 M/B", "cpu", "K_{4,4}", None)
+    assert (facts["steps"], facts["t_b"]) == (2, "7/8")
+    assert (facts["target"], facts["recipe"], facts["file"]) == ("cpu", "K_{4,4}", None)
     assert facts["simulated_seconds"] == pytest.approx(20e-6 + 7 / 8 * 2**20 * 8 / 100e9)
     assert facts["bound_seconds"] == pytest.approx(7 / 8 * 2**20 * 8 / 100e9)
     assert facts["loss"] == pytest.approx(0, abs=1e-6)
@@ -76,10 +77,10 @@ def test_runtime_file_json(run):
     code, text = run("allpairs-allreduce.mscclpp.json", "--json")
     facts = json.loads(text)
     assert code == 0
-    assert (facts["to"], facts["ranks"], facts["links"], facts["file"]) == (
+    assert (facts["target"], facts["ranks"], facts["num_links"], facts["file"]) == (
         "mscclpp", 3, 6, "allpairs-allreduce.mscclpp.json",
     )  # fmt: skip
-    assert facts["cost"] is facts["loss"] is facts["predicted_seconds"] is facts["recipe"] is None
+    assert facts["steps"] is facts["t_b"] is facts["loss"] is facts["predicted_seconds"] is facts["recipe"] is None
 
 
 @pytest.mark.parametrize("to", ["msccl", "msccl-azure", "rccl", "mscclpp", "cpu"])
@@ -97,7 +98,7 @@ def test_lowered_here_or_read_from_its_file(run, to):
 def test_topology_of_a_file(run):
     slow = json.loads(run("ring-allgather.msccl.xml", "--on", "K_4", "--size", "12MB", "--json")[1])
     fast = json.loads(run("ring-allgather.msccl.xml", "--on", "UniRing(1,4)", "--size", "12MB", "--json")[1])
-    assert slow["busiest_link"] == fast["busiest_link"] and slow["links"] == 12
+    assert slow["busiest_link"] == fast["busiest_link"] and slow["num_links"] == 12
     assert slow["simulated_seconds"] > 2.5 * fast["simulated_seconds"]
 
 

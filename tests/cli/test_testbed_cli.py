@@ -78,7 +78,7 @@ def test_list(run, folder):
         state.save(Bed("k44", topology, 50_000_000, Fraction(1, 100), "token", "boot", cut=((0, 4),)))
     assert run("status") == (0, LIST)
     code, text = run("status", "--json")
-    assert (code, json.loads(text)[0]["delay_seconds"]) == (0, 0.01)
+    assert (code, json.loads(text)["testbeds"][0]["delay_seconds"]) == (0, 0.01)
     code, text = run("exec", "k44", "0")
     assert (code, text) == (2, "linkstep: linkstep testbed exec takes NAME, then HOST or --all, then a command\n")
     code, text = run("exec", "k44", "0", "ls")
@@ -123,6 +123,6 @@ def test_session(run, tmp_path):
         ]
         assert run("mend", name, "cat,bee") == (0, f"testbed {name}: cat,bee is mended\n")
         cables = json.loads(run("status", name, "--json")[1])["cables"]
-        assert [row["rate_there"] for row in cables] == [10**7, 2 * 10**7, 2 * 10**7]
+        assert [row["bandwidth_there"] for row in cables] == [10**7, 2 * 10**7, 2 * 10**7]
     finally:
         assert run("down", name) == (0, f"testbed {name} is down\n")

@@ -7,6 +7,8 @@ import pytest
 
 from linkstep.cli import main
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 
 def run(capsys, *argv):
     code = main(["throughput", *argv])
@@ -27,7 +29,7 @@ def test_an_exact_answer(capsys):
         "    any topology at most   0.0242424\n"
         "    found by               mixtures of cheapest routes, in fractions\n"
         "  what f is                the part of a link's rate that every host can send to every other, all at once\n"
-        "  time for 64MB a host     20.48ms (alpha 10us, 100Gbps a node)\n"
+        "  time for 64MB a host     20.48ms (alpha 10us, 100Gbps a server)\n"
     )
 
 
@@ -41,10 +43,10 @@ def test_an_interval(capsys):
 def test_json_with_faults(capsys):
     _, out, _ = run(capsys, "Torus(3,3)", "--slow", "0,1=10Gbps", "--json")
     facts = json.loads(out)
-    assert facts["faults"] == ["slow 0,1=10Gbps"] and facts["exact"]
-    assert Fraction(facts["value"]) == Fraction(3, 10) == Fraction(facts["bound"])
-    assert facts["seconds"] == pytest.approx(8e6 / 9 / (0.3 * 25e9))
-    assert facts["rate"] == 0.3 * 25e9
+    assert facts["faults"] == ["slow 0,1=10Gbps"] and facts["all_to_all_exact"]
+    assert Fraction(facts["all_to_all"]) == Fraction(3, 10) == Fraction(facts["all_to_all_bound"])
+    assert facts["all_to_all_seconds"] == pytest.approx(8e6 / 9 / (0.3 * 25e9))
+    assert facts["pair_bandwidth"] == 0.3 * 25e9
 
 
 @pytest.mark.parametrize(

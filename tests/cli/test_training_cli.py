@@ -8,6 +8,8 @@ import pytest
 
 from linkstep.cli import main
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 MODEL = {
     "format": "linkstep-model",
     "version": 1,
@@ -51,7 +53,7 @@ def test_train_sim_json(capsys, model):
     code, out, _ = run(capsys, "train-sim", model, "--nodes", "8", "--bandwidth", "200Gbps", "--json")
     facts = json.loads(out)
     assert code == 0
-    assert (facts["nodes"], facts["degree"], facts["bandwidth"], facts["gradient_bytes"]) == (8, 4, "200Gbps", 3e6)
+    assert (facts["nodes"], facts["degree"], facts["node_bandwidth"], facts["gradient_bytes"]) == (8, 4, 200e9, 3e6)
     ours, ring = facts["rows"][:2]
     assert ours["role"] == "ours"
     assert ours["seconds"] == pytest.approx(400e-6 + 180e-6 + 200e-6 + 110e-6 - 180e-6)
@@ -126,7 +128,7 @@ def test_profile_without_torch_says_so(capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     code, out, err = run(capsys, "profile", "cnn", "-o", str(tmp_path / "m.json"))
     assert (code, out) == (2, "")
-    assert err == "linkstep: measuring a model needs PyTorch, which is not installed: pip install torch\n"
+    assert err == "linkstep: measuring a model needs PyTorch, which is not installed: python -m pip install torch\n"
 
 
 # --- traces ---

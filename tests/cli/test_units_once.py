@@ -12,13 +12,13 @@ from linkstep.core import units
 def read(monkeypatch):
     """How often each text was read as a quantity, by what it is."""
     assert _fabric_options.SIZE == "1MB"  # imported, so that its own constants are read already
-    counts, plain = Counter(), units._parse
+    counts, plain = Counter(), units._read
 
     def counting(text, known, what, *rest):
         counts[what, text] += isinstance(text, str)
         return plain(text, known, what, *rest)
 
-    monkeypatch.setattr(units, "_parse", counting)
+    monkeypatch.setattr(units, "_read", counting)
     return counts
 
 
@@ -49,4 +49,7 @@ def test_a_size_is_printed_as_it_was_written(capsys):
     assert main(["find", "16", "4", "--size", "0.5MiB"]) == 0
     assert "0.5MiB" in capsys.readouterr().out
     assert main(["find", "16", "4", "--size", "banana"]) == 2
-    assert capsys.readouterr().err == "linkstep: size must be a number with a unit, such as 1MB or 1MiB, not 'banana'\n"
+    assert capsys.readouterr().err == (
+        "linkstep: argument --size: size must be a number with a unit, such as 1MB or 1MiB, not 'banana'; "
+        "`linkstep find --help` shows how\n"
+    )

@@ -12,6 +12,8 @@ from support.verdicts import PROGRAMS
 RING = PROGRAMS / "ring-allreduce.msccl.xml"
 VERIFIED = f"{RING}: verified allreduce of 4 ranks, 8 chunks, 56 instructions, for msccl\n"
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch):
@@ -80,16 +82,18 @@ def test_several_files_are_all_judged_and_the_worst_decides(run, files, code):
         assert (says in err) == (name in files)
 
 
-def test_json_is_an_object_for_one_file_and_a_list_for_several(run):
+def test_json_is_one_document_for_one_file_and_for_several(run):
     code, out, _ = run("wrong.xml", "--json")
-    facts = json.loads(out)
+    (facts,) = json.loads(out)["files"]
     assert (code, facts["verified"], facts["status"], facts["dialect"]) == (1, False, "refuted", "msccl")
     assert facts["findings"][0]["severity"] == "error" and facts["findings"][0]["rule"] == "result"
     code, out, _ = run(RING, "unknown.json", "words.xml", "--json")
-    facts = json.loads(out)
+    facts = json.loads(out)["files"]
     assert code == 2 and [f["status"] for f in facts] == ["verified", "unknown", "unreadable"]
     assert facts[0]["file"] == str(RING) and facts[0]["verified"] and "line 1" in facts[2]["error"]
-    assert run("words.xml", "--json")[1] == ""
+    code, out, _ = run("words.xml", "--json")
+    (facts,) = json.loads(out)["files"]
+    assert (code, facts["status"]) == (2, "unreadable")
 
 
 @pytest.mark.parametrize("name", ["ring.npz", "ring.json"])
@@ -99,7 +103,8 @@ def test_schedules_and_topologies_are_for_another_command(run, name, thing):
     linkstep.save(recipe.topology() if thing == "topology" else recipe.build(), name)
     code, out, err = run(name)
     assert code == 2 and not out and err.count("\n") == 1
-    assert err.startswith(f"linkstep: {name}: a linkstep ") and "use `linkstep check`" in err
+    what, use = ("a wiring of 4 hosts", "show") if thing == "topology" else ("a schedule (allgather)", "check")
+    assert err.startswith(f"linkstep: {name} is {what}, not a runtime's file: `linkstep {use} {name}` ")
 
 
 def plan(collective="allreduce", **options):
@@ -125,7 +130,7 @@ def test_plans_of_one_name_are_refused(run, tmp_path):
             "one in place of the other; lower them again, or give each a name of its own"
         )
     code, out, _ = run("a.json", "b.json", "--json")
-    facts = json.loads(out)
+    facts = json.loads(out)["files"]
     assert code == 1 and [f["status"] for f in facts] == ["verified", "refuted"]
     assert [f["name"] for f in facts] == ["K_3", "K_3"] and facts[1]["dialects"] == []
 

@@ -6,6 +6,8 @@ import pytest
 
 from linkstep.cli import main
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 WHY = "node 0 gets the 15 shards of the others over 3 links (3 -> 0, 4 -> 0, 12 -> 0)"
 CUT = ["Torus(4,4)", "--cut", "0,1"]
 
@@ -17,13 +19,13 @@ def run(capsys, *argv: str) -> str:
 
 def test_show_says_that_a_damaged_torus_is_optimal_and_why(capsys):
     out = run(capsys, "show", *CUT)
-    assert f"  on this wiring               optimal; 4 alpha + 5/4 M/B at least: {WHY}\n" in out
+    assert f"    on this wiring     optimal; 4 alpha + 5/4 M/B at least: {WHY}\n" in out
     assert "limited by" not in out
     found = json.loads(run(capsys, "show", *CUT, "--json"))["wiring_bound"]
     assert found == {
-        "steps": 4, "bandwidth": "5/4", "halves": [], "nodes": [str(u) for u in range(1, 16)],
-        "links": [["3", "0"], ["4", "0"], ["12", "0"]], "hosts": [], "why": WHY, "in_steps": None, "optimal": True,
-        "verdict": "optimal",
+        "steps": 4, "t_b": "5/4", "halves": [], "cut_hosts": [str(u) for u in range(1, 16)],
+        "cut_links": [["3", "0"], ["4", "0"], ["12", "0"]], "limited_hosts": [], "proof": WHY,
+        "t_b_bound_in_steps": None, "optimal": True, "verdict": "optimal",
         "summary": f"optimal; 4 alpha + 5/4 M/B at least: {WHY}",
     }  # fmt: skip
 
@@ -39,12 +41,12 @@ def test_show_says_that_a_damaged_torus_is_optimal_and_why(capsys):
     ],
 )
 def test_show_says_what_the_wiring_allows(capsys, recipe, line):
-    assert f"  on this wiring               {line}\n" in run(capsys, "show", recipe)
+    assert f"    on this wiring     {line}\n" in run(capsys, "show", recipe)
 
 
 def test_show_keeps_what_limits_bfb_where_more_is_possible(capsys):
     out = run(capsys, "show", "L(K_{2,2})")
-    assert "    limited by                 step 2, node 0: " in out
+    assert "    limited by         step 2, node 0: " in out
     assert "within 9.09% of the least in 3 steps; 3 alpha + 7/8 M/B at least, 11/12 M/B in 3 steps\n" in out
 
 
@@ -57,7 +59,7 @@ def test_check_and_simulate(capsys, tmp_path):
     out = run(capsys, "simulate", file, "--to", "cpu")
     assert f"  on this wiring  optimal; 4 alpha + 5/4 M/B at least: {WHY}\n" in out
     facts = json.loads(run(capsys, "simulate", file, "--to", "cpu", "--json"))
-    assert facts["wiring_bound"]["bandwidth"] == "5/4"
+    assert facts["wiring_bound"]["t_b"] == "5/4"
     assert facts["bound_seconds"] == pytest.approx(5 / 4 * 8e6 / 100e9)
 
 
@@ -66,8 +68,8 @@ def test_check_of_an_allreduce_says_what_its_halves_take(capsys, tmp_path):
     run(capsys, "schedule", *CUT, "-o", file)
     found = json.loads(run(capsys, "check", file, "--json"))["wiring_bound"]
     assert found["verdict"] == "optimal for halves that do not overlap"
-    assert (found["bandwidth"], found["nodes"], found["links"]) == ("60/31", [], [])
-    assert [(half["collective"], half["bandwidth"]) for half in found["halves"]] == [
+    assert (found["t_b"], found["cut_hosts"], found["cut_links"]) == ("60/31", [], [])
+    assert [(half["collective"], half["t_b"]) for half in found["halves"]] == [
         ("reduce-scatter", "5/4"),
         ("allgather", "5/4"),
     ]
@@ -84,9 +86,10 @@ def test_simulate_bounds_a_runtime_file_by_the_wiring_it_runs_on(capsys, tmp_pat
 
 
 def test_find_says_where_the_wiring_is_why(capsys):
-    out = run(capsys, "find", "16", "4", "--families", "paper")
-    line = next(line for line in out.splitlines() if line.startswith("Pi_{4,16}"))
-    assert line.endswith("bandwidth-optimal on its wiring, Moore-optimal")
-    rows = json.loads(run(capsys, "find", "16", "4", "--families", "paper", "--json"))["frontier"]
-    found = {row["name"]: row["wiring_bandwidth_bound"] for row in rows}
+    asked = ["find", "16", "4", "--families", "paper", "--directed"]
+    line = next(line for line in run(capsys, *asked).splitlines() if line.startswith("Pi_{4,16}"))
+    assert line.split()[3:5] == ["4*", "2.5000*"]
+    assert "each half needs 1.2500 M/B at least" in run(capsys, *asked, "--size", "1KB", "--explain")
+    rows = json.loads(run(capsys, *asked, "--json"))["frontier"]
+    found = {row["name"]: row["wiring_t_b_bound"] for row in rows}
     assert found == {"Pi_{4,16}": "5/4", "C(16,{3,4})": "15/16"}

@@ -7,17 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linkstep.core import spellings
 from linkstep.core.errors import LinkstepError, UnitError
 from linkstep.core.units import (
+    WrittenSize,
     check_count,
     format_size,
     format_time,
     parse_bandwidth,
+    parse_duration,
     parse_fraction,
     parse_size,
     parse_sizes,
     parse_time,
+    parse_written,
+    read_bandwidth,
+    read_duration,
+    read_time,
+    write_bandwidth,
     write_size,
+    write_time,
 )
 from support.strategies import near_quantities
 
@@ -35,6 +44,12 @@ from support.strategies import near_quantities
         ("1e-6s", Fraction(1, 10**6)),
         ("2e+3ps", Fraction(1, 5 * 10**8)),
         ("0s", 0),
+        ("0", 0),
+        ("10 μs", Fraction(1, 10**5)),
+        ("10usec", Fraction(1, 10**5)),
+        ("10 microseconds", Fraction(1, 10**5)),
+        ("2min", 120),
+        ("1h", 3600),
         (3, 3),
         (Fraction(1, 7), Fraction(1, 7)),
     ],
@@ -57,6 +72,15 @@ def test_times(text, seconds):
         ("1TB", 10**12),
         ("1PiB", 2**50),
         ("1e3MB", 10**9),
+        ("1048576", 2**20),
+        ("1M", 10**6),
+        ("1m", 10**6),
+        ("1mb", 10**6),
+        ("1 MB", 10**6),
+        ("1mB", 10**6),
+        ("1Mi", 2**20),
+        ("1mib", 2**20),
+        ("3 bytes", 3),
         (1024, 1024),
     ],
 )
@@ -75,6 +99,15 @@ def test_sizes(text, size):
         ("1GiB/s", 2**33),
         ("1bps", 1),
         ("400e9bps", 4 * 10**11),
+        ("100G", 10**11),
+        ("100g", 10**11),
+        ("100gbps", 10**11),
+        ("100 Gbit/s", 10**11),
+        ("100Gb", 10**11),
+        ("100GbE", 10**11),
+        ("100gbe", 10**11),
+        ("12.5GBps", 10**11),
+        ("10kbps", 10**4),
     ],
 )
 def test_bandwidths(text, rate):
@@ -84,9 +117,10 @@ def test_bandwidths(text, rate):
 @pytest.mark.parametrize(
     ("parse", "text", "message"),
     [
-        (parse_time, "10", "time '10' has no known unit: write it like 10us"),
-        (parse_time, "10 parsecs", "time '10 parsecs' has no known unit: write it like 10us"),
-        (parse_time, "10US", "time '10US' has no known unit: write it like 10us"),
+        (parse_time, "10", "time '10' has no known unit: write it like 10us or 10s"),
+        (parse_time, "10 parsecs", "time '10 parsecs' has no known unit: write it like 10us or 10s"),
+        (parse_time, "10US", "time '10US' has no known unit: write it like 10us or 10s"),
+        (parse_time, "10m", "time '10m' may be in minutes or milliseconds: write 10min or 10ms"),
         (parse_time, "", "time must be a number with a unit, such as 10us, not ''"),
         (parse_time, "us", "time must be a number with a unit, such as 10us, not 'us'"),
         (parse_time, "-1us", "time must be a number with a unit, such as 10us, not '-1us'"),
@@ -124,9 +158,12 @@ def test_bandwidths(text, rate):
         (parse_size, "infB", "size must be a number with a unit, such as 1MB or 1MiB, not 'infB'"),
         (parse_size, "-1MB", "size must be a number with a unit, such as 1MB or 1MiB, not '-1MB'"),
         (parse_size, "", "size must be a number with a unit, such as 1MB or 1MiB, not ''"),
-        (parse_size, "1Mb", "size '1Mb' has no known unit: write it like 1MB or 1MiB"),
-        (parse_size, "1mB", "size '1mB' has no known unit: write it like 1MB or 1MiB"),
-        (parse_bandwidth, "100GB", "bandwidth '100GB' has no known unit: write it like 100Gbps or 12.5GB/s"),
+        (parse_size, "1Mb", "size '1Mb' is in bits: write 1MB for bytes"),
+        (parse_size, "1Mib", "size '1Mib' is in bits: write 1MiB for bytes"),
+        (parse_size, "1bit", "size '1bit' has no known unit: write it like 1MB or 1MiB"),
+        (parse_bandwidth, "100GB", "bandwidth '100GB' is a size: write 100GB/s or 100Gbps"),
+        (parse_bandwidth, "100GBPS", "bandwidth '100GBPS' has no known unit: write it like 100Gbps or 100GB/s"),
+        (parse_bandwidth, "100", "bandwidth '100' has no known unit: write it like 100Gbps or 100GB/s"),
         (
             parse_bandwidth,
             "fast",
@@ -169,13 +206,80 @@ def test_counts_have_bounds():
             check_count("chunks", value, 1, 9)
 
 
-@given(near_quantities)
+@given(st.one_of(near_quantities, st.text(max_size=80)))
 def test_any_text_is_a_quantity_or_refused(text):
-    for parse in (parse_time, parse_size, parse_bandwidth):
+    for parse in (parse_time, parse_duration, parse_size, parse_bandwidth):
         try:
             assert parse(text) >= 0
         except UnitError as error:
             assert "\n" not in str(error)
+
+
+READERS = {
+    "time": (read_time, parse_time, spellings.TIMES),
+    "duration": (read_duration, parse_duration, spellings.DURATIONS),
+    "size": (WrittenSize, parse_size, spellings.SIZES),
+    "rate": (read_bandwidth, parse_bandwidth, spellings.RATES),
+}
+NUMBERS = st.one_of(
+    st.integers(0, 10**12).map(str), st.decimals(0, 10**6, places=6).map("{:f}".format), st.sampled_from([".5", "2e-3"])
+)
+
+
+@pytest.mark.parametrize("kind", READERS)
+@given(data=st.data())
+def test_what_is_understood_reads_back(kind, data):
+    """Every spelling is worth the unit it is printed with, with or without a space; what is printed is no guess."""
+    read, parse, units = READERS[kind]
+    number, spelling, space = data.draw(NUMBERS), data.draw(st.sampled_from(sorted(units))), data.draw(st.booleans())
+    reading = read(f"{number}{' ' * space}{spelling}")
+    text = reading if kind == "size" else reading.text
+    value = reading.bytes if kind == "size" else reading.value
+    assert str(text) == f"{number}{units[spelling].name}"
+    assert parse(str(text)) == value == Fraction(number) * units[spelling].factor
+    assert not read(str(text)).is_guess
+    assert reading.is_guess == units[spelling].is_guess
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "understood", "is_guess"),
+    [
+        (read_bandwidth, "100G", "100Gbps", True),
+        (read_bandwidth, "100gb", "100Gbps", True),
+        (read_bandwidth, "100gbps", "100Gbps", False),
+        (read_bandwidth, "100GbE", "100Gbps", False),
+        (read_bandwidth, "12.5 GBps", "12.5GB/s", False),
+        (read_time, "10 µs", "10us", False),
+        (read_duration, "5", "5s", False),
+        (read_duration, "2m", "2min", True),
+    ],
+)
+def test_what_was_understood(read, text, understood, is_guess):
+    assert read(text)[1:] == (understood, is_guess)
+
+
+@pytest.mark.parametrize(
+    ("text", "understood", "is_guess"),
+    [("1M", "1MB", True), ("1mb", "1MB", True), ("1 MB", "1MB", False), ("1048576", "1048576B", False),
+     ("0.5mib", "0.5MiB", True), ("1kB", "1kB", False)],
+)  # fmt: skip
+def test_sizes_as_understood(text, understood, is_guess):
+    assert (str(WrittenSize(text)), WrittenSize(text).is_guess) == (understood, is_guess)
+
+
+def test_case_separates_bits_from_bytes():
+    assert parse_bandwidth("1Gb/s") * 8 == parse_bandwidth("1GB/s")
+    bits = {
+        name for name in spellings.RATES if "b" in name and "B" not in name and not name.endswith(("byte/s", "bytes/s"))
+    }
+    assert all(spellings.RATES[name].name.endswith("bps") for name in bits)
+    assert all(spellings.RATES[name].name.endswith("B/s") for name in spellings.RATES if "B" in name)
+
+
+@given(st.fractions(0, 10**6), st.sampled_from([(write_time, parse_time), (write_bandwidth, parse_bandwidth)]))
+def test_what_is_written_reads_back(value, pair):
+    write, parse = pair
+    assert parse_written(write(value), parse) == value
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**6), st.sampled_from(["s", "ms", "us", "ns", "ps"]))

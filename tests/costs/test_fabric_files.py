@@ -21,7 +21,8 @@ from linkstep.simulation import simulate_program, simulate_schedule
 PLAIN = Fabric.of("10us", "100Gbps", 4)
 CALLED = Fabric.of("10us", "100Gbps", 4, overhead="21us")
 CALL = Fraction(21, 10**6)
-GOOD = {"format": "linkstep-fabric", "version": 1, "alpha": "12.3us", "bandwidth": "200Mbps", "degree": 4}
+GOOD = {"format": "linkstep/fabric", "version": 2, "alpha": "12.3us", "node_bandwidth": "200Mbps", "degree": 4}
+OLDER = {"format": "linkstep-fabric", "version": 1, "alpha": "12.3us", "bandwidth": "200Mbps", "degree": 4}
 
 positive = st.fractions(min_value=Fraction(1, 10**15), max_value=10**15)
 
@@ -97,8 +98,25 @@ def test_files_written_by_hand(tmp_path):
     path = tmp_path / "f.json"
     path.write_text(json.dumps(GOOD))
     assert load_fabric(path) == Fabric.of("12.3us", "200Mbps", 4)
-    path.write_text(json.dumps(GOOD | {"alpha": "1/3", "bandwidth": "25MB/s", "overhead": 0, "reduction": "1Gbps"}))
+    more = {"alpha": "1/3", "node_bandwidth": "25MB/s", "overhead": 0, "reduction_bandwidth": "1Gbps"}
+    path.write_text(json.dumps(GOOD | more))
     assert load_fabric(path) == Fabric.of(Fraction(1, 3), "200Mbps", 4, "1Gbps")
+
+
+def test_files_of_version_1(tmp_path):
+    """They call two members otherwise, and errors speak of these."""
+    path = tmp_path / "f.json"
+    path.write_text(json.dumps(OLDER | {"reduction": "1Gbps", "host_bandwidth": "100Mbps"}))
+    assert load_fabric(path) == Fabric.of("12.3us", "200Mbps", 4, "1Gbps", host_bandwidth="100Mbps")
+    for text, message in (
+        (OLDER | {"bandwidth": None}, "has no 'bandwidth', which a fabric needs"),
+        (OLDER | {"node_bandwidth": "1Gbps"}, "has 'node_bandwidth', which no fabric has: did you mean 'bandwidth'?"),
+        (OLDER | {"version": 2}, "written by a newer linkstep (version 2)"),
+    ):
+        path.write_text(json.dumps(text))
+        with pytest.raises(FileError) as caught:
+            load_fabric(path)
+        assert str(caught.value).startswith(f"{path}: {message}")
 
 
 @pytest.mark.parametrize(
@@ -108,18 +126,22 @@ def test_files_written_by_hand(tmp_path):
         (json.dumps(GOOD | {"alpha": 1.5}), ": time must be text with a unit, such as 10us, or an int or a Fraction"),
         (json.dumps(GOOD | {"alpha": "1/0"}), ": time must be a number with a unit, such as 10us, not '1/0'"),
         (json.dumps(GOOD | {"alpha": [1]}), ": time must be text with a unit"),
-        (json.dumps(GOOD | {"bandwidth": "-1Gbps"}), ": bandwidth must be a number with a unit"),
-        (json.dumps(GOOD | {"bandwidth": "0bps"}), ": bandwidth must be positive, not 0"),
+        (json.dumps(GOOD | {"node_bandwidth": "-1Gbps"}), ": bandwidth must be a number with a unit"),
+        (json.dumps(GOOD | {"node_bandwidth": "0bps"}), ": bandwidth must be positive, not 0"),
         (json.dumps(GOOD | {"overhead": "10"}), ": time '10' has no known unit"),
         (json.dumps(GOOD | {"degree": 0}), ": degree must be an integer in [1, 1000000], not 0"),
         (json.dumps(GOOD | {"degree": True}), ": degree must be an integer in [1, 1000000], not True"),
-        (json.dumps(GOOD | {"version": 2}), ": written by a newer linkstep (version 2); upgrade linkstep to read it"),
+        (
+            json.dumps(GOOD | {"bandwidth": "1Gbps"}),
+            ": has 'bandwidth', which no fabric has: did you mean 'node_bandwidth'?",
+        ),
+        (json.dumps(GOOD | {"version": 3}), ": written by a newer linkstep (version 3); upgrade linkstep to read it"),
         (json.dumps(GOOD | {"version": "1"}), ": version must be a positive integer, not '1'"),
         (
-            json.dumps(GOOD | {"format": "linkstep-run"}),
-            ': is not a fabric file of linkstep ("format": "linkstep-fabric"): its format is \'linkstep-run\'',
+            json.dumps(GOOD | {"format": "linkstep/run"}),
+            " is a measured run, not a fabric file: `linkstep fit ",
         ),
-        ("[]", ': is not a fabric file of linkstep ("format": "linkstep-fabric")'),
+        ("[]", ': is not a fabric file of linkstep ("format": "linkstep/fabric")'),
         ('{"alpha":\n', ":2: is truncated or not JSON"),
         ("\x00", ":1: is truncated or not JSON"),
         ("[" * 100_000, ": is nested too deeply"),

@@ -148,26 +148,30 @@ def test_where_all_steps_wait_for_hosts_links_are_said_to_be_unknown(tmp_path):
     assert found.notes[-1].endswith("and links may be faster than they are said to be")
 
 
+def loads_of(steps, link, host):
+    return [{"steps": steps, "link_load": link, "host_load": host}]
+
+
 @pytest.mark.parametrize(
     ("loads", "message"),
     [
-        (7, "loads must be a list of steps, a link's and a host's part of M, not 7"),
-        ([[1, "1/4"]], "loads must be a list of steps"),
-        ([[0, "1/4", "1/2"]], "steps must be an integer in [1, 1000000000], not 0"),
-        ([[1, "1/2", "1/4"]], "loads must be parts of M, a host's no less than a link's"),
-        ([[1, 0.5, "1"]], "loads must be one line of text, not 0.5"),
+        (7, "step_loads must be a list of objects with steps, link_load, host_load, not 7"),
+        ([{"steps": 1, "link_load": "1/4"}], "step_loads must be a list of objects with"),
+        (loads_of(0, "1/4", "1/2"), "steps must be an integer in [1, 1000000000], not 0"),
+        (loads_of(1, "1/2", "1/4"), "step_loads must be parts of M, a host's no less than a link's"),
+        (loads_of(1, 0.5, "1"), "link_load must be one line of text, not 0.5"),
     ],
 )
 def test_loads_that_are_none(tmp_path, loads, message):
     with pytest.raises(FileError) as caught:
-        runs(document(FABRIC, "K_4", Cost(2, Fraction(3, 2)), loads=loads), tmp_path)
+        runs(document(FABRIC, "K_4", Cost(2, Fraction(3, 2)), step_loads=loads), tmp_path)
     assert message in str(caught.value)
 
 
 def test_wrong_and_unknown_rows_are_left_out_with_a_word(tmp_path):
     made = documents(FABRIC)
-    made[0]["rows"][1] |= {"wrong": 3, "median": 99.0}
-    made.append(document(FABRIC, "theirs.xml", Cost(4, Fraction(1)), steps=None, bandwidth=None))
+    made[0]["rows"][1] |= {"wrong": 3, "median_seconds": 99.0}
+    made.append(document(FABRIC, "theirs.xml", Cost(4, Fraction(1)), steps=None, t_b=None))
     found = fit(runs(made, tmp_path))
     assert found.fabric == FABRIC
     assert found.notes == (
@@ -182,7 +186,7 @@ def test_wrong_and_unknown_rows_are_left_out_with_a_word(tmp_path):
         ([], "there are no runs to fit: give files that `linkstep run --json` wrote"),
         ([document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), sizes=[])], "there are no rows to fit"),
         (
-            [document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), bandwidth=None)],
+            [document(FABRIC, "K_5", Cost(2, Fraction(8, 5)), t_b=None)],
             "there are no rows to fit; left out, as T_L or T_B is not known: K_5",
         ),
         (
@@ -209,7 +213,7 @@ def test_times_that_do_not_grow(tmp_path):
     made = documents(FABRIC, sizes=[1, 2, 4])
     for run in made:
         for row, time in zip(run["rows"], (3e-3, 2e-3, 1e-3), strict=True):
-            row["median"] = time
+            row["median_seconds"] = time
     with pytest.raises(LinkstepError, match=r"^times do not grow with the size, so that no bandwidth can be fitted"):
         fit(runs(made, tmp_path))
 
@@ -224,12 +228,12 @@ def test_times_that_do_not_grow(tmp_path):
         ({"what": "a\x1b"}, {}, "what must be one line of text, not 'a\\x1b'"),
         ({"degree": 0}, {}, "degree must be an integer in [1, 1000000], not 0"),
         ({"steps": -1}, {}, "steps must be an integer in [1, 1000000000], not -1"),
-        ({"bandwidth": "0"}, {}, "bandwidth, T_B in M/B, must lie in [1e-9, 1e9], not '0'"),
-        ({"bandwidth": "x"}, {}, "bandwidth must be a fraction such as 7/8, not 'x'"),
-        ({"bandwidth": 1.75}, {}, "bandwidth must be one line of text, not 1.75"),
-        ({}, {"median": -1.0}, "median must be seconds, from 1e-12 to 1e+09, not -1.0"),
-        ({}, {"median": 0}, "median must be seconds, from 1e-12 to 1e+09, not 0"),
-        ({}, {"median": True}, "median must be seconds, from 1e-12 to 1e+09, not True"),
+        ({"t_b": "0"}, {}, "t_b, T_B in M/B, must lie in [1e-9, 1e9], not '0'"),
+        ({"t_b": "x"}, {}, "t_b must be a fraction such as 7/8, not 'x'"),
+        ({"t_b": 1.75}, {}, "t_b must be one line of text, not 1.75"),
+        ({}, {"median_seconds": -1.0}, "median_seconds must be seconds, from 1e-12 to 1e+09, not -1.0"),
+        ({}, {"median_seconds": 0}, "median_seconds must be seconds, from 1e-12 to 1e+09, not 0"),
+        ({}, {"median_seconds": True}, "median_seconds must be seconds, from 1e-12 to 1e+09, not True"),
         ({}, {"size": 1.5}, "size must be an integer in [1, 4611686018427387904], not 1.5"),
         ({}, {"wrong": None}, "wrong must be an integer in [0, 4611686018427387904], not None"),
     ],

@@ -371,8 +371,9 @@ def test_least_all_to_all_times_under_a_limit():
     triangles = Topology.from_links(6, here + there, there + here)
     pricing = Pricing("1MB", Fabric.of("10us", "90Gbps", 3, host_bandwidth="60Gbps"))
     report = ThroughputReport.of(linkstep.all_to_all(triangles), pricing, "two triangles")
-    assert (report.value, report.exact) == (Fraction(1, 9), True)  # nine pairs cross one link, each way
+    assert (report.all_to_all, report.all_to_all_exact) == (Fraction(1, 9), True)  # nine pairs cross one link, each way
     crossing = 9 * Fraction(8 * 10**6, 6) / (30 * 10**9)
-    assert report.least_seconds == crossing < report.seconds and report.seconds_at_most
+    assert report.all_to_all_bound_seconds == crossing < report.all_to_all_seconds and report.all_to_all_at_most
     torus = ThroughputReport.of(linkstep.all_to_all(linkstep.parse("Torus(4,4)").topology()), pricing, "torus")
-    assert torus.least_seconds == torus.seconds and not torus.seconds_at_most  # every link is busy
+    assert torus.all_to_all_bound_seconds == torus.all_to_all_seconds  # every link is busy
+    assert not torus.all_to_all_at_most

@@ -69,7 +69,7 @@ def test_commands_agree(capsys, tmp_path):
     times.append(said(capsys, "simulate", file)["simulated_seconds"])
     assert times == pytest.approx([2 * 50e-6 + 4 / 3 * 80e-6] * 4)
     assert main(["schedule", file]) == 0
-    assert "alpha of each link, 100Gbps a node" in capsys.readouterr().out
+    assert "alpha of each link, 100Gbps a server" in capsys.readouterr().out
     assert load(saved).topology == RING
 
 

@@ -29,7 +29,7 @@ def test_a_row_is_all_it_takes(files, capsys, recipe, collective):
     assert main(["run", recipe, "--engine", "files", *words]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["engine"], document["collective"]) == ("files", collective)
-    assert [(row["wrong"], row["own_median"]) for row in document["rows"]] == [(0, None)]
+    assert [(row["wrong"], row["own_median_seconds"]) for row in document["rows"]] == [(0, None)]
 
 
 @pytest.mark.slow

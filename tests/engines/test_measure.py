@@ -52,10 +52,10 @@ class Fake:
         return SimpleNamespace(num_ranks=1, chunks=1, chunks_to={1: 1})
 
 
-def measured(repetitions, own=True):
+def measured(repetitions, own=True, **options):
     fake = Fake()
     bench = Bench(
-        fake, Collective.ALLREDUCE, repetitions=repetitions, counters=lambda: {1: fake.transport.sent}
+        fake, Collective.ALLREDUCE, repetitions=repetitions, counters=lambda: {1: fake.transport.sent}, **options
     )  # fmt: skip
     return bench.row(28, own), fake.transport.log
 
@@ -67,6 +67,12 @@ def test_the_engines_own_is_measured_in_turn_with_ours(repetitions):
     assert row.own_median is not None
     first = [*["ours"] * 2, "ours", "own"]  # two checks, and once each to know how long it takes
     assert log == [*first, *["ours", "own"] * repetitions, "ours"]
+
+
+def test_warm_ups_come_before_what_is_measured():
+    row, log = measured(2, warmups=3)
+    assert row.repetitions == 2 and row.cables == (7 / 28, 7 / 28)
+    assert log == [*["ours"] * 2, *["ours"] * 3, "ours", "own", *["ours", "own"] * 2, "ours"]
 
 
 def test_only_what_ours_sent_is_counted():

@@ -237,12 +237,24 @@ def test_an_unknown_name_lists_those_there_are(folder):
         beds.load("k44")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "linkstep-testbed", "format_version": 2}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "linkstep-testbed", "format_version": 2}',
+                                  '{"format": "linkstep/testbed", "version": 3}'])  # fmt: skip
 def test_a_file_that_is_no_testbed(folder, text):
     folder.mkdir()
     (folder / "demo.json").write_text(text)
     with pytest.raises(LinkstepError, match=r"demo\.json: "):
         beds.load("demo")
+
+
+def test_the_form_of_version_1_is_read_too(folder):
+    folder.mkdir()
+    bed = bed_of(K44)
+    state.save(bed)
+    facts = json.loads(state.path_of(bed.name).read_text())
+    assert list(facts)[:2] == ["format", "version"] and (facts["format"], facts["version"]) == ("linkstep/testbed", 2)
+    facts |= {"format": "linkstep-testbed", "format_version": facts.pop("version"), "rate": facts.pop("link_bandwidth")}
+    state.path_of(bed.name).write_text(json.dumps(facts | {"format_version": 1}))
+    assert beds.load(bed.name) == bed
 
 
 @pytest.mark.parametrize("name", ["", "K44", "4k", "a/b", "../x", "a" * 33, "a b", "a\n"])

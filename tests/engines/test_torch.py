@@ -163,7 +163,7 @@ def test_without_torch_one_line_says_what_to_install(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: linkstep.torch needs PyTorch, which is not installed: pip install torch"
+        "ImportError: linkstep.torch needs PyTorch, which is not installed: python -m pip install torch"
     )
 
 

@@ -17,6 +17,8 @@ from linkstep.families.circulant import best_two_jumps, circulant
 from linkstep.families.complete import complete, generalized_kautz, kautz
 from linkstep.families.cubes import hamming, hypercube, twisted_hypercube
 from linkstep.families.distance_regular import ROWS, distance_graph, line_graph
+from linkstep.families.dragonfly import dragonfly
+from linkstep.families.mesh import mesh
 from linkstep.families.rings import shifted_ring_jumps
 from linkstep.families.torus import torus, twisted_torus
 from linkstep.groups import parse_group
@@ -75,6 +77,8 @@ SAMPLES = {
         ((3, 3, 3, 3), 4),
     ],
     "TwistedTorus(d1,d2,...)": [((2, 4), 2), ((8, 4), 4), ((4, 4, 8), 6), ((3, 6, 6), 4), ((2, 2, 2, 4), 4)],
+    "Mesh(d1,d2,...)": [((2,), 1), ((5,), 4), ((3, 4), 5), ((2, 2, 2), 3), ((3, 2, 5), 7), ((3, 3, 3), 6)],
+    "Dragonfly(a,h)": [((2, 1), 3), ((3, 1), 3), ((2, 3), 3), ((4, 2), 3), ((5, 5), 3)],
     "DoubleBinaryTree(n)": [((4,), 2), ((5,), 2), ((12,), 3), ((16,), 4), ((100,), 10)],
     "DistReg(4,m)": [((4, 6), 2), ((4, 45), 4), ((4, 80), 4), ((4, 189), 6), ((4, 728), 6)],
     "J(n,k)": [((2, 1), 1), ((4, 2), 2), ((7, 3), 3), ((7, 4), 3), ((70, 1), 1)],
@@ -220,6 +224,7 @@ PAIRS = list(product(range(-1, N + 1), repeat=2))
 CANDIDATES = {
     "Torus(d1,d2,...)": list(ascending_dims(N)),
     "TwistedTorus(d1,d2,...)": list(ascending_dims(N)),
+    "Mesh(d1,d2,...)": list(ascending_dims(N)),
     "J(n,k)": [(n, k) for n, k in PAIRS if 2 * k <= n],
     "K_m": [(m,) for m in range(-1, N + 1)],
     "DirCirculant(d)": [(d,) for d in range(-1, N + 1)],
@@ -404,8 +409,35 @@ def test_some_members_coincide():
     assert are_isomorphic(hamming(4, 2), hypercube(4))
     assert are_isomorphic(torus(2, 2, 2), hypercube(3))
     assert are_isomorphic(torus(4, 4), hypercube(4))
+    assert mesh(2, 2, 2) == hypercube(3)
+    assert are_isomorphic(dragonfly(2, 1), torus(6))
     assert are_isomorphic(BY_NOTATION["DistReg(4,m)"].build(4, 9), hamming(2, 3))
     assert not are_isomorphic(torus(4, 8), twisted_torus(4, 8))
+
+
+@pytest.mark.parametrize("dims", [(2,), (7,), (3, 4), (2, 3, 4)], ids=str)
+def test_meshes_are_grids(dims):
+    nx = pytest.importorskip("networkx")
+    grid = nx.convert_node_labels_to_integers(nx.grid_graph(dims[::-1]), ordering="sorted")
+    assert Topology.from_networkx(grid) == mesh(*dims)
+    assert {tuple(sorted(row)) for row in _torus_rows(dims)} >= set(map(tuple, map(sorted, grid.edges)))
+
+
+def _torus_rows(dims):
+    built = torus(*dims)
+    return zip(built.tail.tolist(), built.head.tolist(), strict=True)
+
+
+@pytest.mark.parametrize(("size", "ports"), [(2, 1), (3, 1), (2, 2), (4, 2), (3, 5), (5, 3)])
+def test_dragonflies_are_complete_graphs_of_complete_graphs(size, ports):
+    built, groups = dragonfly(size, ports), size * ports + 1
+    group = np.stack([built.tail, built.head]) // size
+    between = np.zeros((groups, groups), int)
+    np.add.at(between, tuple(group), 1)
+    inside = size * (size - 1) * np.eye(groups, dtype=int)
+    assert (between == inside + 1 - np.eye(groups, dtype=int)).all()
+    outside = np.bincount(built.tail[group[0] != group[1]], minlength=built.num_nodes)
+    assert (outside == ports).all() and built.num_parallel == 0 and built.is_regular and diameter(built) == 3
 
 
 def test_twisted_hypercube_differs_from_the_hypercube_in_one_4_cycle():

@@ -266,4 +266,4 @@ def test_completion_writes_no_file(capsys, tmp_path, monkeypatch):
 def test_json_of_a_command_is_unchanged_by_a_pipe(capsys, tmp_path):
     reader = Reader(tmp_path / "cables.json")
     assert main(["wire", "K_3", "-o", str(reader.path)]) == 0
-    assert json.loads(reader.all())["servers"] == 3
+    assert json.loads(reader.all())["nodes"] == 3

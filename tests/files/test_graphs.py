@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from linkstep.cli import main
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.extras import missing
 from linkstep.core.topology import Topology
 from linkstep.files import load, save
 from support.strategies import seeds
@@ -378,7 +379,7 @@ def test_without_networkx(tmp_path, capsys, monkeypatch, suffix):
     save(Topology.from_networkx(SQUARE), path)
     monkeypatch.setitem(sys.modules, "networkx", None)
     assert main(["convert", str(path), "t.csv"]) == 2
-    needs = "graph6 and sparse6 need networkx: run pip install 'linkstep[graphs]'\n"
+    needs = f"{missing('reading and writing graph6 and sparse6', 'networkx', 'graphs')}\n"
     assert capsys.readouterr().err == f"linkstep: {path}: {needs}"
     assert main(["convert", "K_4", str(path)]) == 2
     assert capsys.readouterr().err.endswith(needs)

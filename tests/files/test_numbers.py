@@ -154,10 +154,10 @@ def test_plain_bytes_on_the_command_line(capsys, argv):
 
 # --- fabrics ---
 
-FABRIC = {"format": "linkstep-fabric", "version": 1, "alpha": "10us", "bandwidth": "100Gbps", "degree": 4}
+FABRIC = {"format": "linkstep/fabric", "version": 2, "alpha": "10us", "node_bandwidth": "100Gbps", "degree": 4}
 
 
-@pytest.mark.parametrize("member", ["alpha", "bandwidth", "overhead", "reduction", "degree"])
+@pytest.mark.parametrize("member", ["alpha", "node_bandwidth", "overhead", "reduction_bandwidth", "degree"])
 def test_odd_fabrics(capsys, tmp_path, member):
     file = tmp_path / "f.json"
     taken = 0
@@ -181,17 +181,17 @@ def test_a_fabric_that_cannot_be_read_again_is_not_written(tmp_path):
 
 
 def run_file(path, rows, **members):
-    run = {"format": "linkstep-run", "version": 1, "what": "K_5", "collective": "allreduce", "engine": "mpi"}
-    run |= {"degree": 4, "steps": 2, "bandwidth": "8/5", "rows": rows} | members
+    run = {"format": "linkstep/run", "version": 2, "what": "K_5", "collective": "allreduce", "engine": "mpi"}
+    run |= {"degree": 4, "steps": 2, "t_b": "8/5", "rows": rows} | members
     path.write_text(json.dumps(run))
     return path
 
 
 @pytest.mark.parametrize("median", [1e-320, 1e-300, 1e-13, 2e9, 1e300, 10**400])
 def test_times_that_nobody_measures(capsys, tmp_path, median):
-    rows = [{"size": size, "median": median, "wrong": 0} for size in (10, 1000)]
+    rows = [{"size": size, "median_seconds": median, "wrong": 0} for size in (10, 1000)]
     code, line = lines_of(capsys, ["fit", str(run_file(tmp_path / "r.json", rows)), "-o", str(tmp_path / "f.json")])
-    assert code == 2 and "median must be seconds, from 1e-12 to 1e+09" in line
+    assert code == 2 and "median_seconds must be seconds, from 1e-12 to 1e+09" in line
     assert not (tmp_path / "f.json").exists()
 
 
@@ -205,8 +205,8 @@ def test_times_that_nobody_measures(capsys, tmp_path, median):
 def test_every_fit_can_be_read_again(tmp_path_factory, points, steps, bandwidth, degree):
     """A fit of whatever times ends in a line, or in a fabric that every command takes."""
     folder = tmp_path_factory.mktemp("fit")
-    rows = [{"size": size, "median": seconds, "wrong": 0} for size, seconds in points]
-    file = run_file(folder / "r.json", rows, steps=steps, bandwidth=str(bandwidth), degree=degree)
+    rows = [{"size": size, "median_seconds": seconds, "wrong": 0} for size, seconds in points]
+    file = run_file(folder / "r.json", rows, steps=steps, t_b=str(bandwidth), degree=degree)
     try:
         found = fit(load_runs(file)).fabric
         save_fabric(found, folder / "f.json")
@@ -218,7 +218,7 @@ def test_every_fit_can_be_read_again(tmp_path_factory, points, steps, bandwidth,
 # --- models ---
 
 MODEL = {
-    "format": "linkstep-model", "version": 1, "name": "m", "kind": "layers", "batch": {"server": 1},
+    "format": "linkstep/model", "version": 2, "name": "m", "kind": "layers", "batch": {"server": 1},
     "hardware": {"peak_flops": 1e12}, "layers": [{"name": "a", "parameters": 10, "flops": 1e18}],
 }  # fmt: skip
 

@@ -254,9 +254,9 @@ def run(capsys, *argv: str) -> str:
 def test_on_the_command_line(capsys, tmp_path):
     file = str(tmp_path / "a.npz")
     out = run(capsys, "schedule", "K_{4,4}", "--collective", "all-to-all", "-o", file)
-    assert "5/4 = 1.2500 M/B" in out
+    assert "M/B (T_B)       5/4 = 1.2500\n" in out
     assert "1.2500 M/B in 2 steps; M is what each node has" in out
-    assert "valid all-to-all on K_{4,4}, N=8" in run(capsys, "check", file)
+    assert "valid all-to-all on K_{4,4}, N=8" in " ".join(run(capsys, "check", file).split())
     again = str(tmp_path / "a.json")
     run(capsys, "convert", file, again)
     assert load_schedule(again) == load_schedule(file)
@@ -266,7 +266,7 @@ def test_on_the_command_line(capsys, tmp_path):
     assert "all-to-all" in run(capsys, "simulate", file)
     facts = json.loads(run(capsys, "schedule", "C(12,{2,3})", "--collective", "all-to-all", "--steps", "3",
                            "--chunks", "2", "--json"))  # fmt: skip
-    assert (facts["collective"], facts["method"], facts["unit"]) == ("all-to-all", "exchange", 24)
+    assert (facts["collective"], facts["method"], facts["chunks_per_shard"]) == ("all-to-all", "exchange", 24)
     assert facts["steps"] <= 3
 
 

@@ -23,6 +23,8 @@ from linkstep.verification import verify_text
 from support import interpreters, reference
 from support.strategies import connected_link_lists, pairs, topologies, topology_of
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 CONNECTED = topologies(connected_link_lists(max_nodes=5, max_extra=5), columns=True)
 PATH = topology_of(5, [(u, w) for u in range(5) for w in (u - 1, u + 1) if 0 <= w < 5])
 
@@ -119,4 +121,4 @@ def test_refusals_and_the_command(capsys):
     assert main(["schedule", "Pi_{4,17}", "--collective", "allreduce", "--method", "rooted"]) == 0
     out = capsys.readouterr().out
     assert "allreduce by a reduction to one root and a broadcast from it, checked" in out
-    assert "4 steps" in out
+    assert "steps (T_L)     4, " in out

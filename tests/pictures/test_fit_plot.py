@@ -23,7 +23,7 @@ def test_says_what_was_measured_and_fitted(tmp_path):
     linkstep.draw(fitted(tmp_path, documents(FABRIC)), tmp_path / "f.svg")
     said = texts(tmp_path / "f.svg")
     assert {"K_{4,4}", "ShiftedRing(4,8)", "C(12,{2,3})", "measured", "T_L, steps", "T_B times M, MB"} < set(said)
-    assert {"fitted: 120us a call + 350us a step", "fitted: B = 197Mbps a node"} < set(said)
+    assert {"fitted: 120us a call + 350us a step", "fitted: B = 197Mbps a server"} < set(said)
     assert "smallest size, 1,024 bytes: error 0.00%, at most 0.00%" in said
     assert said.count("3") >= 3  # in both plots and in the list
 

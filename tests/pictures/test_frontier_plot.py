@@ -41,10 +41,10 @@ CROWDED = answer(
 
 @pytest.mark.slow
 def test_says_what_is_found_and_what_it_takes(tmp_path):
-    found, paper = find(64, 4), find(64, 4, families="paper")
+    found, paper = find(64, 4, directed=True), find(64, 4, directed=True, families="paper")
     plot_frontier(found, tmp_path / "f.svg", paper=paper, fabric=FABRIC, size="1MB")
     said = texts(tmp_path / "f.svg")
-    assert "N = 64 servers, d = 4 ports: what an allreduce costs" in said
+    assert "N = 64 servers, d = 4 ports, one-way fibres: what an allreduce costs" in said
     axes = {"T_L of both halves, steps (times alpha), log scale", "T_B of both halves, in M/B"}
     assert axes | {"allreduce of 1MB, us"} < set(said)
     assert {"found", "from the paper's bases", "today", "no graph beats"} < set(said)
@@ -58,7 +58,7 @@ def test_says_what_is_found_and_what_it_takes(tmp_path):
 
 
 def test_without_times_and_paper(tmp_path):
-    plot_frontier(find(16, 4), tmp_path / "f.svg")
+    plot_frontier(find(16, 4, directed=True), tmp_path / "f.svg")
     said = texts(tmp_path / "f.svg")
     assert "us" not in said and "from the paper's bases" not in said
     assert "double binary tree" not in said  # which has a time but no cost
@@ -79,7 +79,7 @@ def test_no_text_lies_on_another(tmp_path, what):
 
 
 def test_long_recipes_are_shortened(tmp_path):
-    plot_frontier(find(47, 3), tmp_path / "f.svg")
+    plot_frontier(find(47, 3, directed=True), tmp_path / "f.svg")
     assert max(len(text) for text in texts(tmp_path / "f.svg")) < 80
 
 
@@ -87,7 +87,7 @@ def test_long_recipes_are_shortened(tmp_path):
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_same_answer_same_bytes(tmp_path, suffix):
     for name in ("a", "b"):
-        plot_frontier(find(16, 4), tmp_path / f"{name}{suffix}", fabric=FABRIC, size="1MB")
+        plot_frontier(find(16, 4, directed=True), tmp_path / f"{name}{suffix}", fabric=FABRIC, size="1MB")
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 

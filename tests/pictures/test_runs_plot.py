@@ -14,9 +14,10 @@ FABRIC = Fabric.of("350us", "197Mbps", 4, overhead="120us")
 def run(what="K_{4,4}", cost=ALLREDUCES["K_{4,4}"], sizes=(1024, 65536, 2**22), own=True, predicted=True, **members):
     made = document(FABRIC, what, cost, sizes, **members)
     for row in made["rows"]:
-        seconds = row["median"]
-        row |= {"min": 0.9 * seconds, "p99": 1.5 * seconds}
-        row |= {"own_median": 2 * seconds if own else None, "predicted": 0.9 * seconds if predicted else None}
+        seconds = row["median_seconds"]
+        row |= {"min_seconds": 0.9 * seconds, "p99_seconds": 1.5 * seconds}
+        row |= {"own_median_seconds": 2 * seconds if own else None}
+        row |= {"predicted_seconds": 0.9 * seconds if predicted else None}
     return made
 
 

@@ -27,7 +27,7 @@ def test_names_read_back():
             assert recipe.short == (text if len(text) <= LONG else name_of(text, nodes, degree))
             line = Line(recipe, 2)
             assert parse(line.short) == line
-            if len(text) > LONG:
+            if len(text) > LONG and name_of(str(line), line.num_nodes, degree) is None:
                 assert line.short == f"L^2({recipe.short})"
     long = next(text for text in catalog_names(47, 3).values() if len(text) > LONG)
     both = parse(f"{long} x {long}^2 x K_2")
@@ -51,5 +51,5 @@ def test_wrong_names():
 
 
 def test_find_gives_short_names():
-    short = [row.recipe.short for row in find(47, 3).frontier]
+    short = [row.recipe.short for row in find(47, 3, directed=True).frontier]
     assert max(map(len, short)) <= LONG and any(name.startswith("Cat(47,3,") for name in short)

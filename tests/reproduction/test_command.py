@@ -16,13 +16,14 @@ def run(capsys, *argv):
     return code, out, err
 
 
+@pytest.mark.usefixtures("wide")
 def test_list(capsys):
     code, out, _ = run(capsys, "reproduce", "--list")
     assert code == 0
     lines = out.partition("\n\n")[0].splitlines()
     assert [line.split()[0] for line in lines[1:]] == [exhibit.label for exhibit in EXHIBITS]
     code, out, _ = run(capsys, "reproduce", "--list", "--json")
-    assert {row["label"] for row in json.loads(out)} == {exhibit.label for exhibit in EXHIBITS}
+    assert {row["label"] for row in json.loads(out)["exhibits"]} == {exhibit.label for exhibit in EXHIBITS}
 
 
 def test_the_list_says_what_is_slow(capsys):
@@ -31,7 +32,7 @@ def test_the_list_says_what_is_slow(capsys):
         assert exhibit.is_quick or re.fullmatch(r"\d+ (s|min)", exhibit.takes), exhibit.label
         (line,) = (line for line in out.splitlines() if line.startswith(f"{exhibit.label} "))
         assert (exhibit.takes or "seconds") in line
-        assert (f"only with --testbed: {exhibit.label}: " in out) == (exhibit.emulate is not None)
+        assert (f"only with --emulate: {exhibit.label}: " in out) == (exhibit.emulate is not None)
     assert exhibit_labelled("fig:supercomp").emulate is not None
 
 
@@ -56,7 +57,7 @@ def names_in(one):
         ([], "say what to reproduce: labels, or --all, or --list to see them"),
         (["--all", "fig:betafit"], "say what to reproduce: labels, or --all, or --list to see them"),
         (["--list", "--output", "x"], "--list makes nothing: leave out --output"),
-        (["--list", "--testbed"], "--list makes nothing: leave out --testbed"),
+        (["--list", "--emulate"], "--list makes nothing: leave out --emulate"),
         (["--all", "--report", "x.md"], "--report is a page of all exhibits and links to their files: give --all"),
         (["tab:ourtopologies", "--output", "{file}"], "is a file, and exhibits are written to a folder"),
         (["--all", "--output", "{folder}/out", "--report", "{folder}"], "is a directory, not a file"),
@@ -83,8 +84,8 @@ def test_one_exhibit(capsys, tmp_path):
     assert "N = 12, C(12,{2,3})    T_L [steps]      4      4 same         4 same" in out
     assert f"written to {tmp_path}/tab-ourtopologies.csv, .md, .svg" in out
     code, out, _ = run(capsys, "reproduce", "tab-ourtopologies", "--output", str(tmp_path), "--json")
-    (facts,) = json.loads(out)
+    (facts,) = json.loads(out)["results"]
     assert (facts["label"], facts["new"], facts["marked"]) == ("tab:ourtopologies", False, 0)
-    assert facts["paper_bases"] == {"same": 16, "differs": 0}
-    assert facts["linkstep"] == {"same": 8, "better": 0, "differs": 0}
+    assert facts["paper_bases_counts"] == {"same": 16, "differs": 0}
+    assert facts["linkstep_counts"] == {"same": 8, "better": 0, "differs": 0}
     assert facts["cells"][0]["paper_bases"] == "2"

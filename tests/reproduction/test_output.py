@@ -108,7 +108,7 @@ def test_no_testbed_is_built_unasked(folder):
     RUNS.clear()
     (shown,) = make([WIRED], folder)
     assert RUNS == [] and shown.result.cells == CELLS
-    note = "Left out: a run on wires, a minute. `linkstep reproduce fig:wired --testbed` adds them."
+    note = "Left out: a run on wires, a minute. `linkstep reproduce fig:wired --emulate` adds them."
     assert shown.result.notes == ("a note", note)
     assert note in (folder / "fig-wired.md").read_text()
 

@@ -35,7 +35,7 @@ def test_every_collective_of_whatever_names_a_topology(collective, given_as):
 @given(CONNECTED)
 def test_property_bfb_costs_what_its_certificates_say(topology):
     gather, scatter = bfb_cost(topology), bfb_cost(topology.transpose())
-    assert schedule(topology, method="bfb").cost == gather
+    assert schedule(topology, "allgather", method="bfb").cost == gather
     assert schedule(topology, "reduce-scatter", method="bfb").cost == scatter
     both = schedule(topology, "allreduce", method="bfb")
     assert both.cost == gather + scatter
@@ -64,7 +64,7 @@ def test_property_the_best_is_no_worse_than_either(recipe):
 def test_the_best_at_a_price(size, method, cost):
     """C(15,{1,4,5}) is bandwidth-optimal only with a step more than its diameter."""
     fabric = Fabric.of("10us", "100Gbps", 6)
-    made = schedule("C(15,{1,4,5})", price=lambda cost: fabric.time(cost, "allgather", size))
+    made = schedule("C(15,{1,4,5})", "allgather", price=lambda cost: fabric.time(cost, "allgather", size))
     assert (made.method, made.cost) == (method, cost)
 
 
@@ -119,8 +119,8 @@ def test_synthesized():
         ({"collective": "gossip"}, "collective must be one of allgather, reduce-scatter, allreduce, broadcast, reduce"),
         (
             {"method": "magic"},
-            "method must be one of best, bfb, arrival, overlapped, rooted, expand, stored, synthesized, exchange, not "
-            "'magic'",
+            "method must be one of best, bfb, arrival, overlapped, rooted, relayed, expand, stored, synthesized, "
+            "exchange, not 'magic'",
         ),
         ({"method": "exchange"}, "method exchange makes all-to-all schedules only"),
         ({"collective": "all-to-all", "method": "bfb"}, "method bfb makes no all-to-all .*: method exchange does"),
@@ -131,7 +131,7 @@ def test_synthesized():
         ({"method": "synthesized", "steps": 3}, "for methods arrival and overlapped, and for an all-to-all"),
         ({"collective": "allreduce", "steps": 2}, "steps must be at least the diameter, 3"),
         ({"method": "arrival", "seconds": 0}, "seconds must be positive, not 0"),
-        ({"method": "overlapped"}, "method overlapped makes allreduce schedules only"),
+        ({"collective": "allgather", "method": "overlapped"}, "method overlapped makes allreduce schedules only"),
         ({"collective": "all-to-all", "method": "arrival"}, "method arrival makes no all-to-all schedules"),
         ({"method": "expand"}, "method expand needs a recipe"),
         ({"method": "stored"}, "method stored needs a recipe"),

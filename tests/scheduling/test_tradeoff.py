@@ -28,7 +28,7 @@ def test_points_are_pareto_optimal_and_can_be_made(collective):
 @pytest.mark.slow
 def test_never_worse_than_bfb_and_never_below_the_bound_for_its_steps():
     topology = linkstep.parse("C(15,{1,4,5})").topology()
-    first, second = trade_off(topology)
+    first, second = trade_off(topology, "allgather")
     assert (first.cost, first.method) == (bfb_cost(topology), "bfb")
     assert first.least == first.cost.bandwidth == 1
     assert second.least == second.cost.bandwidth == Fraction(14, 15)
@@ -45,9 +45,7 @@ def test_command(capsys, tmp_path):
     argv = ["schedule", "BiRing(2,5)", "--collective", "allgather", "--frontier"]
     assert main([*argv, "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["points"]
-    assert [(p["steps"], p["bandwidth"], p["method"], p["least_in_steps"]) for p in points] == [
-        (2, "4/5", "bfb", "4/5")
-    ]
+    assert [(p["steps"], p["t_b"], p["method"], p["t_b_bound_in_steps"]) for p in points] == [(2, "4/5", "bfb", "4/5")]
     assert main([*argv, "--plot", str(tmp_path / "f.svg")]) == 0
     last = capsys.readouterr().out.splitlines()[4]
     assert " ".join(last.split()) == "2 4/5 0.8000 84us breadth-first broadcast least possible"

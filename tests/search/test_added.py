@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkstep.cli import main
-from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.errors import LinkstepError, LinkstepWarning
 from linkstep.core.topology import Topology
 from linkstep.files import save
 from linkstep.recipe import names, parse
+from linkstep.recipe.names import catalog_folders
 from linkstep.search import find, load_catalog
 from linkstep.search.added import MAX_LENGTH, Hops, add_graph, compare, graph_entry, graph_recipe
 from linkstep.search.answer import finder
 from linkstep.search.catalog import Catalog
+from linkstep.search.finders import forget_catalog
 from linkstep.search.scoring import check_entry
 
 # Of degree 9, which does not ship: 3 and 2 hops at most.
@@ -90,7 +92,7 @@ def test_add_and_use(capsys, tmp_path, own):
         "N=32, d=9, duplex links: diameter 3, mean distance 1.9032 (diameter at least 2)\n"
         "nothing is known of this N, d and kind\n"
         f"added to {own} as Cat(32,9,{number})\n"
-        f"next: linkstep show 'Cat(32,9,{number})'; linkstep find 32 9 --bidirectional counts it in\n"
+        f"next: linkstep show 'Cat(32,9,{number})'; linkstep find 32 9 counts it in\n"
     )
     code, out, _ = run(capsys, "catalog", "add", good, "--source", "Graph Golf 2099, N. N.")
     assert code == 0
@@ -111,9 +113,9 @@ def test_add_and_use(capsys, tmp_path, own):
 @pytest.mark.slow
 def test_find_and_show_say_so(capsys, own):
     name = add_graph(graph(GOOD), "Graph Golf 2099, N. N.")
-    assert name in {row.recipe.short for row in find(32, 9, bidirectional=True).frontier}
+    assert name in {row.recipe.short for row in find(32, 9).frontier}
     code, out, _ = run(capsys, "show", name)
-    assert code == 0 and out.startswith(f"{name}\n") and "source                       Graph Golf 2099, N. N.\n" in out
+    assert code == 0 and out.startswith(f"{name}\n") and "source               Graph Golf 2099, N. N.\n" in out
     code, out, _ = run(capsys, "schedule", name)
     assert code == 0 and out.startswith(f"{name}: allreduce by ")
 
@@ -208,9 +210,37 @@ def test_folders_that_cannot_be(capsys, tmp_path, monkeypatch):
 def test_a_damaged_catalog_of_ones_own(capsys, own):
     own.mkdir(parents=True)
     (own / "d9.csv").write_bytes(b"\xff\xfe")
-    for argv in (("find", "32", "9"), ("show", "Cat(32,9,1)")):
+    warning = f"linkstep: warning: a file of your own catalog is left out: {own}/d9.csv: is not a text file"
+    for argv, expected in ((("find", "32", "9", "--seconds", "0"), 0), (("show", "Cat(32,9,1)"), 2)):
         code, _, error = run(capsys, *argv)
-        assert code == 2 and f"{own}/d9.csv: is not a text file" in error and error.count("\n") == 1
+        assert code == expected and error.startswith(warning) and error.count("\n") == 1 + (expected > 0)
+        names._lines.cache_clear()
+        names._names.cache_clear()
     (own / "d9.csv").write_text(f"{names.HEADER}\n32,9,bi,nonsense\n")
-    with pytest.raises(FileError, match="not an entry"):
-        load_catalog().listed(32, 9)
+    with pytest.warns(LinkstepWarning, match="not an entry"):
+        assert load_catalog().listed(32, 9) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"\xff\xfe", "is not a text file"), (b"nodes,...\n64,junk\n", "a line of your own catalog is left out: ")],
+)
+def test_an_own_catalog_that_cannot_be_read_is_a_warning(own, capsys, content, words):
+    own.mkdir(parents=True)
+    (own / "d4.csv").write_bytes(content)
+    forget_catalog()
+    assert main(["find", "64", "4"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    forget_catalog()
+    assert len(lines) == 1 and lines[0].startswith("linkstep: warning: ") and words in lines[0]
+
+
+def test_a_folder_that_cannot_be_entered(own, capsys, monkeypatch):
+    own.mkdir(parents=True)
+
+    def closed(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(own), "iterdir", closed)
+    with pytest.warns(LinkstepWarning, match="your own catalog is left out: .*Permission denied"):
+        assert len(catalog_folders()) == 1

@@ -374,10 +374,9 @@ def test_commands(capsys, tmp_path):
     assert run(capsys, "catalog", "merge", log, "--into", folder) == (0, f"{folder}: 2 entries\n", "")
     assert run(capsys, "catalog", "stats", "--catalog", folder) == (0, STATS, "")
     code, out, _ = run(capsys, "catalog", "stats", "--catalog", folder, "--json")
-    assert code == 0 and json.loads(out)[0] == {
-        "report": "coverage", "version": 1,
-        "degree": 2, "bidirectional": False, "smallest": 5, "largest": 5, "sizes": 1, "bandwidth_optimal": 1,
-        "moore_optimal": 1, "both": 1, "mean_over_bound": [1.0, 1.0], "worst_over_bound": [1.0, 1.0],
+    assert code == 0 and json.loads(out)["ranges"][0] == {
+        "degree": 2, "duplex": False, "min_nodes": 5, "max_nodes": 5, "num_sizes": 1, "num_bandwidth_optimal": 1,
+        "num_moore_optimal": 1, "num_both": 1, "mean_over_bound": [1.0, 1.0], "worst_over_bound": [1.0, 1.0],
     }  # fmt: skip
     right = (0, "2 entries rebuilt from their recipes: every figure is right\n", "")
     assert run(capsys, "catalog", "verify", "--catalog", folder) == right

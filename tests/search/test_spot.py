@@ -24,7 +24,7 @@ SHORT = Spot(0.02)
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_a_size_that_nobody_knows(bidirectional):
     """The same answer for a seed, as good as a lift is, and schedules that cost what it says."""
-    first, again = (find(42, 9, bidirectional=bidirectional, spot=SHORT) for _ in range(2))
+    first, again = (find(42, 9, directed=not bidirectional, spot=SHORT) for _ in range(2))
     assert first == again
     rows = [row for row in first.frontier if row.origin == FOUND]
     assert rows and all(row.is_bidirectional or not bidirectional for row in rows)
@@ -38,7 +38,7 @@ def test_a_size_that_nobody_knows(bidirectional):
 @pytest.mark.parametrize(("num_nodes", "degree"), [(2003, 16), (2503, 4)])
 def test_primes_are_near_the_bound_duplex_too(num_nodes, degree):
     """From a lift of another size; what expansions make of these is many times the bound."""
-    found = find(num_nodes, degree, bidirectional=True)
+    found = find(num_nodes, degree)
     fabric, half = Fabric.of("10us", "100Gbps", degree), found.bound
     times = [fabric.time(row.allreduce_cost, "allreduce", "1MB") for row in found.frontier]
     assert min(times) <= Fraction(13, 10) * fabric.time(half + half, "allreduce", "1MB")
@@ -50,7 +50,7 @@ def test_primes_are_near_the_bound_duplex_too(num_nodes, degree):
 )
 def test_far_beyond_the_catalog(num_nodes, degree, both):
     """A lift, of which a few nodes stand for all, or a graft: all else is many times the bound there."""
-    found = find(num_nodes, degree, bidirectional=both, spot=Spot(1))
+    found = find(num_nodes, degree, directed=not both, spot=Spot(1))
     fabric, half = Fabric.of("10us", "100Gbps", degree), found.bound
     times = {row: fabric.time(row.allreduce_cost, "allreduce", "1MB") for row in found.frontier}
     best = min(times, key=times.get)
@@ -61,7 +61,7 @@ def test_far_beyond_the_catalog(num_nodes, degree, both):
 def test_no_time_is_no_search():
     assert search_now(42, 9, True, Spot(0)) == []
     assert search_now(MAX_NODES + 1, 4, True, SHORT) == []
-    assert not any(row.origin for row in find(42, 9, spot=Spot(0)).frontier)
+    assert not any(row.origin for row in find(42, 9, directed=True, spot=Spot(0)).frontier)
 
 
 @pytest.mark.parametrize("spot", [(-1.0, 0), (float("nan"), 0), (1.0, -1), (1.0, 2**32)])
@@ -73,12 +73,12 @@ def test_what_is_no_spot(spot):
 @pytest.mark.slow
 def test_what_is_found_can_be_kept(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    words = ["find", "42", "9", "--bidirectional", "--seconds", "0.02", "--json"]
+    words = ["find", "42", "9", "--seconds", "0.02", "--json"]
     assert main(words) == 0
     before = json.loads(capsys.readouterr().out)["frontier"]
     assert {row["origin"] for row in before} >= {FOUND}
     assert main([*words[:-1], "--keep"]) == 0
-    assert f"kept in {tmp_path}" in capsys.readouterr().out
+    assert f"kept in\n{tmp_path}" in capsys.readouterr().out.replace("kept in ", "kept in\n")
     assert main(words) == 0
     after = json.loads(capsys.readouterr().out)["frontier"]
     assert {row["origin"] for row in after} <= {KNOWN, None}
@@ -119,7 +119,7 @@ def answers_at_once(monkeypatch, capsys, sizes):
     monkeypatch.setattr("linkstep._kernels.Kernel.__call__", refuse)
     begin = time.process_time()
     for nodes, degree, both in sizes:
-        argv = ["find", str(nodes), str(degree), *(["--bidirectional"] if both else [])]
+        argv = ["find", str(nodes), str(degree), *([] if both else ["--directed"])]
         assert main(argv) == 0 and main([*argv, "--json"]) == 0, argv
         capsys.readouterr()
     assert time.process_time() - begin < len(sizes)

@@ -28,7 +28,7 @@ def answer(*costs):
 
 def test_the_answer_of_the_paper_for_64():
     """table:paretooptimal's way of three topologies: few steps, then the line graph, then bandwidth-optimal."""
-    found = windows(find(64, 4, families="paper"), FABRIC, parse_sizes("1KiB:1GiB"))
+    found = windows(find(64, 4, directed=True, families="paper"), FABRIC, parse_sizes("1KiB:1GiB"))
     assert [(str(w.choice.recipe), w.smallest, w.largest) for w in found] == [
         ("Pi_{4,64}", 1024, 400_000),
         ("L(C(16,{3,4}))", 400_001, 16_000_000),
@@ -80,7 +80,7 @@ def check_rules(nodes: int, degree: int, path: Path, **options: bool) -> int:
 
 @pytest.mark.parametrize(("nodes", "degree"), [(30, 3), (20, 4)])
 def test_rules_build_what_the_table_says(nodes, degree, tmp_path):
-    assert check_rules(nodes, degree, tmp_path / "s.json") > 1
+    assert check_rules(nodes, degree, tmp_path / "s.json", directed=True) > 1
 
 
 @pytest.mark.slow
@@ -89,4 +89,4 @@ def test_rules_build_what_the_table_says(nodes, degree, tmp_path):
 def test_rules_of_many_selectors_build_what_the_tables_say(degree, bidirectional, tmp_path):
     for nodes in (6, 9, 12, 17, 20, 24, 27, 33, 40, 46, 52, 60):
         if degree < nodes and nodes * degree % 2 == 0:
-            assert check_rules(nodes, degree, tmp_path / "s.json", bidirectional=bidirectional)
+            assert check_rules(nodes, degree, tmp_path / "s.json", directed=not bidirectional)

@@ -22,24 +22,28 @@ def document(fabric: Fabric, what: str, cost: Cost, sizes=SIZES, noise: float = 
         seconds = float(fabric.time(cost, "allreduce", size)) * rng.uniform(1 - noise, 1 + noise)
         rows.append(
             {
-                "size": size, "repetitions": 20, "min": seconds, "median": seconds, "p99": seconds,
-                "algbw": size / seconds, "busbw": size / seconds, "wrong": 0, "own_median": None, "predicted": None,
+                "size": size, "repetitions": 20,
+                "min_seconds": seconds, "median_seconds": seconds, "p99_seconds": seconds,
+                "algbw": size / seconds, "busbw": size / seconds, "wrong": 0, "own_median_seconds": None,
+                "predicted_seconds": None,
             }
         )  # fmt: skip
     return {
-        "format": "linkstep-run", "version": 1, "what": what, "collective": "allreduce", "engine": "mpi", "ranks": 8,
-        "degree": fabric.degree, "steps": cost.steps, "bandwidth": str(cost.bandwidth), "testbed": None, "rows": rows,
+        "format": "linkstep/run", "version": 2, "what": what, "collective": "allreduce", "engine": "mpi", "ranks": 8,
+        "degree": fabric.degree, "steps": cost.steps, "t_b": str(cost.bandwidth), "testbed": None, "rows": rows,
     } | members  # fmt: skip
 
 
 def run_of(fabric: Fabric, schedule, sizes=SIZES, noise: float = 0, seed: int = 0) -> dict:
     """Return a run of a schedule, which says what its steps put on links and hosts."""
     cost, degree = cost_of(schedule), schedule.topology.degree
-    loads = [[load.steps, str(load.link), str(load.host)] for load in step_loads(schedule)]
-    found = document(fabric.with_degree(degree), repr(schedule), cost, sizes, loads=loads)
+    loads = [
+        {"steps": load.steps, "link_load": str(load.link), "host_load": str(load.host)} for load in step_loads(schedule)
+    ]
+    found = document(fabric.with_degree(degree), repr(schedule), cost, sizes, step_loads=loads)
     rng = random.Random(f"{seed} {schedule!r}")
     for row in found["rows"]:
-        row["median"] = float(seconds_of(schedule, fabric, row["size"])) * rng.uniform(1 - noise, 1 + noise)
+        row["median_seconds"] = float(seconds_of(schedule, fabric, row["size"])) * rng.uniform(1 - noise, 1 + noise)
     return found
 
 

@@ -73,7 +73,7 @@ def test_expansions_carry_automorphisms(recipe):
 
 LESS = {
     "C(n,{a,b,...})", "Bundle(d,m)", "Chords(d,n)", "Torus(d1,d2,...)", "TwistedTorus(d1,d2,...)", "GQ(q,q)",
-    "GH(q,q)", "DistReg(4,m)", "DoubleBinaryTree(n)", "Pi_{d,m}", "TwistedHypercube(n)",
+    "GH(q,q)", "DistReg(4,m)", "DoubleBinaryTree(n)", "Pi_{d,m}", "TwistedHypercube(n)", "Dragonfly(a,h)",
 }  # fmt: skip
 """Families some of whose members have more automorphisms than the builder knows."""
 

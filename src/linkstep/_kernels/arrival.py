@@ -49,7 +49,7 @@ def _excess(table, most, full):
     return worst
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: a.load.size)
 def _worst_loads(load, near_count, kind, weight, num, den):
     """Fill num[s] / den[s] with the largest load / weight over nodes and sets of links at step s."""
     num[:] = 0

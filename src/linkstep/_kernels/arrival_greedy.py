@@ -26,7 +26,7 @@ def _draw(state, below):
     return np.int64((x >> np.uint64(11)) % np.uint64(below))
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: a.deadline.size * (a.near.shape[1] + a.after.shape[1]))
 def _deadlines(far, near, near_count, after, after_count, pieces, steps, state, deadline, beyond):
     """Fill in when each piece must reach each node at the latest so that a tree of shortest paths is in time.
 
@@ -35,8 +35,10 @@ def _deadlines(far, near, near_count, after, after_count, pieces, steps, state, 
     deadline is earliest already, ties as a draw has it: few nodes then need a piece early. ``beyond`` counts the
     out-neighbours that a shortest path goes on to.
     """
-    n = near_count.size
-    farthest = far.max()
+    n, farthest = near_count.size, 0
+    for q in range(far.shape[0]):
+        for u in range(n):
+            farthest = max(farthest, far[q, u])
     order = np.empty(n, np.int32)
     place = np.empty(farthest + 2, np.int64)
     latest = np.empty(n, np.int16)
@@ -94,10 +96,10 @@ def _held(has, near, near_turn, turns, u, links, held):
     num_pieces = turns.shape[1]
     for k in range(links):
         row, turn = has[near[u, k]], turns[near_turn[u, k]]
-        if near_turn[u, k] == 0:
-            held[k] = row
-            continue
         for i in range(row.size):
+            if near_turn[u, k] == 0:
+                held[k, i] = row[i]
+                continue
             word = _NONE
             for b in range(min(64, num_pieces - 64 * i)):
                 q = turn[64 * i + b]
@@ -108,7 +110,8 @@ def _held(has, near, near_turn, turns, u, links, held):
 @njit(cache=True)
 def _split(missing, held, links, pool):
     """Fill pool[m] with the missing pieces of mask m."""
-    pool[0] = missing
+    for i in range(missing.size):
+        pool[0, i] = missing[i]
     for k in range(links):
         for m in range(1 << k):
             with_k, without = pool[m | 1 << k], pool[m]
@@ -124,6 +127,14 @@ def _add(table, mask, full, amount):
     while p < full:
         table[p] += amount
         p = (p + 1) | mask
+
+
+@njit(cache=True)
+def _add_rows(table, limit, step, sign):
+    """Add the limits of a step; numba takes seconds to compile sums of arrays of two dimensions."""
+    for k in range(table.shape[0]):
+        for p in range(table.shape[1]):
+            table[k, p] += sign * limit[k, step, p]
 
 
 @njit(cache=True)
@@ -195,7 +206,7 @@ def _fill(pool, masks, count, due, onward, table, most, full, begin, among, take
                 return
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: 2 * a.load.size * a.got.shape[2] + a.owner.size * a.near.size * a.got.shape[0])
 def _greedy(
     near, near_count, near_turn, turns, owner, start, kind, limit, due, onward, got, load, excess, give_up, state
 ):  # fmt: skip
@@ -207,8 +218,11 @@ def _greedy(
     steps, rows, width = got.shape[0] - 1, got.shape[1], got.shape[2]
     most_links = near.shape[1]
     has, missing = np.zeros((rows, width), np.uint64), np.empty((rows, width), np.uint64)
-    missing[:] = onward[-1]
-    lacking = np.full(rows, owner.size, np.int64)
+    lacking = np.empty(rows, np.int64)
+    for u in range(rows):
+        lacking[u] = owner.size
+        for i in range(width):
+            missing[u, i] = onward[-1, u, i]
     for q in range(owner.size):
         if owner[q] >= 0:
             missing[owner[q], q >> 6] ^= _ONE << np.uint64(q & 63)
@@ -217,13 +231,13 @@ def _greedy(
     among, masks = np.empty(width, np.uint64), np.empty(1 << most_links, np.int64)
     later = np.zeros((limit.shape[0], limit.shape[2]), np.int64)  # what sets of links carry after a step
     for s in range(1, steps + 1):
-        later += limit[:, s]
+        _add_rows(later, limit, s, 1)
     total = 0
     for s in range(1, steps + 1):
         for q in range(owner.size):
             if owner[q] >= 0 and start[q] == s - 1:
                 has[owner[q], q >> 6] |= _ONE << np.uint64(q & 63)
-        later -= limit[:, s]
+        _add_rows(later, limit, s, -1)
         forced = 0
         for u in range(rows):
             links, full = near_count[u], 1 << near_count[u]
@@ -263,7 +277,7 @@ def _greedy(
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: a.got.shape[0] * a.arrive.size)
 def _unpack(got, owner, start, arrive):
     """Fill arrive[u, q] with the step at which u receives piece q, or has it of its own."""
     for q in range(owner.size):

@@ -117,7 +117,7 @@ def _most_groups(problems):
     return most
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 30 * a.group_mask.size)
 def _costs_by_flows(problems, group_mask, group_count, link_ptr, link_weight, num, den, node, tight):
     """As ``_costs_by_subsets``, for any degree: a flow that fails at the best ratio so far names a worse set."""
     most = _most_groups(problems)
@@ -154,7 +154,7 @@ def _costs_by_flows(problems, group_mask, group_count, link_ptr, link_weight, nu
             num[t], den[t], node[t], tight[t] = jobs, total, u, seen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 60 * a.group_mask.size)
 def _least_table_row(problems, group_mask, group_count, link_ptr, link_class, share, table, best):
     """Raise best[t] to the first row of ``table[t]`` (capacities by class, growing down) that serves these problems.
 
@@ -212,7 +212,7 @@ def _emit(members, group_of, links, local_link, pieces, share, scale, flow, numb
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 8 * (a.members.size + 4 * a.group_mask.size))
 def _rows(
     problems,
     group_mask,
@@ -274,14 +274,14 @@ def _rows(
     return at, -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: a.link.size)
 def _tally(link, step, counts):
     """Count rows by (step, link)."""
     for r in range(link.size):
         counts[step[r] - 1, link[r]] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 2 * a.source.size)
 def _place(source, lo, hi, link, step, offset, to_source, to_lo, to_hi, to_link, to_step):
     """Move rows to their place in canonical order; offset[t - 1, e] is where link e's next row of step t goes."""
     for r in range(source.size):
@@ -308,7 +308,7 @@ def _match_links(mapping, u, link_ptr, link_id, tail, image):
                 skip -= 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 4 * a.group.size * a.nodes.size + a.offset.size + 2 * a.source.size)
 def _plan_translation(group, nodes, ends, link_ptr, link_id, tail, source, link, step, bucket, start, first, offset):
     """Work out where the rows go that automorphisms make of those into ``nodes``, one of each orbit.
 
@@ -345,7 +345,7 @@ def _plan_translation(group, nodes, ends, link_ptr, link_id, tail, source, link,
             at, offset[t, e] = at + offset[t, e], at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 4 * a.group.size * a.nodes.size + 2 * a.to_lo.size)
 def _translate(
     group, nodes, link_ptr, link_id, tail, bucket, start, first, offset,
     lo, hi, to_source, to_lo, to_hi, to_link, to_step,
@@ -368,7 +368,8 @@ def _translate(
             back[group[g, v]] = v
         for i in range(nodes.size):
             _match_links(group[g], nodes[i], link_ptr, link_id, tail, image)
-            end[:] = start[i, :-1]
+            for b in range(steps * most):
+                end[b] = start[i, b]
             for v in range(n):
                 for r in range(first[i, back[v]], first[i, back[v] + 1]):
                     b = bucket[r]

@@ -107,7 +107,7 @@ def _record(problems, p, node, step, first_group, groups, first_source, end_sour
     problems["first_source"][p], problems["end_source"][p] = first_source, end_source
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 2 * a.nodes.size * a.in_tail.size)
 def _problems(in_ptr, in_tail, nodes, problems):
     """Fill ``problems``; return (how many, group masks and counts, sources and their groups, stuck).
 
@@ -145,7 +145,7 @@ def _problems(in_ptr, in_tail, nodes, problems):
     return p, group_mask[:g], group_count[:g], members, group_of, -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 2 * a.in_tail.size * a.arrive.shape[1])
 def _problems_of_arrivals(in_ptr, in_tail, nodes, arrive, last, problems):
     """As ``_problems`` where piece q reaches node u at step arrive[u, q], at most ``last``.
 

@@ -33,7 +33,7 @@ def _add_up(weight, links, total):
             total[p | bit] = total[p] + weight[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: a.group_mask.size + (a.problems.size << int(np.diff(a.link_ptr).max())))
 def _costs_by_subsets(problems, group_mask, group_count, link_ptr, link_weight, num, den, node, tight):
     """Raise num[t]/den[t] to the largest U(u, t) of these problems, with the worst node and its tight set.
 

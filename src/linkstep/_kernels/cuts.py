@@ -128,7 +128,7 @@ def _max_flow(ptr, node, twin, left, supply, sink, need, level, queue, at, path)
     return sent, 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, passes=lambda a: 6 * a.sinks.size * a.tail.size)
 def _tightest_cut(tail, head, weight, sinks, rooted, held, fixed, num, den, inside):
     """Raise num / den to the largest (held in S + fixed) / (weight of links out of S); ``inside`` becomes S's mask.
 

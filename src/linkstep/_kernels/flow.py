@@ -5,7 +5,7 @@ import numpy as np
 from linkstep._kernels import njit
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: 4 * int(a.number.sum()))
 def _run_flow(first, length, number, target, comes, goes, sender, receiver, slots):
     """Run threadblock t's steps ``first[t]``, ... each of ``number`` transfers; return (at, left, sent, received).
 

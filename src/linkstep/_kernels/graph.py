@@ -5,7 +5,7 @@ import numpy as np
 from linkstep._kernels import njit
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: a.ptr.size + a.node.size)
 def _distances(ptr, node, start):
     n = ptr.size - 1
     dist = np.full(n, -1, np.int32)
@@ -33,7 +33,7 @@ def _copy_columns(source, target, width):
             target[i, k] = source[i, k]
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: a.starts.size * (a.ptr.size + a.node.size))
 def _distance_profiles(ptr, node, starts):
     """For each start: how many nodes at each distance (a row each), the queue's levels being the counts.
 
@@ -82,7 +82,7 @@ def _ones(word):
     return np.int64((word + (word >> np.uint64(32))) & np.uint64(127))
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: (a.targets.size // 64 + 1) * (a.ptr.size + a.node.size) * a.counts.size)
 def _distance_counts(ptr, node, targets, counts):
     """Add to ``counts`` how many pairs of a node and a target are at each distance; ``node`` is what links lead to.
 

@@ -81,7 +81,7 @@ def _subtree_sizes(parent, order, tail, size):
         size[tail[parent[u]]] += size[u]
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: 4 * a.sources.size * a.tail.size)
 def _route_loads(out_ptr, tail, head, price, link_class, num_classes, sources, weights, parents):
     """Send one unit from each source to every node by its cheapest route.
 
@@ -128,7 +128,7 @@ def _send_first(out_ptr, tail, head, link_class, capacity, sources, weights, eta
             load[link_class[e]] += weights[i] * carried[u] / capacity[link_class[e]]
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: 3 * a.parent.size)
 def _tree_flow(parent, source, tail, flow):
     """Write what each link carries when one unit goes to every node along a tree; the tree needs no order."""
     n = parent.size

@@ -8,7 +8,7 @@ import numpy as np
 from linkstep._kernels import njit
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: a.succ_ptr.size + a.succ.size)
 def _topological_order(pred_ptr, succ_ptr, succ):
     """Return Kahn's order, first come first served; shorter than the number of events if there is a cycle."""
     n = pred_ptr.size - 1
@@ -32,7 +32,7 @@ def _topological_order(pred_ptr, succ_ptr, succ):
     return order[:end].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: 2 * int(a.count.sum()) * a.ranks.shape[1])
 def _carry(order, move_ptr, dst, src, addend, count, chunk, ranks, blame):
     """Run the moves of the events in order on values (chunk, set of ranks); ``blame`` is the move that spoilt one.
 
@@ -102,7 +102,7 @@ def _add_pair(found, num, earlier, later, cell):
     return num
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: 2 * a.order.size * a.num_columns + a.cell.size)
 def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, raise_chain, raise_number, end_chain,
                     end_number, far_chain, far_number, column, num_columns, access_ptr, cell, count, write,
                     after_write, after_read, lo, hi, limit):  # fmt: skip
@@ -176,7 +176,7 @@ def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, ra
     return found[:num]
 
 
-@njit(cache=True)
+@njit(cache=True, passes=lambda a: 2 * (a.source.size // 64 + 1) * (a.order.size + a.pred.size))
 def _is_reached(order, position, pred_ptr, pred, flag_ptr, flag, settles, source, target_ptr, target):
     """Tell for each source event, in order, to which of its targets a path leads.
 

@@ -69,3 +69,33 @@ def cube_cycle(topology: Topology, dimension: int) -> list[Ints]:
     if find_links(topology, np.zeros(1, np.int64), np.ones(1, np.int64))[0] == NO_LINK:
         order[[1, 2]] = order[[2, 1]]
     return [order]
+
+
+def snake_cycles(topology: Topology, *dims: int) -> list[Ints]:
+    """Return one ring through all nodes of a mesh, both ways: out along one row, back like a snake through the others.
+
+    The row is a dimension of even size, and rows follow each other as a snake through the other dimensions.
+
+    >>> from linkstep.families.mesh import mesh
+    >>> snake_cycles(mesh(3, 4), 3, 4)[0].tolist()
+    [0, 1, 2, 3, 7, 11, 10, 6, 5, 9, 8, 4]
+    """
+    axis = next(k for k, dim in enumerate(dims) if dim % 2 == 0)
+    grid = np.moveaxis(np.arange(topology.num_nodes).reshape(dims), axis, -1)
+    rows = grid.reshape(-1, dims[axis])[_snake(grid.shape[:-1])]
+    back = [column[1:] if k % 2 == 0 else column[:0:-1] for k, column in enumerate(rows.T[::-1])]
+    ring = np.concatenate([rows[0], *back])
+    return [ring, ring[::-1]]
+
+
+def _snake(dims: Sequence[int]) -> Ints:
+    """Return the nodes of a mesh in an order in which each is next to the one before.
+
+    >>> _snake((2, 3)).tolist()
+    [0, 1, 2, 5, 4, 3]
+    """
+    order = np.zeros(1, np.int64)
+    for dim in dims:
+        ways = [np.arange(dim)[:: 1 - 2 * (k % 2)] for k in range(order.size)]
+        order = (order[:, None] * dim + np.stack(ways)).ravel()
+    return order

@@ -8,16 +8,19 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from linkstep.baselines.routes import without_repeats
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.notebook import cell_text, html_table
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology
+from linkstep.core.topology import Ids, Topology
 from linkstep.core.units import Number, check_count
-from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, seconds_of
+from linkstep.costs import SIZE, Cost, Fabric, bandwidth_bound, cost_of, seconds_of, usual_fabric
 from linkstep.families import Family, family_written
 from linkstep.methods.bfb import bfb_cost, is_plain, plain_bfb_cost
-from linkstep.methods.transform import derive
+from linkstep.methods.transform import check_root, derive, relabel
 from linkstep.recipe import Member
 from linkstep.scheduling import MAX_ROWS
 from linkstep.symmetry.distances import measure_distances
@@ -98,6 +101,10 @@ class BaselineAlgorithm:
     """An allreduce through roots, which is taken where it is faster than a reduce-scatter and an allgather."""
     flow: Callable[[Args], Fraction] | None = None
     """The all-to-all throughput of the wiring, where a formula gives it."""
+    in_order: Callable[[Args], tuple[Args, Ids]] | None = None
+    """The member whose schedules it has, one wiring for all orders of arguments, and the node here of each there."""
+    is_shown: bool = True
+    """Whether lists for N and d have it: not on wirings that others with the same ports contain."""
     is_ours: bool = False
     """Whether the schedule is BFB: only the wiring is what people use today."""
 
@@ -133,6 +140,28 @@ class Baseline:
         flow = None if row.flow is None else row.flow(args)
         cost = row.cost(args, ONE_DEPTH) if row.depths(args) == (ONE_DEPTH,) else None
         return cls(row, recipe, cost, flow, flow is not None)
+
+    def __repr__(self) -> str:
+        return f"<Baseline {self.name} on {self.recipe}: {self.cost or 'a pipeline'}>"
+
+    def _wiring_(self) -> Member:
+        return self.recipe
+
+    def _schedule_(self) -> Schedule:
+        fabric = usual_fabric(max(self.recipe.degree, 1))
+        depth, is_rooted = self.pipeline_for(fabric, SIZE)
+        return self.schedule(Collective.ALLREDUCE, depth=depth, is_rooted=is_rooted)
+
+    def _row_(self) -> dict[str, Any]:
+        cost = self.cost
+        return {
+            "name": self.name, "topology": str(self.recipe), "N": self.num_nodes, "d": self.recipe.degree,
+            "half_steps": None if cost is None else cost.steps,
+            "half_bandwidth": None if cost is None else cost.bandwidth, "flow": self.flow,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return html_table("baseline", [(name, cell_text(cell)) for name, cell in self._row_().items()])
 
     @property
     def name(self) -> str:
@@ -309,7 +338,8 @@ class Baseline:
             raise LinkstepError(f"{self.name} makes no {collective}: it gathers and reduces")
         self._check_rows(collective)
         if is_rooted:
-            return self._rooted_allreduce(collective, self.num_nodes if depth is None else depth)
+            made = self._rooted_allreduce(collective, self.num_nodes if depth is None else depth)
+            return replace(made, method=self.row.key)
         chosen = depths[-1] if depth is None else depth
         if chosen not in depths:
             few = ", ".join(map(str, depths[:12])) + (", ..." if len(depths) > 12 else "")
@@ -319,7 +349,13 @@ class Baseline:
             made = self.row.allgather(wiring, self.recipe.args, chosen)
             return without_repeats(made) if collective.reduces and self.takes_several_hops else made
 
-        return derive(self.recipe.topology(), collective, allgather, root)
+        args, nodes = (self.recipe.args, None) if self.row.in_order is None else self.row.in_order(self.recipe.args)
+        if nodes is None or args == self.recipe.args:
+            return replace(derive(self.recipe.topology(), collective, allgather, root), method=self.row.key)
+        check_root(self.recipe.topology(), root)
+        there = replace(self, recipe=Member(self.recipe.family, args))
+        made = relabel(there.schedule(collective, depth=depth, root=int(np.flatnonzero(nodes == root)[0])), nodes)
+        return replace(made, topology=self.recipe.topology(), method=self.row.key)
 
     def _rooted_allreduce(self, collective: Collective, pieces: int) -> Schedule:
         rooted = self.row.rooted

@@ -16,10 +16,11 @@ from math import gcd, isqrt
 import numpy as np
 
 from linkstep.baselines.routes import find_links
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import Number
+from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, Fabric
 from linkstep.families.trees import tree_parents
 
@@ -37,7 +38,8 @@ def double_tree_time(fabric: Fabric, num_nodes: int, size: Number) -> Fraction:
     this count, and the second pass waits for the first; with both trees and both passes at once the same trees take
     less (``tree_halves``).
     """
-    height = max(1, (num_nodes - 1).bit_length())
+    height = max(1, (check_count("the number of nodes", num_nodes, 1, 10**9) - 1).bit_length())
+    check_kind("fabric", fabric, Fabric)
 
     def both_passes(pieces: int) -> Cost:
         steps = 2 * (2 * height - 1 + pieces)

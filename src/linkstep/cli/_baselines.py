@@ -14,13 +14,14 @@ from linkstep.cli._output import (
     AT_MOST,
     ONE_MESSAGE,
     add_json,
-    both_halves,
     print_fields,
-    print_json,
     print_table,
+    print_text,
+    show_json,
     time_text,
 )
 from linkstep.cli._progress import busy
+from linkstep.cli._quantities import add_size
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -46,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="make the schedule of this name, check it and cost it; with several wirings, say --on which",
     )
     add_collective(parser)
-    parser.add_argument("--size", default=SIZE, metavar="BYTES", help=f"bytes in all, of the times; default: {SIZE}")
+    add_size(parser, SIZE)
     parser.add_argument(
         "--cut-through",
         action="store_true",
@@ -108,9 +109,9 @@ def _one(args: argparse.Namespace, found: Sequence[Baseline]) -> Baseline:
 
 def _list(found: Sequence[Baseline], args: argparse.Namespace) -> int:
     report = BaselinesReport.of(found, args.nodes, args.degree, pricing_of(args), args.cut_through)
-    if args.json:
-        print_json(report.to_json())
-    elif not report.baselines:
+    if show_json(report, args):
+        return 0
+    if not report.baselines:
         where = "" if args.on is None else f" on {args.on}"
         print(f"no baseline has {args.nodes} servers with {args.degree} ports each{where}")
     else:
@@ -121,16 +122,15 @@ def _list(found: Sequence[Baseline], args: argparse.Namespace) -> int:
 def _print_list(report: BaselinesReport) -> None:
     hops = "a message" if report.cut_through else "a hop"
     fabric = f"alpha {report.fabric.alpha} {hops}, {report.fabric.rates}{report.fabric.besides}"
-    print(f"{report.nodes} servers, {report.degree} ports each; {fabric}")
-    differ = any(row.halves.steps != row.halves.reduce_scatter_steps for row in report.baselines)
-    each = "each half of an allreduce" + " (first + second if they differ)" * differ
-    print(f"T_L in steps (times alpha), T_B in M/B, of {each}\n")
-    head = ("wiring", "schedule", "T_L", "T_B", f"allreduce {report.size}", "bound", "")
-    print_table(head, _lines(report), right=range(2, 6))
+    print_text(f"{report.nodes} servers with {report.degree} ports each; {fabric}")
+    print_text("an allreduce of M bytes takes steps x alpha + T_B x M/B, B the rate of a server")
+    print()
+    head = ("wiring", "schedule", f"allreduce {report.size}", "bound", "steps", "T_B", "")
+    print_table(head, _lines(report), right=range(2, 6), drop=(3,))
     if report.has_times_at_most:
         print(AT_MOST)
     if report.fabric.message is not None:
-        print(ONE_MESSAGE)
+        print_text(ONE_MESSAGE)
     first = report.baselines[0]
     print(
         f"\nnext: linkstep baselines {report.nodes} {report.degree} --on '{first.recipe}' "
@@ -140,22 +140,22 @@ def _print_list(report: BaselinesReport) -> None:
 
 def _lines(report: BaselinesReport) -> Iterator[tuple[str, ...]]:
     """List what runs on each wiring today and, unless that is among it, our schedule; then the bound."""
-    bound = report.bound
+    bound = report.bounds
 
-    def costs(halves: tuple[Cost, Cost], time: Fraction, at_most: bool | None = False) -> tuple[str, ...]:
-        return *both_halves(halves), time_text(time, at_most), f"{float(time / bound.allreduce_seconds):.2f}x"
+    def costs(cost: Cost, time: Fraction, at_most: bool | None = False) -> tuple[str, ...]:
+        over = f"{float(time / bound.allreduce_seconds):.2f}x"
+        return time_text(time, at_most), over, str(cost.steps), f"{float(cost.bandwidth):.4f}"
 
     for recipe, rows in report.by_wiring.items():
         for row in rows:
             wiring = recipe if row is rows[0] else ""
-            times = costs(row.halves.costs, row.allreduce_seconds, row.allreduce_at_most)
+            cost = Cost(row.halves.steps, row.halves.t_b)
+            times = costs(cost, row.allreduce_seconds, row.allreduce_at_most)
             yield wiring, row.schedule, *times, _notes(row)
         ours = rows[0].ours.known
         if ours is not None and not any(row.is_ours for row in rows):
-            half, time = ours
-            yield "", "our schedule (bfb)", *costs((half, half), time, rows[0].ours.our_allreduce_at_most), ""
-    half = Cost(bound.steps, bound.bandwidth)
-    yield "no graph beats", "", *costs((half, half), bound.allreduce_seconds), ""
+            yield "", "our schedule (bfb)", *costs(*ours, rows[0].ours.our_allreduce_at_most), ""
+    yield "no wiring beats", "", *costs(Cost(bound.steps, bound.t_b), bound.allreduce_seconds), ""
 
 
 def _notes(row: BaselineRow) -> str:
@@ -174,8 +174,7 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
         with busy(f"writing {args.output}"):
             save(made, args.output)
     report = BaselineScheduleReport.of(one, made, pipeline, pricing_of(args), args.output)
-    if args.json:
-        print_json(report.to_json())
+    if show_json(report, args):
         return 0
     print(f"{report.recipe}: {report.collective} by {report.name}, checked")
     print_fields(_fields(report))
@@ -187,15 +186,15 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
 def _fields(report: BaselineScheduleReport) -> Iterator[tuple[str, str]]:
     yield "what", report.title
     yield "T_L", f"{report.steps} steps"
-    yield "T_B", f"{report.bandwidth} = {float(report.bandwidth):.4f} M/B"
+    yield "T_B", f"{report.t_b} = {float(report.t_b):.4f} M/B"
     if report.is_charged_more:
-        listed = f"{report.charged_bandwidth} = {float(report.charged_bandwidth):.4f} M/B"
+        listed = f"{report.charged_t_b} = {float(report.charged_t_b):.4f} M/B"
         yield "as listed", f"{listed}: nodes are sent what they passed on before"
     if report.pipeline.pipeline is not None:
         yield "pipeline", f"{report.pipeline.pipeline}, the best for {report.size}"
     yield f"time for {report.size}", format_time(report.seconds)
     yield "chunks a shard", str(report.unit)
-    yield "rows", str(report.rows)
+    yield "rows", str(report.num_rows)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -209,7 +208,6 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="baselines",
-    help="list what is wired and run today for N servers with d ports, and make its schedules",
     example="linkstep baselines 16 4 --on 'Torus(4,4)' --schedule swing -o allreduce.npz",
     add_arguments=_add_arguments,
     run=_run,

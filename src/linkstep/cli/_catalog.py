@@ -8,10 +8,12 @@ import re
 from pathlib import Path
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._output import add_json, print_table, show_json
 from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._quantities import add_seconds, add_seed
+from linkstep.cli._topology_argument import add_both_ways
 from linkstep.core.errors import LinkstepError
-from linkstep.core.units import parse_part, parse_time
+from linkstep.core.units import parse_part
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.files import load_topology
 from linkstep.files.documents import naming
@@ -26,7 +28,7 @@ from linkstep.search.sweep.methods import METHODS
 from linkstep.search.sweep.pools import EXECUTORS
 from linkstep.search.sweep.runner import build, narrow, rescore, verify
 
-GAP, SECONDS = "1%", "5s"
+GAP, SECONDS = "1%", 5.0
 
 
 def _numbers(text: str, what: str) -> list[int]:
@@ -49,23 +51,30 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
     sub = actions.add_parser("build", help="search for topologies and log the best; run again to go on")
     sub.add_argument("log", metavar="LOG", help="file to append to; what it says is done is not done again")
-    sub.add_argument("--nodes", required=True, metavar="N,...", help="sizes, such as 5-64,128")
-    sub.add_argument("--degree", required=True, metavar="D,...", help="degrees, such as 2-4,8")
-    sub.add_argument("--kind", choices=["uni", "bi", "both"], default="both", help="directed, bidirectional; both")
-    sub.add_argument("--method", choices=METHODS, default="cayley", help="how to search; best: all of these (cayley)")
-    sub.add_argument("--seeds", default="0", metavar="S,...", help="one search for each seed (0)")
-    sub.add_argument("--budget", type=int, default=10**6, metavar="GRAPHS", help="graphs that a search scores (10^6)")
+    sub.add_argument("--nodes", required=True, metavar="N,...", help="how many servers: several, such as 5-64,128")
+    sub.add_argument("--degree", required=True, metavar="D,...", help="ports on each: several, such as 2-4,8")
+    sub.add_argument(
+        "--kind", choices=["uni", "bi", "both"], default="both", help="one-way links, duplex links; default: both"
+    )
+    sub.add_argument(
+        "--search", choices=METHODS, default="cayley", help="how to search; best: all of these; default: cayley"
+    )
+    sub.add_argument("--seeds", default="0", metavar="S,...", help="one search for each seed; default: 0")
+    sub.add_argument(
+        "--budget", type=int, default=10**6, metavar="GRAPHS", help="graphs that a search scores; default: 10^6"
+    )
     _add_workers(sub)
     sub.add_argument("--executor", choices=EXECUTORS, default="processes", help="default: processes")
 
     sub = actions.add_parser("merge", help="add logs or catalog files to a catalog, keeping the best")
-    sub.add_argument("logs", nargs="+", metavar="LOG")
+    sub.add_argument("logs", nargs="+", metavar="LOG", help="a log of `catalog build`, or a catalog file")
     sub.add_argument("--into", default=str(DATA), metavar="FOLDER", help="default: the catalog of this installation")
 
     sub = actions.add_parser(
         "add", help="compare a graph in a file with what is known, and add it if it has fewer hops (exit code 1 if not)"
     )
     sub.add_argument("file", metavar="FILE", help="a topology file, such as a published .edges, .gph, .adj, .g6 or .s6")
+    add_both_ways(sub)
     sub.add_argument("--source", required=True, metavar="TEXT", help="where the graph comes from: who found it, where")
     sub.add_argument("--into", type=Path, metavar="FOLDER", help="default: a catalog of your own, which find reads too")
 
@@ -76,7 +85,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub = actions.add_parser("verify", help="rebuild entries from their recipes and recompute all figures")
     sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
     sub.add_argument("--sample", type=int, metavar="K", help="only K of them, picked at random")
-    sub.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    add_seed(sub, "the sample")
     _add_workers(sub)
 
     sub = actions.add_parser("rescore", help="recompute the figures of entries and log them; run again to go on")
@@ -89,15 +98,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("log", metavar="LOG", help="file to append to; recipes that it has are not worked out again")
     sub.add_argument("--catalog", default=str(DATA), metavar="FOLDER", help="default: the one that ships with linkstep")
-    sub.add_argument("--gap", default=GAP, metavar="PART", help="how near is near enough (1%%)")
-    sub.add_argument("--seconds", default=SECONDS, metavar="TIME", help="about how long an entry may take (5s)")
+    sub.add_argument(
+        "--gap", default=GAP, metavar="PART", help=f"stop when bound and value are this near; default: {GAP}%"
+    )
+    add_seconds(sub, "on each entry", SECONDS)
     _add_workers(sub)
 
 
 def _build(args: argparse.Namespace) -> int:
     kinds = {"uni": [False], "bi": [True], "both": [False, True]}[args.kind]
     sizes = _numbers(args.nodes, "--nodes"), _numbers(args.degree, "--degree")
-    jobs = list_jobs(*sizes, kinds, _numbers(args.seeds, "--seeds"), args.budget, args.method)
+    jobs = list_jobs(*sizes, kinds, _numbers(args.seeds, "--seeds"), args.budget, args.search)
     if not jobs:
         raise LinkstepError(
             f"no graph has --nodes {args.nodes} and --degree {args.degree}: nodes must be more than degree"
@@ -115,18 +126,18 @@ def _merge(args: argparse.Namespace) -> int:
 
 
 def _hops(hops: HopsFacts) -> str:
-    return f"diameter {hops.diameter}, mean distance {float(hops.mean):.4f}"
+    return f"diameter {hops.diameter}, mean distance {float(hops.mean_distance):.4f}"
 
 
 def _add(args: argparse.Namespace) -> int:
     folder = args.into or default_folder()
     with naming(args.file):
-        topology = load_topology(args.file)
+        topology = load_topology(args.file, both_ways=args.both_ways)
         check_addable(topology, args.source, folder)
     with busy("measuring distances"):
         found = compare(topology, Catalog(*dict.fromkeys([*catalog_folders(), *([folder] if folder.is_dir() else [])])))
     report = AdditionReport.of(found)
-    links = "duplex links" if report.bidirectional else "one-way links"
+    links = "duplex links" if report.duplex else "one-way links"
     size = f"N={report.nodes}, d={report.degree}, {links}"
     print(f"{size}: {_hops(report.hops)} (diameter at least {report.moore_steps})")
     if report.known is None:
@@ -143,15 +154,14 @@ def _add(args: argparse.Namespace) -> int:
         + (f" as {name}" if name else ", which linkstep does not read: merge it, or add without --into")
     )
     if name:
-        both = " --bidirectional" * report.bidirectional
+        both = "" if report.duplex else " --directed"
         print(f"next: linkstep show '{name}'; linkstep find {report.nodes} {report.degree}{both} counts it in")
     return 0
 
 
 def _stats(args: argparse.Namespace) -> int:
     rows = stats(load_catalog(Path(args.catalog)))
-    if args.json:
-        print_json([CoverageReport(row).to_json() for row in rows])
+    if show_json(CoverageReport.of(rows), args):
         return 0
     print_table(
         (
@@ -193,10 +203,10 @@ def _rescore(args: argparse.Namespace) -> int:
 
 
 def _narrow(args: argparse.Namespace) -> int:
-    gap, seconds = parse_part(args.gap), float(parse_time(args.seconds))
+    gap = parse_part(args.gap)
     entries = list(load_catalog(Path(args.catalog)))
     with progress_bar("narrow", " entries") as bar:
-        ran = narrow(Path(args.log), entries, gap, seconds, workers=args.workers, progress=bar)
+        ran = narrow(Path(args.log), entries, gap, args.seconds, workers=args.workers, progress=bar)
     print(f"{ran} entries worked out; the other {len(entries) - ran} are within {float(gap):.3g} or were before")
     print(f"next: linkstep catalog merge {args.log} --into FOLDER")
     return 0
@@ -214,7 +224,6 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="catalog",
-    help="search for the best topologies of a size, and keep them in the catalog",
     example="linkstep catalog build found.csv --nodes 8-64 --degree 4 --budget 2000000",
     add_arguments=_add_arguments,
     run=_run,

@@ -8,21 +8,22 @@ import sys
 
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
-from linkstep.cli._output import add_json, print_json, wiring_fields
+from linkstep.cli._output import add_json, print_text, show_json, wiring_fields
 from linkstep.cli._progress import busy
+from linkstep.cli._quantities import add_size
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, ScheduleError
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import CHECKS
 from linkstep.costs import Cost
-from linkstep.files import is_runtime_file, load_schedule
+from linkstep.files import is_runtime_file, load_schedule, wrong_kind
 from linkstep.reports.check import CheckReport, RefutationReport
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a schedule (.npz or .json)")
     parser.add_argument("--collective", choices=sorted(CHECKS), help="check it as this, whatever the file says it is")
-    parser.add_argument("--size", default=SIZE, metavar="BYTES", help=f"bytes in all, of the time; default: {SIZE}")
+    add_size(parser, SIZE)
     add_fabric(parser)
     add_json(parser)
 
@@ -30,7 +31,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _refuse_programs(file: str) -> None:
     """Raise if the file is a runtime's: another command proves those."""
     if is_runtime_file(file):
-        raise FileError(f"{file} is a runtime's file, not a schedule: `linkstep verify {shlex.quote(file)}` proves it")
+        use = f"`linkstep verify {shlex.quote(file)}` proves it"
+        raise wrong_kind(file, "a schedule") or FileError(f"{file} is a runtime's file, not a schedule: {use}")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -44,16 +46,12 @@ def _run(args: argparse.Namespace) -> int:
         with busy("following every chunk"):
             CHECKS[collective](schedule)
     except ScheduleError as error:
-        if args.json:
-            print_json(RefutationReport.of(args.file, schedule, collective, error).to_json())
-        else:
+        if not show_json(RefutationReport.of(args.file, schedule, collective, error), args):
             print(f"linkstep: {args.file} is not a valid {collective}: {error}", file=sys.stderr)
         return 1
     with busy("looking for the wiring's tightest cut"):
         report = CheckReport.of(args.file, schedule, collective, pricing_of(args))
-    if args.json:
-        print_json(report.to_json())
-    else:
+    if not show_json(report, args):
         _print(report)
     return 0
 
@@ -61,18 +59,17 @@ def _run(args: argparse.Namespace) -> int:
 def _print(report: CheckReport) -> None:
     optimal = ", bandwidth-optimal" if report.bandwidth_optimal else ""
     nodes = f"N={report.nodes}" + ("" if report.ranks == report.nodes else f" ({report.ranks} take part)")
-    print(
+    print_text(
         f"{report.file}: valid {report.collective} on {report.topology or 'an unnamed topology'}, {nodes}, "
-        f"{report.rows} rows: {Cost(report.steps, report.bandwidth)}{optimal}, "
+        f"{report.num_rows} rows: {Cost(report.steps, report.t_b)}{optimal}, "
         f"{format_time(report.seconds)} for {report.size} ({report.fabric})"
     )
     for name, text in wiring_fields(report.wiring_bound):
-        print(f"{name}: {text}")
+        print_text(f"{name}: {text}")
 
 
 COMMAND = Command(
     name="check",
-    help="prove a schedule file correct and cost it, or show the first row that is wrong",
     example="linkstep check allgather.npz",
     add_arguments=_add_arguments,
     run=_run,

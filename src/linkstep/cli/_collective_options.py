@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from linkstep.cli._progress import progress_bar
@@ -32,11 +34,19 @@ def schedule_of(given: TopologyArgument, collective: str | None, root: int | str
         number = root if isinstance(root, int) else _root(given.topology, root, given.ranks)
         with progress_bar("schedule") as bar:
             source = given.topology if given.recipe is None else given.recipe
-            return schedule(source, wanted, root=number, ranks=given.ranks, progress=bar, **how)
+            made = schedule(source, wanted, root=number, ranks=given.ranks, progress=bar, **how)
+        return made if given.topology.labels is None else _named(made, given.topology.labels)
     if collective not in (None, given.schedule.collective):
         raise LinkstepError(f"the file holds a {given.schedule.collective}, not the {collective} of --collective")
     check(given.schedule)
     return ScheduleResult(given.schedule, "file", fabric=how.get("fabric"))
+
+
+def _named(made: ScheduleResult, labels: Sequence[str]) -> ScheduleResult:
+    """Return what was made, with the names of hosts that a recipe knows nothing of."""
+    if made.schedule.topology.labels is not None:
+        return made
+    return replace(made, schedule=replace(made.schedule, topology=made.schedule.topology.with_labels(labels)))
 
 
 def _root(topology: Topology, text: str, ranks: Ranks | None) -> int:

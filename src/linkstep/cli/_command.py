@@ -1,4 +1,4 @@
-"""What a command is: a row of the command table."""
+"""What a command is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """One row of the command table: the help, the parser and the completion are made from it."""
+    """What a command takes and does; ``_commands`` has its one-line help and its page."""
 
     name: str
-    help: str
-    """One line, as `linkstep --help` lists it."""
     example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]

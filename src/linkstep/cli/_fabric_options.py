@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
+from linkstep.cli._quantities import rate_option, time_option
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import WrittenSize
 from linkstep.costs import Fabric, load_fabric
@@ -38,8 +39,9 @@ def _fabric_file(text: str) -> Fabric:
 def add_bandwidth(parser: argparse.ArgumentParser) -> None:
     """Add ``--bandwidth``, B of a node, of which a link has B/d where nothing says otherwise; and ``--fabric``."""
     parser.add_argument(
-        "--bandwidth", action=_FabricOption, metavar="RATE", help=f"B of a node, over all ports; default: {BANDWIDTH}"
-    )
+        "--bandwidth", action=_FabricOption, type=rate_option, metavar="RATE",
+        help=f"B: what a server sends over all its ports together, such as 100G or 12.5GB/s; default: {BANDWIDTH}",
+    )  # fmt: skip
     parser.add_argument(
         "--fabric", action=_FabricOption, type=_fabric_file, metavar="FILE",
         help="take what a step and a byte take from a fabric file, as linkstep fit writes it",
@@ -48,10 +50,13 @@ def add_bandwidth(parser: argparse.ArgumentParser) -> None:
 
 def add_fabric(parser: argparse.ArgumentParser) -> None:
     """Add ``--alpha``, ``--bandwidth``, ``--host-bandwidth`` and ``--fabric``: what a step and a byte take."""
-    parser.add_argument("--alpha", action=_FabricOption, metavar="TIME", help=f"latency of a hop; default: {ALPHA}")
+    parser.add_argument(
+        "--alpha", action=_FabricOption, type=time_option, metavar="TIME",
+        help=f"latency of a step, such as 5us; default: {ALPHA}",
+    )  # fmt: skip
     add_bandwidth(parser)
     parser.add_argument(
-        "--host-bandwidth", metavar="RATE",
+        "--host-bandwidth", type=rate_option, metavar="RATE",
         help="what all ports of a host carry together, in and out each; default: as much as they do apart",
     )  # fmt: skip
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 import argparse
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._output import add_json, print_table, show_json
 from linkstep.core.errors import LinkstepError
-from linkstep.reports.families import list_families, list_members
+from linkstep.reports.families import FamiliesReport, MembersReport
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nodes", type=int, metavar="N", help="list members with N nodes")
-    parser.add_argument("--degree", type=int, metavar="D", help="... and D ports a node")
+    parser.add_argument("--nodes", type=int, metavar="N", help="how many servers: list the members of this size")
+    parser.add_argument("--degree", type=int, metavar="D", help="ports on each")
     add_json(parser)
 
 
-def _list_members(num_nodes: int, degree: int, as_json: bool) -> int:
-    found = list(list_members(num_nodes, degree))
-    if as_json:
-        print_json([report.to_json() for report in found])
-    elif found:
-        print_table(("recipe", "family"), [(report.recipe, report.family) for report in found])
+def _list_members(args: argparse.Namespace) -> int:
+    report = MembersReport.of(args.nodes, args.degree)
+    if show_json(report, args):
+        return 0
+    if report.members:
+        print_table(("recipe", "family"), [(row.recipe, row.family) for row in report.members])
     else:
-        print(f"no family lists a member with N={num_nodes}, d={degree}; expansions such as L(G) may reach it")
+        print(f"no family lists a member with N={args.nodes}, d={args.degree}; expansions such as L(G) may reach it")
     return 0
 
 
@@ -34,18 +34,16 @@ def _run(args: argparse.Namespace) -> int:
         for what, value in (("nodes", args.nodes), ("degree", args.degree)):
             if value < 1:
                 raise LinkstepError(f"--{what} must be at least 1, not {value}")
-        return _list_members(args.nodes, args.degree, args.json)
-    if args.json:
-        print_json([report.to_json() for report in list_families()])
-        return 0
-    rows = [(report.notation, report.title, report.coverage) for report in list_families()]
-    print_table(("written", "family", "N and d"), rows)
+        return _list_members(args)
+    report = FamiliesReport.of_all()
+    if not show_json(report, args):
+        rows = [(row.notation, row.title, row.coverage) for row in report.families]
+        print_table(("written", "family", "N and d"), rows)
     return 0
 
 
 COMMAND = Command(
     name="families",
-    help="list the families of topologies, or their members of a given size",
     example="linkstep families --nodes 32 --degree 4",
     add_arguments=_add_arguments,
     run=_run,

@@ -8,11 +8,25 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkstep.cli._answer import options_of, print_answer, print_paper, print_windows, short_name, why_nothing
+from linkstep.cli._answer import (
+    print_answer,
+    print_comparisons,
+    print_details,
+    print_head,
+    print_next,
+    print_paper,
+    print_windows,
+    short_name,
+    why_nothing,
+)
 from linkstep.cli._command import Command
-from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
-from linkstep.cli._output import add_json, print_json, time_text
+from linkstep.cli._directed_option import add_directed, is_directed
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import Style, add_json, print_line, print_text, show_json, time_text
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._quantities import add_seconds, add_seed, add_size, sizes_option
+from linkstep.cli._signals import one_stop
+from linkstep.cli._sizes import plot_sizes, print_sizes
 from linkstep.cli._topology_argument import exists
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, UnitError
@@ -20,8 +34,8 @@ from linkstep.core.units import parse_size, parse_sizes
 from linkstep.costs import Fabric
 from linkstep.recipe.explanation import explain
 from linkstep.reports.find import BestChoice, FindReport
-from linkstep.reports.pricing import FabricText
 from linkstep.reports.training import JobRanking
+from linkstep.scheduling import METHODS
 from linkstep.search import Answer, Choice, Workload, find, pick
 from linkstep.search.choice import FOUND
 from linkstep.search.finders import FAMILIES
@@ -37,10 +51,8 @@ if TYPE_CHECKING:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("nodes", type=int, metavar="NODES", help="how many servers")
     parser.add_argument("degree", type=int, metavar="DEGREE", help="ports on each")
-    parser.add_argument(
-        "--bidirectional", action="store_true", help="only topologies whose links are all duplex (both ways)"
-    )
-    parser.add_argument("--max-steps", type=int, metavar="T", help="leave out what takes more steps than this")
+    add_directed(parser)
+    parser.add_argument("--max-steps", type=int, metavar="T", help="leave out allreduces of more steps than this")
     parser.add_argument(
         "--families",
         choices=FAMILIES,
@@ -48,7 +60,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start from everything linkstep knows (default) or from the paper's bases alone",
     )
     add_fabric(parser)
-    parser.add_argument("--size", default="1MB", metavar="BYTES", help="of the data on a server; default: 1MB")
+    add_size(parser, SIZE)
     parser.add_argument(
         "--all-to-all",
         action="store_true",
@@ -56,6 +68,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sizes",
+        type=sizes_option,
         metavar="A:B|FILE",
         help="from 1KiB:1GiB, say which is the fastest at which size; from a file, pick by a job's collectives: a CSV "
         "of collective,size,count lines or a JSON list of such objects, where collective is allreduce or all-to-all",
@@ -67,13 +80,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--selector", metavar="FILE", help="with --sizes A:B: save which serves which size, for an engine to choose by"
     )
-    parser.add_argument(
-        "--seconds", type=float, default=Spot.seconds, metavar="S",
-        help="search about so long for sizes that the catalog does not have; 0: not at all; default: %(default)g",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="K", help="of that search; default: 0")
+    add_seconds(parser, "on a search where the catalog does not have this size (0: none)", Spot.seconds)
+    add_seed(parser, "that search")
     parser.add_argument("--keep", action="store_true", help="add what it finds to your own catalog, for the next time")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the frontier to a .png or .svg file")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw the frontier, or with --sizes A:B times over sizes, to a .svg or .png file",
+    )
+    parser.add_argument("--all", action="store_true", help="list all that is wired today, not six rows of it")
     parser.add_argument("--explain", action="store_true", help="say how the best one is constructed, step by step")
     add_json(parser)
 
@@ -156,9 +172,9 @@ def _collective(args: argparse.Namespace) -> Collective:
 
 
 def _search(args: argparse.Namespace, asked: _Asked, fabric: Fabric) -> Answer:
-    with progress_bar("find", " tries") as bar:
+    with progress_bar("find", " tries") as bar, one_stop():
         answer = find(
-            args.nodes, args.degree, families=args.families, bidirectional=args.bidirectional,
+            args.nodes, args.degree, families=args.families, directed=is_directed(args),
             max_steps=args.max_steps, spot=Spot(args.seconds, args.seed), fabric=fabric, progress=bar,
         )  # fmt: skip
     if args.all_to_all or asked.workload.all_to_all:
@@ -177,47 +193,50 @@ def _run(args: argparse.Namespace) -> int:
     found = windows(answer, fabric, asked.sizes) if asked.sizes and answer.frontier else ()
     if args.selector is not None and found:
         selector_of(found).save(args.selector)
-    if args.plot:
-        _plot(args, answer, fabric)
     new = [choice for choice in answer.frontier if choice.origin == FOUND]
     kept = keep_choices(new) if args.keep and new else None
     best = None if ranked.best is None else BestChoice.of(ranked.best, ranked.seconds, asked.workload, fabric)
-    report = FindReport.of(answer, pricing_of(args), best, found, args.selector, ranked.job)
-    if args.json:
-        print_json(report.to_json())
+    report = FindReport.of(answer, pricing_of(args), best, found, asked.sizes or (), args.selector, ranked.job)
+    if args.plot:
+        _plot(args, answer, fabric, report)
+    if show_json(report, args):
         return 0
-    _print_head(args, report.fabric)
-    print_answer(report)
+    print_head(report)
+    print_answer(report, args.all)
+    print()
     if ranked.best is None or report.best is None:
-        print(f"\n{why_nothing(report, args.max_steps, args.bidirectional)}")
+        print_text(why_nothing(report, args.max_steps))
         return 0
     if report.job is not None:
         from linkstep.cli._job import print_job
 
         print_job(report.job)
-    time = time_text(report.best.seconds, report.best.at_most)
-    print(f"\nbest for {asked.words}: {short_name(report.best.name)}, {time}")
-    _print_how(args, ranked.best)
+        print()
+    _print_best(args, report, report.best, asked)
+    _print_more(args, report)
+    if args.explain:
+        _print_how(report, ranked.best)
     if new:
         _print_new(kept)
-    _print_more(args, report)
+    print()
+    print_next(ranked.best, answer.frontier, args.all_to_all)
     return 0
 
 
-def _print_head(args: argparse.Namespace, fabric: FabricText) -> None:
-    both = ", duplex links" if args.bidirectional else ""
-    wires = f"alpha {fabric.alpha}, {fabric.rates}{fabric.besides}"
-    print(f"{args.nodes} servers, {args.degree} ports each{both}; {wires}")
-    print("T_L in steps (times alpha), T_B in M/B, of each half of an allreduce (reduce-scatter + allgather if they")
-    print("differ); f: what every pair can get at once in an all-to-all, a link being 1 (<=: a bound)\n")
+def _print_best(args: argparse.Namespace, report: FindReport, best: BestChoice, asked: _Asked) -> None:
+    """Say which row is the best, and how it compares."""
+    time = time_text(best.seconds, best.seconds_at_most)
+    print_line(f"best for {asked.words}: {short_name(best.name)}, {time}", Style.BOLD)
+    is_one_allreduce = asked.job is None and asked.workload == Workload.of(args.size)
+    print_comparisons(report, is_one_allreduce)
 
 
 def _print_new(kept: Path | None) -> None:
     """Say that rows were found just now, and where they are kept."""
     if kept is not None:
-        print(f"kept in {kept}: the next time it is known")
+        print_text(f"kept in {kept}: the next time it is known")
     else:
-        print("found just now, and not in the catalog: --keep adds it to yours; more --seconds may find better")
+        print_text("found just now, and not in the catalog: --keep adds it to yours; more --seconds may find better")
 
 
 def _print_more(args: argparse.Namespace, report: FindReport) -> None:
@@ -227,34 +246,40 @@ def _print_more(args: argparse.Namespace, report: FindReport) -> None:
     if report.windows:
         print()
         print_windows(report)
+        print()
+        print_sizes(report.sizes)
     if args.selector is not None:
         print(f"saved to {args.selector}")
     if args.plot:
         print(f"plotted to {args.plot}")
 
 
-def _plot(args: argparse.Namespace, answer: Answer, fabric: Fabric) -> None:
+def _plot(args: argparse.Namespace, answer: Answer, fabric: Fabric, report: FindReport) -> None:
+    """Draw times over sizes where a range of them was asked for, else the frontier."""
+    if report.sizes:
+        title = f"allreduce of {answer.num_nodes} servers with {answer.degree} ports, {report.kind} wiring"
+        plot_sizes(report.sizes, title, args.plot)
+        return
     from linkstep.pictures.frontier import plot_frontier
 
-    limits = {"bidirectional": args.bidirectional, "max_steps": args.max_steps}
+    limits = {"directed": is_directed(args), "max_steps": args.max_steps}
     paper = None if args.families == "paper" else find(args.nodes, args.degree, families="paper", **limits)
     plot_frontier(answer, args.plot, paper=paper, fabric=fabric, size=args.size)
 
 
-def _print_how(args: argparse.Namespace, best: Choice) -> None:
-    """Say how the best row is constructed, or the command that makes its schedule."""
-    if args.explain:
-        print()
-        print("\n".join(explain(best.recipe, best.method)))
-        return
-    how, collective = "" if args.all_to_all else options_of(best), _collective(args)
-    print(f"next: linkstep schedule '{best.recipe.short}'{how} --collective {collective} -o {collective}.npz")
+def _print_how(report: FindReport, best: Choice) -> None:
+    """Say how the best row is constructed, and what the table leaves out of it."""
+    print()
+    for line in explain(best.recipe, best.allreduce_cost, METHODS[best.method].title):
+        print_text(line, indent="   ")
+    for row in report.frontier:
+        if (row.recipe, row.method) == (str(best.recipe), best.method):
+            print_details(row)
 
 
 COMMAND = Command(
     name="find",
-    help="find the best topologies for N servers with d ports each",
-    example="linkstep find 1024 4 --size 100MB --explain",
+    example="linkstep find 64 4 --size 100MB --explain",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_fields, print_json, print_table
+from linkstep.cli._output import add_json, print_fields, print_table, show_json
 from linkstep.core.units import format_time
 from linkstep.costs import check_fabric_path, fit, load_runs, save_fabric
 from linkstep.reports.fit import FitReport
@@ -17,32 +17,36 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="FILE", help="what `linkstep run --json` printed: a run, or a list of runs"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="save the fabric to a .json file, for --fabric")
-    parser.add_argument("--plot", metavar="FILE", help="plot times and the fitted lines to a .png or .svg file")
+    parser.add_argument("--plot", metavar="FILE", help="draw times and the fitted lines to a .svg or .png file")
     add_json(parser)
 
 
 def _print(report: FitReport) -> None:
-    rows, fabric = report.source.rows, report.fabric
+    source, fabric = report.source, report.fabric
+    rows = source.rows
     where = f"{report.num_topologies} topolog{'y' if report.num_topologies == 1 else 'ies'}"
-    print(f"fitted to {len(rows)} times on {where}, engine {report.source.engine}")
+    print(f"fitted to {len(rows)} times on {where}, engine {source.engine}")
     print_fields(
         [
             ("alpha", f"{fabric.alpha} a step"),
             ("overhead", f"{fabric.overhead} a call"),
             ("B", f"{fabric.bandwidth} a node of {report.degree} ports"),
             *([("host", f"{fabric.host_bandwidth} through all its ports together")] if fabric.host_bandwidth else []),
-            ("error", f"{report.source.mean_error:.2%} on average, {report.source.max_error:.2%} at most"),
+            ("error", f"{source.mean_relative_error:.2%} on average, {source.max_relative_error:.2%} at most"),
         ]
     )
     print()
     lines = [
         (
-            row.what, row.collective, str(row.steps), f"{float(row.bandwidth):.4f}", str(row.size),
-            format_time(row.seconds), format_time(row.fitted), f"{row.error:+z.2%}",
+            row.what, row.method or "-", row.collective, str(row.steps), f"{float(row.t_b):.4f}", str(row.size),
+            format_time(row.measured_seconds), format_time(row.fitted_seconds), f"{row.relative_error:+z.2%}",
         )
         for row in rows
     ]  # fmt: skip
-    print_table(("topology", "collective", "T_L", "T_B", "bytes", "measured", "fitted", "error"), lines, range(2, 8))
+    head = ("topology", "method", "collective", "T_L", "T_B", "bytes", "measured", "fitted", "error")
+    shown = [k for k, name in enumerate(head) if name != "method" or any(row.method for row in rows)]
+    table = [[line[k] for k in shown] for line in (head, *lines)]
+    print_table(table[0], table[1:], range(len(shown) - 6, len(shown)))
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -63,8 +67,7 @@ def _run(args: argparse.Namespace) -> int:
         from linkstep.pictures.fit import plot_fit
 
         plot_fit(found, args.plot)
-    if args.json:
-        print_json(report.to_json())
+    if show_json(report, args):
         return 0
     _print(report)
     if args.output is not None:
@@ -76,7 +79,6 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="fit",
-    help="fit alpha, overhead and bandwidth to measured runs, as a fabric file",
     example="linkstep fit ring.json k44.json -o fabric.json --plot fit.svg",
     add_arguments=_add_arguments,
     run=_run,

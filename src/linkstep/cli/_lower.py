@@ -7,11 +7,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 
+from linkstep.assembly import assemble
 from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_bandwidth
-from linkstep.cli._output import add_json, print_fields, print_json, wrapped
+from linkstep.cli._output import add_json, print_fields, show_json
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._quantities import size_option
 from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.progress import Progress
@@ -42,16 +44,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proto", default="Simple", choices=["Simple", "LL", "LL128"], help="default: Simple")
     parser.add_argument("--channels", type=int, metavar="C", help="channels of each link; default: the fewest that fit")
     parser.add_argument("--instances", type=int, default=1, metavar="I", help="cut messages into I, sent side by side")
-    parser.add_argument("--chunks", type=int, metavar="P", help="chunks of a shard; default: the fewest that do")
+    parser.add_argument(
+        "--chunks", type=int, metavar="P", help="equal chunks of each shard; default: the fewest that do"
+    )
     parser.add_argument(
         "--gather",
+        type=size_option,
         metavar="BYTES",
         help="send pieces of BYTES or less, when the data is --max-bytes, together with others of their step and link; "
         "default: what pays, four or more of 512B for cpu, else none",
     )
-    parser.add_argument("--min-bytes", default="0B", metavar="BYTES", help="smallest data to use it for; default: 0B")
+    parser.add_argument(
+        "--min-bytes", type=size_option, default="0B", metavar="BYTES", help="smallest data to use it for; default: 0B"
+    )
     parser.add_argument(
         "--max-bytes",
+        type=size_option,
         metavar="BYTES",
         help="largest data to use it for; default: 1TiB, or less where msccl or mscclpp could allocate more than 1GiB "
         "of scratch; mscclpp stays below 4GiB",
@@ -76,9 +84,12 @@ def _check_output(name: str, target: Target) -> None:
 
 def _verify(lowered: Lowered, progress: Progress) -> None:
     """Raise unless the verifier, which knows nothing of how the file was made, proves it right."""
-    from linkstep.verification import verify_text
+    from linkstep.verification import verify_program, verify_text
 
-    report = verify_text(lowered.text, lowered.target.name, progress=progress)
+    if lowered.target in TARGETS.added:  # its files have no reader here
+        report = verify_program(assemble(lowered), progress)
+    else:
+        report = verify_text(lowered.text, lowered.target.name, progress=progress)
     if report.errors:  # a bug of ours: better no file than a wrong one
         raise LinkstepError(f"not written, the verifier refutes it ({report.errors[0]}): please report this")
     if not report.is_verified:
@@ -112,10 +123,10 @@ def _warn(report: LoweringReport, asked: int | None) -> None:
     size, largest = format_size(report.scratch_bytes, binary=True), format_size(report.max_bytes, binary=True)
     if asked is not None and report.max_bytes < asked:
         end = f"{report.max_bytes} bytes, not at --max-bytes"
-        warnings.append(f"the sizes of {report.to} are 32 bits: the window ends at {end}")
+        warnings.append(f"the sizes of {report.target} are 32 bits: the window ends at {end}")
     if (report.scratch_at_start or report.scratch_by_allocation) and report.scratch_bytes > MAX_SCRATCH:
         start, large = "when it starts", f"where the send buffer lies in an allocation of {largest} or more"
-        why = f"{report.to} allocates {size} of scratch on a rank {start if report.scratch_at_start else large}"
+        why = f"{report.target} allocates {size} of scratch on a rank {start if report.scratch_at_start else large}"
         warnings.append(f"{why}; a smaller --max-bytes needs less")
     for warning in warnings:
         print(f"linkstep: warning: {warning}", file=sys.stderr)
@@ -130,19 +141,19 @@ def _run(args: argparse.Namespace) -> int:
     _warn(report, None if args.max_bytes is None else parse_bytes(args.max_bytes, "--max-bytes"))
     # Where the file goes to standard output, nothing else does.
     with redirect_stdout(sys.stderr) if is_standard_output(args.output) else nullcontext():
-        if args.json:
-            print_json(report.to_json())
-        else:
+        if not show_json(report, args):
             _print(args.topology, report)
     return 0
 
 
 def _print(name: str, report: LoweringReport) -> None:
     place = "in place" if report.inplace else "out of place"
-    print(f"{report.recipe or name}: {report.collective}, {place}, lowered to {report.to} and verified")
+    is_read = TARGETS[report.target] not in TARGETS.added
+    proven = "and verified" if is_read else "and verified as a program: linkstep does not read such files back"
+    print(f"{report.recipe or name}: {report.collective}, {place}, lowered to {report.target} {proven}")
     fields = [
         ("runtime", report.runtime),
-        ("schedule", report.cost),
+        ("schedule", str(report.cost)),
         ("data in", f"{report.chunks} chunks"),
         ("scratch", _scratch(report)),
         ("messages", f"{report.messages} over {report.channels} channel{'s' * (report.channels > 1)}"),
@@ -151,14 +162,14 @@ def _print(name: str, report: LoweringReport) -> None:
         fields.append(("a rank", f"at most {report.threadblocks} threadblocks"))
         fused = f", {report.fused} of them receive and forward" if report.fused else ""
         fields.append(("instructions", f"{report.instructions} in all{fused}"))
-    print_fields(wrapped(fields))
+    print_fields(fields)
     print("the runtime picks it up if")
-    print_fields(wrapped(_conditions(report), verbatim=_CODE))
-    print(f"saved to {report.file}")
+    print_fields(_conditions(report), verbatim=_CODE)
+    print(f"saved to {report.output}")
     if report.selector:
         size = f"{report.min_bytes} to {report.max_bytes} bytes"
         print(f"{report.selector} selects it for {report.collective} of {size}")
-        if TARGETS[report.to].registers:
+        if TARGETS[report.target].registers:
             module = module_beside(report.selector)
             print(f"{module} registers it: call register(rank) before the communicator is made")
 
@@ -183,11 +194,12 @@ def _listed(names: Sequence[str]) -> str:
 
 def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
     """Return what must hold at run time; where it does not, runtimes fall back to other algorithms without a word."""
-    target = TARGETS[report.to]
+    target = TARGETS[report.target]
     unit = "bytes" if target.alignment > 1 else "elements"
     found = [("ranks", str(report.ranks))]
-    if report.hosts or report.nodes is not None:
-        what, names = ("", report.hosts) if report.hosts else ("nodes ", [str(node) for node in report.nodes or ()])
+    if report.rank_labels or report.rank_nodes is not None:
+        numbers = [str(node) for node in report.rank_nodes or ()]
+        what, names = ("", report.rank_labels) if report.rank_labels else ("nodes ", numbers)
         found.append(("hosts", f"rank 0, 1, ... on {what}{_listed(names[: report.ranks])}"))
         if len(names) > report.ranks:
             one = "node " if what and len(names) == report.ranks + 1 else what
@@ -201,7 +213,7 @@ def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
         others = "other files are there, and the runtime parses them all"
         found.append(("", f"{others}: mkdir a directory for this one, mv it there, and name that directory"))
     if report.collective in target.uncalled:
-        plan = f"mscclpp.ExecutionPlan({report.path!r}, rank)"
+        plan = f"mscclpp.ExecutionPlan({report.output_path!r}, rank)"
         found.append(("run by", f"mscclpp.Executor with {plan}"))
         found.append(("", "no NCCL call asks for it"))
     elif target.registers:
@@ -219,7 +231,6 @@ def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
 
 COMMAND = Command(
     name="lower",
-    help="lower a schedule to a runtime's file: MSCCL XML, MSCCL++ JSON, CPU XML",
     example="linkstep lower 'Torus(4,4)' --collective allreduce --to rccl -o allreduce.xml",
     add_arguments=_add_arguments,
     run=_run,

@@ -1,45 +1,22 @@
-"""The command table and the argument parser made from it. ``NAMES`` is all the commands there are."""
+"""The argument parser, made from the command table (``_commands``). What is misspelt is refused with what was meant."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+import re
 from collections.abc import Sequence
-from contextlib import suppress
-from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from linkstep._version import __version__
-from linkstep.core.errors import LinkstepError, UnitError
+from linkstep.cli._commands import COMMANDS, NAMES, nearest, overview
+from linkstep.cli._plugins import add_plugin
+from linkstep.core.errors import LinkstepError
 
 if TYPE_CHECKING:
     from linkstep.cli._command import Command
 
-NAMES = (
-    "find",
-    "show",
-    "schedule",
-    "check",
-    "throughput",
-    "wire",
-    "lower",
-    "verify",
-    "simulate",
-    "train-sim",
-    "profile",
-    "run",
-    "testbed",
-    "fit",
-    "baselines",
-    "families",
-    "synthesize",
-    "convert",
-    "catalog",
-    "reproduce",
-    "completion",
-)
-"""The commands, in the order the help lists them; each is the ``COMMAND`` of the module of its name here."""
+_TAKES_ALL = (argparse.REMAINDER, argparse.PARSER)
 
 
 def load_commands(names: Sequence[str] = NAMES) -> tuple[Command, ...]:
@@ -47,49 +24,105 @@ def load_commands(names: Sequence[str] = NAMES) -> tuple[Command, ...]:
     return tuple(import_module(f"linkstep.cli._{name.replace('-', '_')}").COMMAND for name in names)
 
 
+class UsageError(LinkstepError):
+    """Words and options that are no command."""
+
+
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # -5us is a bad time, not an option
+
     def error(self, message: str) -> NoReturn:
-        line = message.replace("\n", "\\n")
-        print(f"linkstep: {line}; `{self.prog} --help` shows how", file=sys.stderr)
-        raise SystemExit(2)
+        raise UsageError(f"{message}; `{self.prog} --help` shows how")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what is not known is refused here, where the options are at hand, and before what is missing."""
+        if not any(action.nargs in _TAKES_ALL for action in self._actions):
+            self._refuse_unknown([] if args is None else args)
+        found, extra = super().parse_known_args(args, namespace)
+        if extra:
+            self.error(f"unrecognized arguments: {' '.join(extra)}")
+        return found, extra
+
+    def _refuse_unknown(self, words: Sequence[str]) -> None:
+        for word in words[: words.index("--") if "--" in words else None]:
+            option = word.partition("=")[0]
+            if not option.startswith("--") or " " in word:
+                continue
+            if any(name.startswith(option) for name in self._option_string_actions):
+                continue
+            if meant := self._meant(option):
+                raise UsageError(f"no option is called {option}; {meant}")
+            self.error(f"unrecognized arguments: {option}")
+
+    def _meant(self, option: str) -> str | None:
+        """Return what to write instead of an option that there is not, if something is near."""
+        if action := next((action for action in self._get_positional_actions() if f"--{action.dest}" == option), None):
+            return f"write {action.metavar or action.dest} alone, as in `{self.prog} --help`"
+        names = {name.lstrip("-"): name for name in self._option_string_actions}
+        close = nearest(option.lstrip("-"), names, cutoff=0.7)
+        return f"did you mean {names[close]}?" if close else None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is none of the choices, with the nearest."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        close = nearest(str(value), choices)
+        hint = f", did you mean {close!r}?" if close else ""
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r:.60}{hint} (choose from {', '.join(choices)})")
 
 
 def build_parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
     """Make the parser from the command table, or from some rows of it: to run a command, its own is enough."""
     parser = _Parser(
         prog="linkstep",
-        description="Topologies and collective schedules for clusters whose servers are wired to each other.",
-        epilog="A RECIPE is how a topology is constructed, such as 'L^3(C(16,{3,4}))'; quote it for the shell.",
+        description="Topologies and collective schedules for servers that are wired to each other.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_plugin(parser)
     parser.add_argument("--version", action="version", version=f"linkstep {__version__}")
+    if not names:
+        return _without_commands(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for command in load_commands(names):
+        text, page = COMMANDS[command.name]
         sub = commands.add_parser(
-            command.name, help=command.help, description=command.help[0].upper() + command.help[1:] + ".",
-            epilog=f"example: {command.example}", formatter_class=argparse.RawDescriptionHelpFormatter,
+            command.name, help=text, description=f"{text[0].upper()}{text[1:]}.",
+            epilog=f"example: {command.example}\ndocs: {page}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         command.add_arguments(sub)
+        add_plugin(sub)
         sub.set_defaults(run=command.run)
     return parser
 
 
+def _without_commands(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Return the parser of ``--help`` and ``--version``, which imports no command."""
+    parser.usage = "linkstep COMMAND ..."
+    parser.description = f"{parser.description}\n\n{overview()}"
+    parser.epilog = (
+        "`linkstep COMMAND --help` shows a command's options. A RECIPE is how a topology\n"
+        "is constructed, such as 'L^3(C(16,{3,4}))'; quote it for the shell. Words are in\n"
+        "docs/glossary.md; quantities and options of all commands in docs/commands.md."
+    )
+    return parser
+
+
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; only the module of the command it names is imported, for ``--version`` none."""
-    if not words or words[0].startswith("-"):
-        return build_parser(() if words[:1] == ["--version"] else NAMES).parse_args(words)
+    """Parse a command line; only the module of the command it names is imported, for ``--help`` and such none."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words:
+        words = ["--help"]
+    if any(option.startswith(words[0]) for option in ("--help", "--version", "-h") if words[0] not in ("", "-")):
+        return build_parser(()).parse_args(words[:1])
+    if words[0].startswith("-"):
+        raise UsageError(f"{words[0]} comes after a command, as in `linkstep find 16 4`; `linkstep --help` lists them")
     if words[0] not in NAMES:
-        close = get_close_matches(words[0], NAMES, 1)
-        hint = f"did you mean {close[0]!r}?" if close else "`linkstep --help` lists them"
-        raise LinkstepError(f"no command is called {words[0]!r}; {hint}")
-    return _with_size(build_parser(words[:1]).parse_args(words))
-
-
-def _with_size(args: argparse.Namespace) -> argparse.Namespace:
-    """Read ``--size`` once, here; a plain number of bytes gets its unit, since commands print what was asked for."""
-    from linkstep.core.units import WrittenSize  # here: --help needs none
-
-    size = getattr(args, "size", None)
-    if isinstance(size, str):
-        with suppress(UnitError):  # the command refuses it, or takes a list of sizes
-            args.size = WrittenSize(f"{size.strip()}B" if size.strip().isdecimal() else size)
-    return args
+        close = nearest(words[0], (*NAMES, "help"))
+        hint = f"did you mean {close!r}?" if close else "`linkstep --help` lists them"
+        raise UsageError(f"no command is called {words[0]!r}; {hint}")
+    return build_parser(words[:1]).parse_args(words)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._output import add_json, print_table, show_json
 from linkstep.cli._progress import busy
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.text import shortened
@@ -27,7 +27,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace", metavar="FILE", help="read a trace of PyTorch's profiler instead (.json or .json.gz)"
     )
-    parser.add_argument("--repetitions", type=int, default=5, metavar="R", help="times are medians of R; default: 5")
+    parser.add_argument(
+        "-n",
+        "--repetitions",
+        type=int,
+        default=5,
+        metavar="R",
+        help="calls that are measured, of which times are medians; default: 5",
+    )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the model file to write, a .json file")
     add_json(parser)
 
@@ -63,8 +70,7 @@ def _run(args: argparse.Namespace) -> int:
     name = shortened(Path(args.output).stem, 200)
     save_layers(args.output, name, layers, source=source)
     report = ProfileReport.of(args.output, source, layers)
-    if args.json:
-        print_json(report.to_json())
+    if show_json(report, args):
         return 0
     rows = [
         (row.name, f"{row.parameters:,}", format_time(row.forward_seconds), format_time(row.backward_seconds))
@@ -79,7 +85,6 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="profile",
-    help="measure the layers of a PyTorch model here, or read a trace of them, as a model file",
     example="linkstep profile train.py:make -o model.json",
     add_arguments=_add_arguments,
     run=_run,

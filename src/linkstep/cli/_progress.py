@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from linkstep._compiling import tell_of_compiling
 from linkstep.cli._terminal import printable, raw
 from linkstep.core.progress import Progress
 
@@ -73,3 +74,17 @@ def busy(what: str) -> Iterator[None]:
         timer.join()
         if said.is_set():
             print("\r\x1b[K", end="", file=raw(sys.stderr), flush=True)
+
+
+def say_when_compiling() -> None:
+    """Say once, as soon as a kernel has to be compiled, what takes so long and that it will not again."""
+    said = False
+
+    def say(kernel: str) -> None:
+        nonlocal said
+        if not said:
+            said = True
+            line = "linkstep: compiling, once: the next time it is there; `linkstep warm` compiles all beforehand"
+            print(f"\r\x1b[K{line}", file=raw(sys.stderr), flush=True)
+
+    tell_of_compiling(say)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._output import add_json, print_table, print_text, show_json
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.files import check_writable, write_atomically
-from linkstep.reports.reproduction import ExhibitReport, ReproductionReport
+from linkstep.reports.reproduction import ExhibitsReport, ReproducedExhibit, ReproductionReport
 from linkstep.reproduction import EXHIBITS, Exhibit, check_needs, exhibit_labelled
 from linkstep.reproduction.figures import Cell, CellKind, Verdict, show
 from linkstep.reproduction.output import ShownExhibit, make, prepare
@@ -35,14 +35,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every exhibit; with --output, those that are not there yet")
     parser.add_argument("--list", action="store_true", help="list the labels, and about how long each takes")
     parser.add_argument(
-        "--output", metavar="DIR", help="write LABEL.csv, LABEL.svg and LABEL.md to this folder, made if missing"
+        "-o", "--output", metavar="DIR", help="write LABEL.csv, LABEL.svg and LABEL.md to this folder, made if missing"
     )
     parser.add_argument("--report", metavar="FILE", help="with --all and --output: write a page of all results")
     parser.add_argument(
-        "--testbed", action="store_true",
+        "--emulate", action="store_true",
         help="also run on emulated hosts and cables (network namespaces, built and removed again; needs root)",
     )  # fmt: skip
-    add_json(parser)
+    add_json(parser, is_short=False)  # --output is a folder
 
 
 def _asked(args: argparse.Namespace) -> tuple[Exhibit, ...]:
@@ -51,27 +51,27 @@ def _asked(args: argparse.Namespace) -> tuple[Exhibit, ...]:
         raise LinkstepError("say what to reproduce: labels, or --all, or --list to see them")
     if args.report is not None and not (args.all and args.output):
         raise LinkstepError("--report is a page of all exhibits and links to their files: give --all and --output too")
-    for option, given in (("--output", args.output is not None), ("--testbed", args.testbed)):
+    for option, given in (("--output", args.output is not None), ("--emulate", args.emulate)):
         if args.list and given:
             raise LinkstepError(f"--list makes nothing: leave out {option}")
     return EXHIBITS if args.all or args.list else tuple(dict.fromkeys(map(exhibit_labelled, args.labels)))
 
 
-def _list(exhibits: Sequence[Exhibit], as_json: bool) -> None:
-    if as_json:
-        print_json([ExhibitReport.of(exhibit).to_json() for exhibit in exhibits])
+def _list(exhibits: Sequence[Exhibit], args: argparse.Namespace) -> None:
+    if show_json(ExhibitsReport.of(exhibits), args):
         return
     rows = [(one.label, one.takes or ("seconds" if one.is_quick else "slow"), one.title) for one in exhibits]
     print_table(("label", "takes about", "what"), rows)
     for exhibit in exhibits:
         if exhibit.emulates:
-            print(f"\nonly with --testbed: {exhibit.label}: {exhibit.emulates}")
+            print()
+            print_text(f"only with --emulate: {exhibit.label}: {exhibit.emulates}")
 
 
 def _run(args: argparse.Namespace) -> int:
     exhibits = _asked(args)
     if args.list:
-        _list(exhibits, args.json)
+        _list(exhibits, args)
         return 0
     check_needs(exhibits)
     folder = None if args.output is None else prepare(args.output)
@@ -82,9 +82,7 @@ def _run(args: argparse.Namespace) -> int:
     if page is not None and folder is not None:
         text = write_page(found, folder, page)
         write_atomically(page, lambda file: _write(file, text))
-    if args.json:
-        print_json([ReproductionReport.of(shown, folder).to_json() for shown in found])
-    elif page is not None:
+    if not show_json(ReproductionReport.of(found, folder), args) and page is not None:
         print(f"written to {page}")
     return 0
 
@@ -104,20 +102,20 @@ def _progress(exhibits: Sequence[Exhibit], folder: Path | None, args: argparse.N
     """Yield exhibits as they are made, with a bar, printing each unless JSON is asked for."""
     begin = time.monotonic()
     with progress_bar("reproduce", " exhibits") as bar:
-        for done, shown in enumerate(make(exhibits, folder, args.testbed), 1):
+        for done, shown in enumerate(make(exhibits, folder, args.emulate), 1):
             bar(done, len(exhibits))
             if not args.json:
                 took = time.monotonic() - begin
-                _print_line(ReproductionReport.of(shown, folder), took) if args.all else _print(shown, folder)
+                _print_line(ReproducedExhibit.of(shown, folder), took) if args.all else _print(shown, folder)
             begin = time.monotonic()
             yield shown
 
 
-def _print_line(report: ReproductionReport, seconds: float) -> None:
+def _print_line(report: ReproducedExhibit, seconds: float) -> None:
     """Print how one of many exhibits went."""
     summary = "; ".join(
         f"{who} {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items() if count)}"
-        for who, verdicts in (("paper's bases", report.paper_bases), ("linkstep", report.linkstep))
+        for who, verdicts in (("paper's bases", report.paper_bases_counts), ("linkstep", report.linkstep_counts))
         if any(verdicts.values())
     )
     marked = f"{report.marked} marked" if report.marked else ""
@@ -161,7 +159,6 @@ def _print(shown: ShownExhibit, folder: Path | None) -> None:
 
 COMMAND = Command(
     name="reproduce",
-    help="make tables and figures of the paper again, and compare",
     example="linkstep reproduce table:paretooptimal --output results",
     add_arguments=_add_arguments,
     run=_run,

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from linkstep.cli._collective_options import DEFAULT, schedule_of
 from linkstep.cli._command import Command
+from linkstep.cli._commands import nearest
 from linkstep.cli._fabric_options import add_fabric, fabric_of
-from linkstep.cli._output import add_json, print_json, print_table, ranks_text
-from linkstep.cli._progress import busy, progress_bar
-from linkstep.cli._topology_argument import TopologyArgument, add_faults, host_names, read, with_faults
+from linkstep.cli._nccl_options import add_nccl_sizes, nccl_sizes
+from linkstep.cli._output import add_json, show_json
+from linkstep.cli._progress import busy
+from linkstep.cli._quantities import add_size, note, seconds_option, sizes_option
+from linkstep.cli._run_table import csv_rows, text_rows
+from linkstep.cli._topology_argument import TopologyArgument, add_faults, host_names, read, with_faults, with_names
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import format_time, parse_sizes, parse_time, write_size
-from linkstep.engines.bench.job import BenchJob, run_job, tell_mistake
+from linkstep.core.units import parse_sizes
+from linkstep.engines.bench.job import BenchJob, OnRow, run_job, tell_mistake
 from linkstep.engines.bench.launch import is_rank, launch_job
-from linkstep.engines.bench.measure import TYPES, actual_sizes, check_type
-from linkstep.engines.bench.preparation import BenchResult, Preparation, check_wires, devices_of, prepare, wiring_of
+from linkstep.engines.bench.measure import TYPES, Measurement, actual_sizes, check_type
+from linkstep.engines.bench.preparation import (
+    BenchResult,
+    Preparation,
+    check_reachable,
+    check_wires,
+    devices_of,
+    prepare,
+    wiring_of,
+)
 from linkstep.engines.plans.source import Source, checked, first_collective, sources_of, sources_of_file
 from linkstep.engines.testbed import Testbed
 from linkstep.engines.testbed import load as load_testbed
 from linkstep.engines.transports.arrays import OPERATIONS
-from linkstep.engines.transports.engine import ENGINES
+from linkstep.engines.transports.engine import ENGINES, engine_named
 from linkstep.engines.transports.transport import TIMEOUT
 from linkstep.recipe import Recipe
-from linkstep.reports.run import RunReport
-from linkstep.reports.view import to_members
+from linkstep.reports.run import RunReport, RunRow
 
 _SIZE = "1MiB"
+MOST_WARMUPS = 10**6
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,21 +56,32 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--collective", choices=tuple(Collective), help="default: the file's own, else allreduce")
     parser.add_argument("--root", default="0", metavar="HOST", help="of a broadcast or a reduce; default: the first")
     sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--size", metavar="BYTES", help=f"the data in all; default: {_SIZE}")
-    sizes.add_argument("--sizes", metavar="A:B", help="a sweep in powers of two, such as 1KiB:64MiB, or a list")
+    add_size(sizes, _SIZE, fill=False)
+    sizes.add_argument(
+        "--sizes", type=sizes_option, metavar="A:B", help="a sweep in powers of two, such as 1KiB:64MiB, or a list"
+    )
     parser.add_argument("--engine", choices=tuple(ENGINES), default="mpi", help="default: mpi")
     parser.add_argument("--ranks", type=int, metavar="N", help="how many ranks; default: as many as there are hosts")
     parser.add_argument("--type", choices=TYPES, default="float32", help="of the elements; default: float32")
     parser.add_argument("--op", choices=OPERATIONS, default="sum", help="of a reduction; default: sum")
-    parser.add_argument("--repetitions", type=int, metavar="R", help="of each size; default: what three seconds allow")
     parser.add_argument(
-        "--timeout", default=f"{TIMEOUT:g}s", metavar="TIME", help=f"silence that is a failure; default: {TIMEOUT:g}s"
-    )
+        "-n", "--repetitions", type=int, metavar="R",
+        help="calls of each size that are measured; default: what three seconds allow",
+    )  # fmt: skip
+    parser.add_argument(
+        "-w", "--warmups", type=int, default=0, metavar="W",
+        help="calls of each size before those that are measured, besides the three that check and estimate; default: 0",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=seconds_option, default=TIMEOUT, metavar="TIME",
+        help=f"silence that is a failure, such as 30s; default: {TIMEOUT:g}s",
+    )  # fmt: skip
     parser.add_argument(
         "--hosts", metavar="FILE|A,B,...", help="the host of each node: ranks are found by where they run"
     )
     parser.add_argument("--no-own", action="store_false", dest="own", help="do not measure the engine's own collective")
     parser.add_argument("--testbed", metavar="NAME", help="run on the hosts of a testbed, over its cables")
+    add_nccl_sizes(parser)
     add_fabric(parser)
     add_faults(parser, ranks=True)
     parser.add_argument("--csv", action="store_true", help="print CSV instead of text")
@@ -71,13 +94,16 @@ def _sources(args: argparse.Namespace, bed: Testbed | None) -> tuple[list[Source
     if args.topology is None:
         if bed is None:
             raise LinkstepError("name a recipe or a file to run, or a testbed with --testbed")
-        given = with_faults(TopologyArgument(wiring_of(bed)), tuple(args.faults), Fraction(bed.rate))
+        wired = with_names(TopologyArgument(wiring_of(bed)), args.names)
+        given = with_faults(wired, tuple(args.faults), Fraction(bed.rate))
         return sources_of(_what(given, args)), given.topology.name or bed.name, given.topology.labels
     served = sources_of_file(args.topology)
+    args.is_later_rank = engine_named(args.engine).rank_of(os.environ) not in (None, "0")
     if served is not None:
         if args.faults:
             raise LinkstepError(f"{args.topology} runs as it is: faults are those of a recipe or a topology")
-        return served, args.topology, None
+        names = None if args.names is None else host_names(args.names, served[0].num_nodes, "--names")
+        return served, args.topology, names
     given = read(args.topology, args)
     what = _what(given, args)
     return sources_of(what), given.topology.name or args.topology, given.topology.labels
@@ -99,12 +125,24 @@ def _collective(args: argparse.Namespace, sources: list[Source]) -> Collective:
     return first_collective(sources) or DEFAULT
 
 
+def _asked_sizes(args: argparse.Namespace) -> tuple[int, ...]:
+    """Return the sizes, as nccl-tests writes them or as we do."""
+    found = nccl_sizes(args)
+    if found is None:
+        return parse_sizes(args.sizes or args.size or _SIZE)
+    sizes, sweep = found
+    note("sizes of nccl-tests", f"--sizes {sweep}")
+    return sizes
+
+
 def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
     """Return the sizes, once it is known that nothing else is wrong with the options."""
-    sizes = parse_sizes(args.sizes or args.size or _SIZE)
+    sizes = _asked_sizes(args)
     check_type(args.type, args.engine)
     if args.repetitions is not None and args.repetitions < 1:
         raise LinkstepError(f"--repetitions must be at least 1, not {args.repetitions}")
+    if not 0 <= args.warmups <= MOST_WARMUPS:
+        raise LinkstepError(f"--warmups must lie in [0, {MOST_WARMUPS}], not {args.warmups}")
     if args.plot:
         from linkstep.pictures import check_drawable
 
@@ -118,7 +156,9 @@ def _root(labels: Sequence[str] | None, num_ranks: int, text: str) -> int:
         return list(labels).index(text)
     if text.isdecimal() and text.isascii() and len(text) <= 10 and int(text) < num_ranks:
         return int(text)
-    raise LinkstepError(f"--root must be one of the {num_ranks} hosts, not {text!r}")
+    close = None if labels is None else nearest(text, labels[:num_ranks])
+    hint = f"; did you mean {close!r}?" if close else ""
+    raise LinkstepError(f"--root must be one of the {num_ranks} hosts, not {text!r}{hint}")
 
 
 def _predicted(result: BenchResult, args: argparse.Namespace, bed: Testbed | None) -> BenchResult:
@@ -135,6 +175,8 @@ def _prepared(
 
     Processes that others ``started`` are nodes, in this order; those that are started here are ranks and forwarders.
     """
+    if bed is not None:
+        check_reachable(bed)
     sources, name, labels = _sources(args, bed)
     collective, num_ranks, num_nodes = _collective(args, sources), sources[0].num_ranks, sources[0].num_nodes
     if args.ranks not in (None, num_ranks):
@@ -145,12 +187,13 @@ def _prepared(
     hosts = None if args.hosts is None else host_names(args.hosts, num_nodes, "--hosts")
     sizes = actual_sizes(sizes, collective, num_ranks, args.type)
     with busy("compiling plans"):
-        prepared = prepare(sources, collective, sizes, root)
+        prepared = prepare(sources, collective, sizes, root, name)
     if bed is not None:
         check_wires(prepared, bed)
     job = BenchJob(
         compiled=prepared.compiled, collective=collective, sizes=sizes, engine=args.engine, type_name=args.type,
-        operation=args.op, root=root, repetitions=args.repetitions, timeout=timeout, own=args.own, labels=labels,
+        operation=args.op, root=root, repetitions=args.repetitions, warmups=args.warmups, timeout=timeout,
+        own=args.own, labels=labels,
         hosts=None if hosts is None else [hosts[node] for node in nodes], nodes=sources[0].order, is_by_node=started,
         devices=None if bed is None else devices_of(bed, nodes),
     )  # fmt: skip
@@ -159,7 +202,7 @@ def _prepared(
 
 def _run(args: argparse.Namespace) -> int:
     sizes = _check_options(args)
-    timeout = float(parse_time(args.timeout))
+    timeout = args.timeout
     bed = None if args.testbed is None else load_testbed(args.testbed)
     started = is_rank(args.engine)
     try:
@@ -168,85 +211,45 @@ def _run(args: argparse.Namespace) -> int:
         if started:
             tell_mistake(args.engine, timeout, str(error))
         raise
+    result = BenchResult(name, args.engine, args.type, args.op, args.testbed, prepared)
+    on_row = _row_shown(args, result, bed, job.sizes)
     if started:
-        with progress_bar("run", " sizes") as bar:
-            rank, rows = run_job(job, bar)
+        rank, rows = run_job(job, on_row)
         code = 1 if any(row.wrong for row in rows) else 0
     else:
-        with busy(f"running {prepared.num_nodes} ranks"):
-            rank, (code, rows) = 0, launch_job(job, bed)
+        rank, (code, rows) = 0, launch_job(job, bed, on_row)
     if rank == 0 and rows:
-        result = BenchResult(name, args.engine, args.type, args.op, args.testbed, prepared, rows)
-        _show(RunReport.of(_predicted(result, args, bed)), args)
+        _finish(RunReport.of(_predicted(replace(result, rows=rows), args, bed)), args)
     return code
 
 
-def _show(report: RunReport, args: argparse.Namespace) -> None:
+def _row_shown(args: argparse.Namespace, result: BenchResult, bed: Testbed | None, sizes: Sequence[int]) -> OnRow:
+    """Return what to call with a row when it is measured: it is shown at once, but JSON is printed in the end."""
+    prepared, whole = result.prepared, RunReport.of(result)
+    several = len({prepared.method_of(source) for source in prepared.sources}) > 1
+    show = None if args.json else csv_rows() if args.csv else text_rows(sizes, methods=several)
+
+    def on_row(number: int, row: Measurement) -> None:
+        if show is not None:
+            part = replace(prepared, sources=prepared.sources[number : number + 1])
+            [measured] = _predicted(replace(result, prepared=part, rows=[row]), args, bed).rows
+            show(replace(whole, rows=(RunRow.of(measured, prepared.method_of(part.sources[0])),)))
+
+    return on_row
+
+
+def _finish(report: RunReport, args: argparse.Namespace) -> None:
+    """Draw, save and print what was measured in all."""
     if args.plot:
         from linkstep.pictures.runs import plot_runs
 
         plot_runs([report.to_json()], args.plot)
-    if args.json:
-        print_json(report.to_json())
-    elif args.csv:
-        _print_csv(report)
-    else:
-        _print(report)
-        if args.plot:
-            print(f"drawn to {args.plot}")
-
-
-def _print_csv(report: RunReport) -> None:
-    rows = [to_members(row) for row in report.rows]
-    for row in rows:
-        row["cables"] = None if row["cables"] is None else "{:.4f}-{:.4f}".format(*row["cables"])
-    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-
-
-def _rate(rate: float) -> str:
-    for unit, scale in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if rate >= scale:
-            return f"{rate / scale:.3g}{unit}"
-    return f"{rate:.3g}B/s"
-
-
-def _print(report: RunReport) -> None:
-    rows = report.rows
-    op = f", {report.operation}" if report.collective.reduces else ""
-    cost = "" if report.cost is None else f", {report.cost}"
-    ranks = ranks_text(report.ranks, report.forwarders)
-    print(f"{report.what}: {report.collective} by {report.engine}, {ranks}, {report.type_}{op}{cost}")
-    if report.unswitched:
-        print("links that open later or close were there all the time: nothing is switched in a run")
-    head = ["size", "count", "min", "median", "p99", "algbw", "busbw", "wrong"]
-    table = [
-        [write_size(row.size), str(row.count), format_time(row.min_), format_time(row.median), format_time(row.p99),
-         _rate(row.algbw), _rate(row.busbw), str(row.wrong)]
-        for row in rows
-    ]  # fmt: skip
-    if rows[0].own_median is not None:
-        head += [f"{report.engine}'s own", "over ours"]
-        for cells, row in zip(table, rows, strict=True):
-            assert row.own_median is not None
-            cells += [format_time(row.own_median), f"{row.own_median / row.median:.2f}x"]
-    if rows[0].predicted is not None:
-        head += ["predicted", "of it"]
-        for cells, row in zip(table, rows, strict=True):
-            assert row.predicted is not None
-            cells += [format_time(row.predicted), f"{row.predicted / row.median:.0%}"]
-    if rows[0].cables is not None:
-        head.append("cables carried")
-        for cells, row in zip(table, rows, strict=True):
-            assert row.cables is not None
-            cells.append("{:.3f} to {:.3f} of the schedule's bytes".format(*row.cables))
-    print_table(head, table, right=range(len(head)))
+    if not show_json(report, args) and not args.csv and args.plot:
+        print(f"drawn to {args.plot}")
 
 
 COMMAND = Command(
     name="run",
-    help="run a collective by MPI or torch, here or under mpiexec, torchrun or Slurm; check and measure it",
     example="linkstep run 'K_{4,4}' --collective allreduce --sizes 1KiB:16MiB --engine mpi",
     add_arguments=_add_arguments,
     run=_run,

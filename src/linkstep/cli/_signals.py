@@ -13,7 +13,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from linkstep.core.stopping import Stop
 
 _AGAIN = 0.3
 """Seconds after which a KeyboardInterrupt that did not end the command is raised again."""
@@ -64,14 +67,34 @@ def leave_at_once(code: int) -> NoReturn:
 
 
 @contextlib.contextmanager
-def one_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt at Ctrl-C once, not until the command has ended: a search stops and the work goes on."""
+def one_stop() -> Iterator[Stop]:
+    """Let the first Ctrl-C end all searches of the block with the best so far, and the second end the command.
+
+    Where there is nothing to go on with, the first ends the command. After a block that was stopped, a line says so.
+    """
+    from linkstep.core.stopping import stoppable  # here: --version and --help need none
+
     before = signal.getsignal(signal.SIGINT)
-    if before in (signal.SIG_IGN, signal.default_int_handler):
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    is_ours = before not in (signal.SIG_IGN, signal.default_int_handler)
+    with stoppable() as stop:
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            signal.signal(signal.SIGINT, before)
+            is_searching = stop.num_open > 0
+            stop.is_asked = is_searching or stop.has_best
+            if stop.is_asked and sys.stderr.isatty():
+                print(
+                    "\r\x1b[Klinkstep: stopping with the best so far; Ctrl-C again quits", file=sys.stderr, flush=True
+                )
+            if is_searching or not stop.has_best:
+                raise KeyboardInterrupt
+
+        if is_ours:
+            signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield stop
+        finally:
+            if is_ours:
+                signal.signal(signal.SIGINT, before)
+        if stop.is_asked:
+            print("linkstep: stopped by Ctrl-C: the best so far", file=sys.stderr, flush=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
 from linkstep.cli._command import Command
-from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
-from linkstep.cli._output import add_json, print_fields, print_json, wiring_fields
+from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
+from linkstep.cli._output import add_json, print_fields, show_json, wiring_fields
 from linkstep.cli._progress import busy, progress_bar
+from linkstep.cli._quantities import add_size, rate_option, size_option, time_option
 from linkstep.cli._timeline import add_timeline, check_timeline, save_timeline, saved_line
 from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError, LinkstepError
@@ -42,12 +43,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_fabric(parser)
     add_faults(parser, ranks=True)
-    parser.add_argument("--size", default="1MB", metavar="BYTES", help="the data in all; default: 1MB")
-    parser.add_argument("--reduction", metavar="RATE", help="how fast a node adds up; default: infinitely")
-    parser.add_argument("--instruction", default="0s", metavar="TIME", help="overhead of an instruction; default: none")
+    add_size(parser, SIZE)
+    parser.add_argument(
+        "--reduction", type=rate_option, metavar="RATE", help="how fast a server adds up; default: infinitely"
+    )
+    parser.add_argument(
+        "--instruction", type=time_option, default="0s", metavar="TIME", help="overhead of an instruction; default: 0s"
+    )
     parser.add_argument("--channels", type=int, metavar="C", help="channels of each link; default: the fewest that fit")
     parser.add_argument("--instances", type=int, metavar="I", help="cut messages into I; default: 1")
-    parser.add_argument("--gather", metavar="BYTES", help="as for linkstep lower, at this size")
+    parser.add_argument("--gather", type=size_option, metavar="BYTES", help="as for linkstep lower, at this size")
     add_timeline(parser, "when each link is busy")
     add_json(parser)
 
@@ -155,10 +160,9 @@ def _run(args: argparse.Namespace) -> int:
     name = args.topology if schedule is None else report.recipe or args.topology
     if args.timeline is not None:
         _save_timeline(done, args.timeline, Path(name).name)
-    if args.json:
-        print_json(report.to_json())
+    if show_json(report, args):
         return 0
-    print(f"{name}: {report.collective} of {report.size} for {report.to}, simulated")
+    print(f"{name}: {report.collective} of {report.size} for {report.target}, simulated")
     print_fields(_fields(report))
     if args.timeline is not None:
         print(saved_line(args.timeline))
@@ -167,7 +171,6 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="simulate",
-    help="run a schedule as lowered for a runtime, or a runtime's file, on a simulated fabric",
     example="linkstep simulate 'Torus(4,4)' --to rccl --size 16MB --timeline links.svg",
     add_arguments=_add_arguments,
     run=_run,

@@ -66,7 +66,11 @@ class _Printable(io.TextIOBase):
 class _Output(_Printable):
     """Standard output: what cannot be written is an error of the command."""
 
+    is_used = False
+    """Whether anything was written."""
+
     def write(self, text: str) -> int:
+        self.is_used = self.is_used or bool(text)
         with self._reporting():
             self.inner.write(printable(text, self.encoding))
         return len(text)
@@ -89,11 +93,18 @@ class _Output(_Printable):
 class _Messages(_Printable):
     """Standard error: where it cannot be written there is nobody to tell. No line of ours is longer than 300."""
 
+    last: str | None = None
+    """The last line of ours, without what it begins with."""
+
     def write(self, text: str) -> int:
-        lines = printable(text, self.encoding).split("\n")
+        lines = [cut(line, LONGEST) if line.startswith(_OURS) else line for line in self._lines(text)]
+        self.last = next((line.removeprefix(_OURS) for line in lines[::-1] if line.startswith(_OURS)), self.last)
         with contextlib.suppress(OSError):
-            self.inner.write("\n".join(cut(line, LONGEST) if line.startswith(_OURS) else line for line in lines))
+            self.inner.write("\n".join(lines))
         return len(text)
+
+    def _lines(self, text: str) -> list[str]:
+        return printable(text, self.encoding).split("\n")
 
     def flush(self) -> None:
         with contextlib.suppress(OSError):
@@ -121,6 +132,17 @@ def _let_go(stream: TextIO) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def has_printed() -> bool:
+    """Whether the command has written to standard output."""
+    return getattr(sys.stdout, "is_used", True)
+
+
+def last_message() -> str | None:
+    """Return the last line of ours on standard error, without ``linkstep: ``; None if there was none."""
+    last: str | None = getattr(sys.stderr, "last", None)
+    return last
 
 
 def raw(stream: TextIO) -> TextIO:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_json, print_table
-from linkstep.cli._topology_argument import add_faults, read
+from linkstep.cli._output import add_json, print_table, show_json
+from linkstep.cli._quantities import rate_option, time_option
+from linkstep.cli._topology_argument import add_faults, read, with_names
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply, format_rate, parse
 from linkstep.core.units import format_time, parse_bandwidth, parse_time
 from linkstep.engines import testbed as beds
 from linkstep.engines.testbed import Testbed, TrunkStatus
-from linkstep.reports.testbed import TestbedCablesReport, TestbedReport, num_cables
+from linkstep.reports.testbed import TestbedCablesReport, TestbedsReport, num_cables
 
 _ALL = "--all"
 
@@ -24,11 +25,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
     sub.add_argument("--name", required=True, metavar="NAME", help="what to call it: letters a-z, digits, hyphens")
     sub.add_argument(
-        "--rate", default="50Mbps", metavar="RATE",
+        "--rate", type=rate_option, default="50Mbps", metavar="RATE",
         help="of a link; where the file's links differ, of the fastest, others in proportion; default: 50Mbps",
     )  # fmt: skip
     sub.add_argument(
-        "--delay", default="0s", metavar="TIME", help="from one end of a cable to the other; default: none"
+        "--delay",
+        type=time_option,
+        default="0s",
+        metavar="TIME",
+        help="from one end of a cable to the other; default: 0s",
     )
     add_faults(sub)
 
@@ -68,7 +73,7 @@ def _size(testbed: Testbed) -> str:
 def _up(args: argparse.Namespace) -> int:
     beds.check_possible()
     rate, delay = parse_bandwidth(args.rate), parse_time(args.delay)
-    topology = read(args.topology).topology
+    topology = with_names(read(args.topology, both_ways=args.both_ways), args.names).topology
     whole_rate = beds.check_sizes(topology, rate, delay)
     topology = apply(beds.scale(topology, whole_rate), args.faults, rate)
     made = beds.up(topology, args.name, whole_rate, delay)
@@ -80,19 +85,18 @@ def _up(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = [TestbedReport.of(beds.load(name)) for name in beds.names()]
-    if args.json:
-        print_json([report.to_json() for report in found])
+    report = TestbedsReport.of(beds.load(name) for name in beds.names())
+    if show_json(report, args):
         return 0
-    if not found:
+    if not report.testbeds:
         print("no testbed; linkstep testbed up makes one")
         return 0
     rows = [
         (
-            one.name, one.topology or "-", str(one.hosts), str(one.cables), str(one.cut),
-            format_rate(one.rate), format_time(one.delay_seconds), one.state,
+            one.name, one.recipe or "-", str(one.nodes), str(one.num_cables), str(one.num_cut),
+            format_rate(int(one.link_bandwidth)), format_time(one.delay_seconds), one.state,
         )
-        for one in found
+        for one in report.testbeds
     ]  # fmt: skip
     print_table(("name", "topology", "hosts", "cables", "cut", "rate", "delay", "state"), rows, right=(2, 3, 4, 5, 6))
     return 0
@@ -115,8 +119,7 @@ def _status(args: argparse.Namespace) -> int:
     beds.check_possible()
     bed = beds.load(args.name)
     rows = beds.status(bed)
-    if args.json:
-        print_json(TestbedCablesReport.of(bed, rows).to_json())
+    if show_json(TestbedCablesReport.of(bed, rows), args):
         return 0
     print(f"testbed {bed.name}: {bed.topology.name or '-'}, {_size(bed)}")
     host = bed.topology.host
@@ -190,7 +193,6 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="testbed",
-    help="emulate a topology on this machine, with rates, delays and cables to cut",
     example="linkstep testbed up 'K_{4,4}' --name k44 --rate 50Mbps",
     add_arguments=_add_arguments,
     run=_run,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +17,7 @@ from linkstep.core.faults import parse as parse_fault
 from linkstep.core.ranks import Ranks
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.files import SUFFIXES, load
+from linkstep.files import READABLE, read_known
 from linkstep.recipe import Recipe, parse
 
 _FAULTS = {
@@ -55,19 +56,19 @@ def exists(text: str) -> bool:
         return False
 
 
-def read(text: str, args: argparse.Namespace | None = None) -> TopologyArgument:
+def read(text: str, args: argparse.Namespace | None = None, *, both_ways: bool = False) -> TopologyArgument:
     """Read RECIPE|FILE: what ends like a file of ours or exists is a file, all else a recipe.
 
-    The options of ``add_names`` and ``add_faults`` in ``args`` are heeded; where a fault makes links differ, the others
-    have their part of ``--bandwidth``, or the rate of ``--fabric``.
+    How a wiring was understood is said on standard error. The options of ``add_faults`` in ``args``
+    are heeded; where a fault makes links differ, the others have their part of ``--bandwidth``, or the rate of
+    ``--fabric``.
     """
     with busy("reading the topology"):
-        given = _read(text)
-    names, faults = getattr(args, "names", None), tuple(getattr(args, "faults", None) or ())
-    if names is not None:
-        topology = given.topology.with_labels(host_names(names, given.topology.num_nodes, "--names"))
-        schedule = None if given.schedule is None else replace(given.schedule, topology=topology)
-        given = replace(given, topology=topology, schedule=schedule)
+        given, notes = _read(text, both_ways or getattr(args, "both_ways", False))
+    for note in () if getattr(args, "is_later_rank", False) else notes:
+        print(f"linkstep: {text}: {note}", file=sys.stderr)
+    given = with_names(given, getattr(args, "names", None))
+    faults = tuple(getattr(args, "faults", None) or ())
     if args is None or not faults:
         return given
     if given.schedule is not None:
@@ -75,6 +76,15 @@ def read(text: str, args: argparse.Namespace | None = None) -> TopologyArgument:
             f"{text} holds a schedule, which is for its own topology: give faults with a recipe or a topology"
         )
     return with_faults(given, faults, fabric_of(args, given.topology.degree).link_bandwidth)
+
+
+def with_names(given: TopologyArgument, names: str | None) -> TopologyArgument:
+    """Return it with its hosts called as ``--names`` says, if that is given."""
+    if names is None:
+        return given
+    topology = given.topology.with_labels(host_names(names, given.topology.num_nodes, "--names"))
+    schedule = None if given.schedule is None else replace(given.schedule, topology=topology)
+    return replace(given, topology=topology, schedule=schedule)
 
 
 def with_faults(given: TopologyArgument, faults: tuple[Fault, ...], link_bandwidth: Fraction) -> TopologyArgument:
@@ -86,14 +96,17 @@ def with_faults(given: TopologyArgument, faults: tuple[Fault, ...], link_bandwid
     return TopologyArgument(left, faults=faults, ranks=ranks_left(given.topology, faults), whole=given)
 
 
-def _read(text: str) -> TopologyArgument:
-    if Path(text).suffix.lower() in SUFFIXES or exists(text):
-        thing = load(text)
-        if isinstance(thing, Schedule):
-            return TopologyArgument(thing.topology, schedule=thing)
-        return TopologyArgument(thing)
+def _read(text: str, both_ways: bool) -> tuple[TopologyArgument, tuple[str, ...]]:
+    """Return what an argument names, and how its file was understood."""
+    if Path(text).suffix.lower() in READABLE or exists(text):
+        found = read_known(text, both_ways=both_ways)
+        if isinstance(found.thing, Schedule):
+            return TopologyArgument(found.thing.topology, schedule=found.thing), found.notes
+        return TopologyArgument(found.thing), found.notes
+    if both_ways:
+        raise LinkstepError(f"--both-ways is for wirings in files: {text[:60]!r} is a recipe")
     recipe = parse(text)
-    return TopologyArgument(recipe.topology(), recipe=recipe)
+    return TopologyArgument(recipe.topology(), recipe=recipe), ()
 
 
 def host_names(text: str, count: int, option: str) -> list[str]:
@@ -112,13 +125,15 @@ def host_names(text: str, count: int, option: str) -> list[str]:
     return names
 
 
-def add_names(parser: argparse.ArgumentParser) -> None:
-    """Add ``--names``: what the hosts are called."""
-    parser.add_argument("--names", metavar="FILE|A,B,...", help="names of the hosts: a file with one a line, or a list")
+def add_both_ways(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--both-ways``, which ``read`` heeds: how a file's wiring is read."""
+    parser.add_argument(
+        "--both-ways", action="store_true", help="read each line of a file's wiring as a duplex cable, not as a link"
+    )
 
 
 def add_faults(parser: argparse.ArgumentParser, *, ranks: bool = False) -> None:
-    """Add ``--cut``, ``--down`` and ``--slow``, which ``read`` applies; hosts by name or by number.
+    """Add ``--names``, what hosts are called, and ``--cut``, ``--down`` and ``--slow``, by their names or numbers.
 
     With ``ranks``, ``--forward`` too, for commands that know who takes part.
     """
@@ -132,6 +147,8 @@ def add_faults(parser: argparse.ArgumentParser, *, ranks: bool = False) -> None:
 
         return read_fault
 
+    add_both_ways(parser)
+    parser.add_argument("--names", metavar="FILE|A,B,...", help="names of the hosts: a file with one a line, or a list")
     group = parser.add_argument_group("faults", "hosts by name or number; each option may be given several times")
     for kind in KINDS if ranks else (kind for kind in KINDS if kind != "forward"):
         metavar, text = _FAULTS[kind]

@@ -7,9 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 
 from linkstep.cli._command import Command
+from linkstep.cli._directed_option import add_directed, is_directed
 from linkstep.cli._fabric_options import add_fabric, fabric_of, pricing_of
-from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._output import add_json, print_table, print_text, show_json
 from linkstep.cli._progress import progress_bar
+from linkstep.cli._quantities import add_seconds, size_option
 from linkstep.cli._timeline import add_timeline, check_timeline, save_timeline, saved_line
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_size, format_time, parse_fraction, parse_size
@@ -29,16 +31,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--nodes", type=int, required=True, metavar="N", help="how many servers")
     parser.add_argument("--degree", type=int, default=4, metavar="D", help="ports on each; default: 4")
-    parser.add_argument(
-        "--bidirectional", action="store_true", help="only topologies whose links are all duplex (both ways)"
-    )
+    add_directed(parser)
     add_fabric(parser)
     add_hardware(parser)
-    parser.add_argument(
-        "--seconds", type=float, default=SECONDS, metavar="S",
-        help="for the all-to-all throughput of a topology, where it is not known yet; default: %(default)g",
-    )  # fmt: skip
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the parts of the times to a .png or .svg file")
+    add_seconds(parser, "on the all-to-all throughput of each topology where it is not known yet", SECONDS)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the parts of the times to a .svg or .png file")
     add_timeline(parser, "the iteration on our topology")
     add_json(parser)
 
@@ -47,7 +44,9 @@ def add_hardware(parser: argparse.ArgumentParser) -> None:
     """Add ``--batch``, ``--utilisation`` and ``--memory``: what a server does and has, in place of the file's."""
     parser.add_argument("--batch", type=int, metavar="B", help="samples a server trains on; default: the model's")
     parser.add_argument("--utilisation", metavar="PART", help="of peak FLOP/s, such as 0.4; default: the model's")
-    parser.add_argument("--memory", metavar="BYTES", help="of a server, such as 80GB; default: the model's")
+    parser.add_argument(
+        "--memory", type=size_option, metavar="BYTES", help="of a server, such as 80GB; default: the model's"
+    )
 
 
 def read_model(name: str, args: argparse.Namespace) -> Model:
@@ -76,7 +75,7 @@ def _print(report: TrainingReport) -> None:
         for row in report.rows
     ]  # fmt: skip
     head = ("topology", "iteration", "of ours", "compute", "exposed allreduce", "all-to-all", "of ours", "bucket")
-    print_table(head, rows, right=range(1, 8))
+    print_table(head, rows, right=range(1, 8), drop=(7, 3, 6))
     over = float(report.over_bound)
     print(f"\n{ours.name}: {over:.1%} above what no topology of {report.nodes} servers beats")
 
@@ -85,11 +84,12 @@ def _print_head(report: TrainingReport) -> None:
     fabric = report.fabric
     batch = "" if report.batch is None else f", a batch of {report.batch} on each"
     print(f"{report.model}: {report.parameters:,} parameters on {report.nodes} servers{batch}")
-    print(f"{report.degree} ports on each, alpha {fabric.alpha}, {fabric.rates}; {_compute_line(report)}")
-    print(
+    print_text(f"{report.degree} ports on each, alpha {fabric.alpha}, {fabric.rates}; {_compute_line(report)}")
+    print_text(
         f"{format_size(report.gradient_bytes)} of gradients are averaged, {report.all_to_alls} all-to-alls; "
-        f"{format_size(report.memory_bytes)} of parameters, gradients and optimizer state on a server\n"
+        f"{format_size(report.memory_bytes)} of parameters, gradients and optimizer state on a server"
     )
+    print()
 
 
 def _compute_line(report: TrainingReport) -> str:
@@ -129,9 +129,7 @@ def _run(args: argparse.Namespace) -> int:
     model = read_model(args.model, args)
     job = model.job(args.nodes)
     with progress_bar("find", " tries") as bar:
-        answer = find(
-            args.nodes, args.degree, bidirectional=args.bidirectional, spot=Spot(), fabric=fabric, progress=bar
-        )
+        answer = find(args.nodes, args.degree, directed=is_directed(args), spot=Spot(), fabric=fabric, progress=bar)
     with progress_bar("train-sim", " topologies") as bar:
         found = compare(job, answer, fabric, args.seconds, progress=bar)
     if args.plot is not None:
@@ -142,8 +140,7 @@ def _run(args: argparse.Namespace) -> int:
         _save_timeline(found, args.timeline)
     plot, timeline = (path and str(path) for path in (args.plot, args.timeline))
     report = TrainingReport.of(found, model, args.degree, pricing_of(args), plot, timeline)
-    if args.json:
-        print_json(report.to_json())
+    if show_json(report, args):
         return 0
     _print_head(report)
     _print(report)
@@ -156,7 +153,6 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="train-sim",
-    help="simulate an iteration of training on topologies, ours and those in use today",
     example="linkstep train-sim switch-base-256 --nodes 256 --degree 4 --plot parts.svg --timeline streams.svg",
     add_arguments=_add_arguments,
     run=_run,

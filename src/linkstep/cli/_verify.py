@@ -6,12 +6,12 @@ import argparse
 import sys
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_json, ranks_text
+from linkstep.cli._output import add_json, print_text, ranks_text, show_json
 from linkstep.cli._progress import progress_bar
 from linkstep.cli._terminal import LONGEST
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import cut
-from linkstep.reports.verification import UnreadableReport, VerificationReport
+from linkstep.reports.verification import UnreadableFile, VerificationReport, VerifiedFile
 from linkstep.verification import CAPACITIES, DIALECTS, Names, verify_file
 
 _CODES = {"verified": 0, "refuted": 1, "unknown": 3}
@@ -41,20 +41,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _print(report: VerificationReport) -> None:
+def _print(report: VerifiedFile) -> None:
     ranks = ranks_text(report.ranks, report.forwarders)
     what = f"{report.collective} of {ranks}, {report.chunks} chunks, {report.instructions} instructions"
     line = _HEADLINES[report.status].format(
         file=report.file, what=what, dialect=report.dialect, dialects=", ".join(report.dialects)
     )
-    print(line, file=sys.stdout if report.verified else sys.stderr)
+    if report.verified:
+        print_text(line, indent="  ")
+    else:
+        print(line, file=sys.stderr)
     for finding in report.findings:
         print(cut(f"  {finding}", LONGEST), file=sys.stdout if finding.severity == "warning" else sys.stderr)
 
 
 def _run(args: argparse.Namespace) -> int:
     """Judge every file; the exit code is the worst: 2 unreadable, 1 refuted, 3 cannot be verified, 0 verified."""
-    codes, reports, names = set[int](), list[VerificationReport | UnreadableReport](), Names()
+    codes, reports, names = set[int](), list[VerifiedFile | UnreadableFile](), Names()
     for file in args.files:
         try:
             with progress_bar(f"verifying {file}", " stages") as update:
@@ -62,23 +65,19 @@ def _run(args: argparse.Namespace) -> int:
         except LinkstepError as error:
             print(f"linkstep: {error}", file=sys.stderr)
             codes.add(_UNREADABLE)
-            reports.append(UnreadableReport.of(file, str(error)))
+            reports.append(UnreadableFile.of(file, str(error)))
             continue
-        report = VerificationReport.of(file, found)
+        report = VerifiedFile.of(file, found)
         codes.add(_CODES[report.status])
         reports.append(report)
         if not args.json:
             _print(report)
-    if args.json and len(args.files) > 1:
-        print_json([report.to_json() for report in reports])
-    elif args.json and _UNREADABLE not in codes:
-        print_json(reports[0].to_json())
+    show_json(VerificationReport(tuple(reports)), args)
     return next(code for code in _WORST_FIRST if code in codes)
 
 
 COMMAND = Command(
     name="verify",
-    help="prove that runtime files (MSCCL++ JSON, MSCCL XML, CPU XML) are right, or show what they do wrong",
     example="linkstep verify allreduce.xml allgather.xml --dialect msccl",
     add_arguments=_add_arguments,
     run=_run,

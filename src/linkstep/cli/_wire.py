@@ -10,9 +10,9 @@ from typing import BinaryIO
 from linkstep.cabling import wire
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import add_bandwidth
-from linkstep.cli._output import add_json, print_json, print_table
+from linkstep.cli._output import add_json, print_table, print_text, show_json
 from linkstep.cli._progress import busy
-from linkstep.cli._topology_argument import add_faults, add_names, read
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import FileError
 from linkstep.files import check_writable, to_path, write_atomically
 from linkstep.reports.cabling import CROSS_CONNECT, CablingReport
@@ -22,7 +22,6 @@ HEAD = ("cable", "from", "port", "to", "port", "kind", "panel", "panel")
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology or schedule file")
-    add_names(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the plan to a .csv or .json file")
     parser.add_argument(
         "--cross-connects",
@@ -37,7 +36,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _rows(report: CablingReport) -> list[tuple[str, ...]]:
     return [
         (
-            str(row.cable), row.from_, str(row.from_port), row.to, str(row.to_port), row.kind,
+            str(row.cable), row.from_, row.from_port_name or str(row.from_port), row.to,
+            row.to_port_name or str(row.to_port), row.kind,
             str(row.panel_from), str(row.panel_to),
         )
         for row in report.cables
@@ -73,25 +73,26 @@ def _run(args: argparse.Namespace) -> int:
         _check_output(args.output)
     given = read(args.topology, args)
     with busy("planning cables"):
-        report = CablingReport.of(wire(given.topology), given.topology, given.faults)
+        whole = None if given.whole is None else given.whole.topology
+        report = CablingReport.of(wire(given.topology, whole), given.topology, given.faults)
     if args.output is not None:
         text = _plan(report, Path(args.output).suffix.lower(), args.cross_connects)
         write_atomically(args.output, lambda file: _write(file, text))
     summary = f"{report.num_duplex} duplex cables, {len(report.cables) - report.num_duplex} simplex fibres"
-    summary += f"; {report.servers} servers, {report.ports} ports each"
-    if args.json:
-        print_json(report.to_json())
-    elif args.output is not None:
-        print(f"wrote {args.output}: {summary}, checked against the topology")
+    summary += f"; {report.nodes} servers, {report.degree} ports each"
+    if show_json(report, args):
+        return 0
+    if args.output is not None:
+        print_text(f"wrote {args.output}: {summary}, checked against the topology", indent="  ")
     else:
         _print(report, args.cross_connects)
-        print(f"\n{summary}; the plan is checked against the topology")
+        print()
+        print_text(f"{summary}; the plan is checked against the topology", indent="  ")
     return 0
 
 
 COMMAND = Command(
     name="wire",
-    help="print the cabling plan of a topology: which port goes where",
     example="linkstep wire 'Torus(4,4)' --names hosts.txt -o cables.csv",
     add_arguments=_add_arguments,
     run=_run,

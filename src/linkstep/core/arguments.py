@@ -28,6 +28,17 @@ def check_kind(what: str, value: object, kind: type[T], *more: type) -> T:
     return value  # type: ignore[return-value]
 
 
+def check_callable(what: str, value: object) -> None:
+    """Refuse what cannot be called where a function is taken; None: there is none.
+
+    >>> check_callable("progress", 5)
+    Traceback (most recent call last):
+    linkstep.core.errors.LinkstepError: progress must be a function, not 5
+    """
+    if value is not None and (isinstance(value, type) or not callable(value)):
+        raise LinkstepError(f"{what} must be a function, not {shown(value)}")
+
+
 def check_integer(what: str, value: object) -> int:
     """Return a whole number of any sign, numpy's too, as an int; LinkstepError if it is none."""
     return check_count(what, value, -(2**62), 2**62)

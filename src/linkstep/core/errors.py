@@ -43,3 +43,14 @@ class UnitError(LinkstepError):
 
 class EngineError(LinkstepError):
     """A run that cannot go on: a peer that is gone or silent, or that runs something else."""
+
+
+class LinkstepWarning(UserWarning):
+    """Something that was left out, such as a file that cannot be read, while the work went on."""
+
+
+def warn(message: str) -> None:
+    """Warn in one line; the command line prints it once."""
+    import warnings
+
+    warnings.warn(LinkstepWarning(cut(message.replace("\n", "\\n"), LONGEST)), stacklevel=2)

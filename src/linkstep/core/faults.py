@@ -14,12 +14,13 @@ from math import gcd, lcm
 
 import numpy as np
 
-from linkstep.core.arguments import check_kind
+from linkstep.core.arguments import check_flag, check_kind
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.inputs import WiringLike, as_topology
 from linkstep.core.ranks import Ranks
 from linkstep.core.topology import Ints, Topology
-from linkstep.core.units import parse_bandwidth
+from linkstep.core.units import Number, parse_bandwidth
 
 ONE_WAY = "oneway"
 _TOO_FAST = 2**62
@@ -38,6 +39,9 @@ class Cut:
     first: str
     second: str
     one_way: bool = False
+
+    def __post_init__(self) -> None:
+        _check_ends(self)
 
     def __str__(self) -> str:
         return f"cut {_ends(self)}"
@@ -78,11 +82,21 @@ class Slow:
     rate: Fraction
     one_way: bool = False
 
+    def __post_init__(self) -> None:
+        _check_ends(self)
+        object.__setattr__(self, "rate", parse_bandwidth(self.rate))
+
     def __str__(self) -> str:
         return f"slow {_ends(self)}={format_rate(self.rate)}"
 
 
 Fault = Cut | Down | Forward | Slow
+
+
+def _check_ends(fault: Cut | Slow) -> None:
+    for host in (fault.first, fault.second):
+        check_kind("host", host, str)
+    check_flag("one_way", fault.one_way)
 
 
 def _ends(fault: Cut | Slow) -> str:
@@ -96,9 +110,10 @@ def format_rate(rate: Fraction | int) -> str:
     >>> format_rate(25 * 10**9), format_rate(1)
     ('25Gbps', '1bps')
     """
+    rate = parse_bandwidth(rate)
     for prefix, scale in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if rate >= scale:
-            return f"{float(rate / Fraction(scale)):.6g}{prefix}bps"
+            return f"{float(rate / scale):.6g}{prefix}bps"
     return f"{float(rate):.6g}bps"
 
 
@@ -164,9 +179,9 @@ def parse(kind: str, text: str) -> Fault:
     >>> parse("slow", "rack1,rack2,oneway=10Gbps")
     Slow(first='rack1', second='rack2', rate=Fraction(10000000000, 1), one_way=True)
     """
-    if kind not in KINDS:
+    if check_kind("a kind of fault", kind, str) not in KINDS:
         raise LinkstepError(f"a fault is one of {', '.join(KINDS)}, not {kind!r}")
-    return KINDS[kind](text)
+    return KINDS[kind](check_kind("a fault", text, str))
 
 
 # --- what is left ---
@@ -221,12 +236,15 @@ class _Rest:
         return [e for e in self._between(u, w) if e not in self.gone and e not in self.rate]
 
 
+def _check_faults(faults: object) -> None:
+    for fault in check_kind("faults", faults, tuple, list):
+        check_kind("a fault", fault, Down, Forward, Cut, Slow)
+
+
 def _rest(topology: Topology, faults: Iterable[Fault]) -> _Rest:
     """Hosts go down first, then cables are cut, then slow: the order in which faults are named does not count."""
-    rest = _Rest(check_kind("topology", topology, Topology), set(), set(), set(), {})
+    rest = _Rest(topology, set(), set(), set(), {})
     order = {Down: 0, Forward: 1, Cut: 2, Slow: 3}
-    for fault in check_kind("faults", faults, tuple, list):
-        check_kind("a fault", fault, *order)
     for fault in sorted(faults, key=lambda fault: order[type(fault)]):
         if isinstance(fault, Down):
             rest.take_down(fault)
@@ -293,7 +311,7 @@ def _without(topology: Topology, faults: Iterable[Fault], link_bandwidth: Fracti
     return left
 
 
-def apply(topology: Topology, faults: Sequence[Fault], link_bandwidth: Fraction) -> Topology:
+def apply(topology: WiringLike, faults: Sequence[Fault], link_bandwidth: Number) -> Topology:
     """Return what faults leave of a topology whose links run at ``link_bandwidth`` (bit/s) where no column says.
 
     The hosts that are left keep their names, or their numbers for names; links keep their rates. Raises where a
@@ -303,26 +321,32 @@ def apply(topology: Topology, faults: Sequence[Fault], link_bandwidth: Fraction)
     >>> apply(square, [parse("cut", "0,1"), parse("slow", "2,3=1Gbps")], Fraction(5 * 10**10))
     <Topology 'square, cut 0,1, slow 2,3=1Gbps' N=4 d=2 links=6>
     """
+    topology, rate = as_topology(topology), parse_bandwidth(link_bandwidth)
+    _check_faults(faults)
     if not faults:
         return topology
-    left = _without(topology, faults, link_bandwidth)
+    if rate <= 0:
+        raise LinkstepError(f"link_bandwidth must be above 0, not {link_bandwidth}")
+    left = _without(topology, faults, rate)
     try:
         check_connected(left)
     except TopologyError as error:
-        by = _first_to_disconnect(topology, faults, link_bandwidth)
+        by = _first_to_disconnect(topology, faults, rate)
         if by is not None:
             raise TopologyError(f"{error} ({by})") from None
     name = ", ".join([topology.name or "a topology", *(str(fault) for fault in faults)])
     return replace(left, name=name)
 
 
-def ranks_left(topology: Topology, faults: Sequence[Fault]) -> Ranks | None:
+def ranks_left(topology: WiringLike, faults: Sequence[Fault]) -> Ranks | None:
     """Return who takes part in what ``apply`` leaves of a topology; None where all do that are left.
 
     >>> square = Topology.from_links(4, [0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3])
     >>> ranks_left(square, [Down("0"), Forward("2")]).nodes.tolist()
     [0, 2]
     """
+    topology = as_topology(topology)
+    _check_faults(faults)
     rest = _rest(topology, faults)
     if not rest.forwards:
         return None

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from linkstep.core.stopping import current_stop
+
 Value = TypeVar("Value")
 
 
@@ -41,8 +43,15 @@ class Memo(Generic[Value]):
         return cast("Value", topology._memo.setdefault((self, key), value))
 
     def find(self, topology: MemoOwner, make: Callable[[], Value], key: Hashable = None) -> Value:
-        """Return what is kept; work it out first if nothing is."""
+        """Return what is kept; work it out first if nothing is. What a stopped search found is not kept for others."""
         kept = topology._memo
         if (self, key) not in kept:
-            kept.setdefault((self, key), make())
+            stop = current_stop()
+            if stop is not None and (id(topology), self, key) in stop.kept:
+                return cast("Value", stop.kept[id(topology), self, key][1])
+            value = make()
+            if stop is not None and stop.is_asked:
+                stop.kept[id(topology), self, key] = topology, value  # with the topology, or its id may be another's
+                return value
+            kept.setdefault((self, key), value)
         return cast("Value", kept[self, key])

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkstep.core.arguments import check_kind
-from linkstep.core.columns import frozen
+from linkstep.core.columns import MAX_NODES, frozen
 from linkstep.core.errors import TopologyError
+from linkstep.core.notebook import MAX_ROWS, html_table
 from linkstep.core.text import shown
 from linkstep.core.topology import Ids, Topology
+from linkstep.core.units import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,7 @@ class Ranks:
     nodes: Ids
 
     def __post_init__(self) -> None:
+        check_count("num_nodes", self.num_nodes, 1, MAX_NODES)
         nodes = frozen(self.nodes, np.int32, "ranks")
         object.__setattr__(self, "nodes", nodes)
         if not nodes.size:
@@ -59,6 +62,8 @@ class Ranks:
         check_kind("topology", topology, Topology)
         if isinstance(nodes, str) or not isinstance(nodes, Iterable) or np.ndim(nodes) == 0:  # type: ignore[arg-type]
             raise TopologyError(f"ranks must be a list of nodes, not {shown(nodes)}")
+        if isinstance(nodes, np.ndarray) and nodes.dtype.kind != "U":
+            return cls(topology.num_nodes, nodes)
         wanted: list[Any] = list(nodes)
         numbers = [topology.node_named(node) if isinstance(node, str) else node for node in wanted]
         return cls(topology.num_nodes, frozen(numbers, np.int32, "ranks"))
@@ -66,6 +71,7 @@ class Ranks:
     @classmethod
     def everyone(cls, topology: Topology) -> Ranks:
         """Return all nodes in their order."""
+        check_kind("topology", topology, Topology)
         return cls(topology.num_nodes, np.arange(topology.num_nodes, dtype=np.int32))
 
     @property
@@ -141,3 +147,7 @@ class Ranks:
 
     def __repr__(self) -> str:
         return f"<Ranks {self.num_ranks} of {self.num_nodes} nodes>"
+
+    def _repr_html_(self) -> str:
+        rows = [(f"rank {rank}", f"node {node}") for rank, node in enumerate(self.nodes[:MAX_ROWS].tolist())]
+        return html_table(f"{self.num_ranks} ranks of {self.num_nodes} nodes", rows)

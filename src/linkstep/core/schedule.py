@@ -8,6 +8,7 @@ schedule says nothing of whether it is right; ``linkstep.correctness`` decides t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +18,10 @@ from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.columns import frozen
 from linkstep.core.errors import ScheduleError, TopologyError
+from linkstep.core.frames import frame_of
 from linkstep.core.notebook import cost_text, html_table
 from linkstep.core.ranks import Ranks
+from linkstep.core.text import shown
 from linkstep.core.topology import Ids, Ints, Topology
 
 Steps = NDArray[np.int16]
@@ -49,6 +52,8 @@ class Schedule:
     step: Steps
     collective: Collective = Collective.ALLGATHER
     ranks: Ranks = None  # type: ignore[assignment]
+    method: str = ""
+    """What made it, in a word, such as "bfb"; empty where that is not known. Equal schedules may differ in it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "collective", Collective(self.collective))  # its name will do
@@ -95,12 +100,13 @@ class Schedule:
         ranks: Ranks | None = None,
     ) -> Schedule:
         """Check, sort and freeze rows in any order; the only way in from outside."""
-        if collective not in COLLECTIVES:
+        check_kind("topology", topology, Topology)
+        if check_kind("collective", collective, str) not in COLLECTIVES:
             raise ScheduleError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
         if isinstance(unit, bool) or not isinstance(unit, (int, np.integer)) or not 1 <= unit < 2**62:
-            raise ScheduleError(f"unit must be an integer in [1, 2^62), not {unit!r}")
+            raise ScheduleError(f"unit must be an integer in [1, 2^62), not {shown(unit)}")
         try:
-            columns = {
+            columns: dict[str, Any] = {
                 "source": frozen(source, np.int32, "source"),
                 "lo": frozen(lo, np.int64, "lo"),
                 "hi": frozen(hi, np.int64, "hi"),
@@ -157,6 +163,11 @@ class Schedule:
         return (
             f"<Schedule {self.collective} on {where}: {self.num_rows} rows, {self.num_steps} steps, unit {self.unit}>"
         )
+
+    def to_frame(self) -> Any:
+        """Return a row for each message, as a DataFrame of pandas or polars; ``lo`` and ``hi`` are in 1/unit."""
+        ends = {"from": self.topology.tail[self.link], "to": self.topology.head[self.link]}
+        return frame_of({"step": self.step, **ends, **{name: getattr(self, name) for name in ROW_COLUMNS[:4]}})
 
     def _repr_html_(self) -> str:
         topology = self.topology

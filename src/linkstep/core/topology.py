@@ -29,6 +29,7 @@ from linkstep.core.columns import (
 from linkstep.core.columns import Ids as Ids
 from linkstep.core.columns import Ints as Ints
 from linkstep.core.errors import TopologyError
+from linkstep.core.frames import frame_of
 from linkstep.core.memo import Memo
 from linkstep.core.networkx_graphs import graph_of, links_of
 from linkstep.core.notebook import html_picture, html_table, svg_of
@@ -89,6 +90,8 @@ class Topology:
             raise TopologyError(f"num_nodes must be an integer, not {shown(num_nodes)}")
         if not 1 <= num_nodes <= MAX_NODES:
             raise TopologyError(f"num_nodes must lie in [1, {MAX_NODES}], not {shown(num_nodes)}")
+        if not isinstance(name, str):
+            raise TopologyError(f"the name of a topology must be text, not {shown(name)}")
         tails, heads = frozen(tail, np.int32, "tail"), frozen(head, np.int32, "head")
         if tails.size != heads.size:
             raise TopologyError(f"tail and head must be equally long, not {tails.size} and {heads.size}")
@@ -155,6 +158,8 @@ class Topology:
         >>> Topology.from_links(2, [0, 1], [1, 0], labels=["rack2-07", "rack2-08"]).node_named("rack2-08")
         1
         """
+        if not isinstance(text, str):
+            raise TopologyError(f"the name of a host must be text, not {shown(text)}")
         if text in self._number_of:
             return self._number_of[text]
         number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else self.num_nodes
@@ -340,6 +345,12 @@ class Topology:
         COPY_OF.keep(renamed, (self, names))
         return renamed
 
+    def to_frame(self) -> Any:
+        """Return a row for each link, as a DataFrame of pandas or polars; hosts by name where they have names."""
+        names = range(self.num_nodes) if self.labels is None else self.labels
+        ends = {what: [names[u] for u in ids.tolist()] for what, ids in (("from", self.tail), ("to", self.head))}
+        return frame_of({**ends, **self.columns})
+
     def to_networkx(self) -> Any:
         """Return a ``networkx.MultiDiGraph`` whose nodes are the labels, or 0..N-1 (needs networkx installed)."""
         return graph_of(self)
@@ -354,6 +365,8 @@ class Topology:
         >>> Topology.from_networkx(nx.petersen_graph()).num_links
         30
         """
+        if not isinstance(name, str):
+            raise TopologyError(f"the name of a topology must be text, not {shown(name)}")
         num_nodes, tail, head, columns = links_of(graph)
         name = name or str(graph.graph.get("name", ""))
         return cls.from_links(num_nodes, tail, head, name, **columns)

@@ -1,8 +1,9 @@
 """Quantities as people write them, exactly: ``10us``, ``100Gbps``, ``1MB`` (10^6), ``1MiB`` (2^20).
 
 Everything inside linkstep is a Fraction of a second, of a bit per second, or of a byte; these functions convert what
-comes from outside, where it comes in. Units are case-sensitive where case carries meaning (``Gb`` bits, ``GB`` bytes);
-a size without one is in bytes. Floats are refused: 0.1 is not a tenth, and nan and inf are no quantity.
+comes from outside, where it comes in. ``spellings`` has the units that are known: ``100G`` is 100Gbps and ``1mb`` 1MB.
+A size without a unit is in bytes, a rate without one is refused. Floats are refused: 0.1 is not a tenth, and nan and
+inf are no quantity.
 """
 
 from __future__ import annotations
@@ -11,29 +12,26 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from operator import index
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 from linkstep.core.errors import LinkstepError, UnitError
+from linkstep.core.spellings import AMBIGUOUS, DURATIONS, RATES, SIZES, TIMES, Unit, Units
 from linkstep.core.text import shown
 
-_DECIMAL = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
-_PREFIX = {p: Fraction(10**e) for p, e in _DECIMAL.items()} | {p: Fraction(2**e) for p, e in _BINARY.items()}
-
-_TIME = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6)}
-_TIME |= {"ns": Fraction(1, 10**9), "ps": Fraction(1, 10**12)}
-_SIZE = {f"{p}B": f for p, f in _PREFIX.items()} | {"": Fraction(1)}
 _DECIMAL_SIZES = ("PB", "TB", "GB", "MB", "KB")
 _BINARY_SIZES = ("PiB", "TiB", "GiB", "MiB", "KiB")
 """Units in which sizes are shown, largest first."""
-_PART = {"%": Fraction(1, 100), "": Fraction(1)}
-_RATE = {f"{p}{u}": f for p, f in _PREFIX.items() for u in ("bps", "b/s", "bit/s")}
-_RATE |= {f"{p}B/s": 8 * f for p, f in _PREFIX.items()}
+_PARTS = {"%": Unit(Fraction(1, 100), "%"), "": Unit(Fraction(1), "")}
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([^\s\d.]*)\s*", re.ASCII)
 _FRACTION = re.compile(r"\d+/0*[1-9]\d*|\d+(\.\d*)?|\.\d+", re.ASCII)
 
 _WRITTEN = re.compile(r"\d{1,1000}/0*[1-9]\d{0,999}", re.ASCII)
+
+_SUGGESTED = {
+    "time": ("us", "s"), "size": ("MB", "MiB"), "bandwidth": ("Gbps", "GB/s"), "gap": ("%", ""),
+}  # fmt: skip
+"""Units to propose for a number whose unit is missing or unknown; 0 alone is taken in the last of them."""
 
 _PLACES = 30
 """Decimals beyond which a quantity is written as a fraction."""
@@ -45,15 +43,38 @@ MOST = 10**60
 Number = int | Fraction | str
 
 
-def _parse(text: Number, units: dict[str, Fraction], what: str, example: str, base: str) -> Fraction:
+class ReadQuantity(NamedTuple):
+    """A quantity that was read, how it is written, and whether a unit had to be guessed."""
+
+    value: Fraction
+    text: str
+    is_guess: bool
+
+
+def _parse(text: Number, units: Units, what: str, example: str, base: str) -> Fraction:
     if not isinstance(text, str):
         return _parse_number(text, what, example, base)
+    return _read(text, units, what, example).value
+
+
+def _read(text: str, units: Units, what: str, example: str) -> ReadQuantity:
     match = _QUANTITY.fullmatch(text)
     if match is None or len(match[1]) > 40 or abs(int(match[1].partition("e")[2] or 0)) > 40:
         raise UnitError(f"{what} must be a number with a unit, such as {example}, not {text!r:.60}")
-    if match[2] not in units:
-        raise UnitError(f"{what} {text!r:.60} has no known unit: write it like {example}")
-    return check_quantity(Fraction(match[1]) * units[match[2]], what)
+    number, spelling = match[1], match[2]
+    unit = units.get(spelling)
+    if unit is None and not (spelling or Fraction(number)):
+        unit = units[_SUGGESTED[what][-1]]
+    if unit is None:
+        raise UnitError(f"{what} {text!r:.60} {_advice(what, number, spelling)}")
+    return ReadQuantity(check_quantity(Fraction(number) * unit.factor, what), f"{number}{unit.name}", unit.is_guess)
+
+
+def _advice(what: str, number: str, spelling: str) -> str:
+    """Return what is wrong with a unit, and what to write instead."""
+    if spelling in AMBIGUOUS.get(what, {}):
+        return AMBIGUOUS[what][spelling].replace("{}", number)
+    return f"has no known unit: write it like {' or '.join(f'{number}{unit}' for unit in _SUGGESTED[what])}"
 
 
 def _parse_number(value: object, what: str, example: str, base: str) -> Fraction:
@@ -135,18 +156,29 @@ def parse_part(text: str) -> Fraction:
     (Fraction(1, 100), Fraction(1, 100))
     """
     try:
-        return _parse(text, _PART, "gap", "1% or 0.01", "part of a whole")
+        return _parse(text, _PARTS, "gap", "1% or 0.01", "part of a whole")
     except UnitError:
         raise UnitError(f"a gap is written 1% or 0.01, not {text!r:.60}") from None
 
 
 def parse_time(text: Number) -> Fraction:
-    """Return seconds.
+    """Return seconds; a number without a unit is refused, but for 0.
 
-    >>> parse_time("10us")
-    Fraction(1, 100000)
+    >>> parse_time("10us") == parse_time("10 µs") == parse_time("10usec") == Fraction(1, 10**5)
+    True
     """
-    return _parse(text, _TIME, "time", "10us", "seconds")
+    return _parse(text, TIMES, "time", "10us", "seconds")
+
+
+def parse_duration(text: Number) -> Fraction:
+    """Return seconds of a time budget: a number without a unit is seconds, and ``m`` is minutes.
+
+    >>> parse_duration("5") == parse_duration("5s") == parse_duration("5000ms") == 5
+    True
+    >>> parse_duration("2m")
+    Fraction(120, 1)
+    """
+    return _parse(text, DURATIONS, "time", "5s", "seconds")
 
 
 def parse_size(text: Number) -> Fraction:
@@ -154,24 +186,29 @@ def parse_size(text: Number) -> Fraction:
 
     >>> parse_size("1MB"), parse_size("1MiB"), parse_size("1008000")
     (Fraction(1000000, 1), Fraction(1048576, 1), Fraction(1008000, 1))
+    >>> parse_size("1M") == parse_size("1mb") == parse_size("1 MB") == 10**6
+    True
     """
-    return text.bytes if isinstance(text, WrittenSize) else _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+    return text.bytes if isinstance(text, WrittenSize) else _parse(text, SIZES, "size", "1MB or 1MiB", "bytes")
 
 
 class WrittenSize(str):
-    """A size as it was written, which is how it is shown, and its bytes: read once, where it enters.
+    """A size as it is shown, its number as it was written, and its bytes: read once, where it enters.
 
-    >>> size = WrittenSize("1MB")
+    >>> size = WrittenSize("0.5 mib")
     >>> print(size, parse_size(size) is size.bytes)
-    1MB True
+    0.5MiB True
     """
 
     bytes: Fraction
+    is_guess: bool
+    """Whether the unit was written as something that leaves it open."""
 
     def __new__(cls, text: str) -> WrittenSize:
         """Read the text; UnitError if it is no size."""
-        size = super().__new__(cls, text)
-        size.bytes = _parse(text, _SIZE, "size", "1MB or 1MiB", "bytes")
+        reading = _read(text, SIZES, "size", "1MB or 1MiB")
+        size = super().__new__(cls, reading.text)
+        size.bytes, size.is_guess = reading.value, reading.is_guess
         return size
 
 
@@ -199,41 +236,85 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     >>> parse_sizes("1KB:5KB")
     (1000, 2000, 4000, 5000)
     """
-    return tuple(sorted({size for item in text.split(",") for size in _parse_range(item.strip())}))
+    return (text if isinstance(text, WrittenSizes) else WrittenSizes(text)).sizes
 
 
-def _parse_range(text: str) -> list[int]:
-    ends, factor = text.split(":"), 2
+class WrittenSizes(str):
+    """Sizes of a sweep as they are shown, and their bytes: read once, where they enter.
+
+    >>> sweep = WrittenSizes("1k:4k, 1 MB")
+    >>> print(sweep, sweep.sizes, sweep.is_guess)
+    1KB:4KB,1MB (1000, 2000, 4000, 1000000) True
+    """
+
+    sizes: tuple[int, ...]
+    is_guess: bool
+
+    def __new__(cls, text: str) -> WrittenSizes:
+        """Read the text; UnitError if it is no sweep."""
+        items = [_parse_range(item.strip()) for item in text.split(",")]
+        sweep = super().__new__(cls, ",".join(written for written, _, _ in items))
+        sweep.sizes = tuple(sorted({size for _, sizes, _ in items for size in sizes}))
+        sweep.is_guess = any(is_guess for _, _, is_guess in items)
+        return sweep
+
+
+def _parse_range(text: str) -> tuple[str, list[int], bool]:
+    """Return a range as it is shown, its sizes, and whether a unit was guessed."""
+    ends, factor = text.split(":"), ""
     if len(ends) == 3:
-        match = _FACTOR.fullmatch(ends.pop().strip())
-        if match is None:
+        factor = ends.pop().strip()
+        if _FACTOR.fullmatch(factor) is None:
             raise UnitError(f"the factor of sizes must be a whole number from 2, written like x4, not {text!r:.60}")
-        factor = int(match[1])
     if len(ends) > 2:
         raise UnitError(f"sizes must be written like 1KiB:1GiB, 1KiB:1GiB:x4 or 1KiB,1MB, not {text!r:.60}")
-    first, last = _parse_bytes(ends[0]), _parse_bytes(ends[-1])
+    read = [WrittenSize(end) for end in ends]
+    for size, end in zip(read, ends, strict=True):
+        if size.bytes.denominator != 1 or not size.bytes:
+            raise UnitError(f"a size must be a whole number of bytes from 1, not {end!r}")
+    first, last = int(read[0].bytes), int(read[-1].bytes)
     if first > last:
         raise UnitError(f"sizes must go from the smaller to the larger, not {text!r:.60}")
     found = [first]
-    while found[-1] * factor < last:
-        found.append(found[-1] * factor)
-    return [*found, last]
-
-
-def _parse_bytes(text: str) -> int:
-    size = parse_size(text)
-    if size.denominator != 1 or size == 0:
-        raise UnitError(f"a size must be a whole number of bytes from 1, not {text!r}")
-    return int(size)
+    while found[-1] * int(factor[1:] or 2) < last:
+        found.append(found[-1] * int(factor[1:] or 2))
+    return ":".join([*read, *([factor] if factor else [])]), [*found, last], any(size.is_guess for size in read)
 
 
 def parse_bandwidth(text: Number) -> Fraction:
     """Return bits per second.
 
-    >>> parse_bandwidth("100Gbps") == parse_bandwidth("12.5GB/s") == 10**11
+    >>> parse_bandwidth("100Gbps") == parse_bandwidth("12.5GB/s") == parse_bandwidth("100G") == 10**11
     True
     """
-    return _parse(text, _RATE, "bandwidth", "100Gbps or 12.5GB/s", "bit/s")
+    return _parse(text, RATES, "bandwidth", "100Gbps or 12.5GB/s", "bit/s")
+
+
+def read_time(text: str) -> ReadQuantity:
+    """Return a time, as ``parse_time`` does, and how it was understood.
+
+    >>> read_time("10 usec").text
+    '10us'
+    """
+    return _read(text, TIMES, "time", "10us")
+
+
+def read_duration(text: str) -> ReadQuantity:
+    """Return the time of a budget, as ``parse_duration`` does, and how it was understood.
+
+    >>> read_duration("2m")
+    ReadQuantity(value=Fraction(120, 1), text='2min', is_guess=True)
+    """
+    return _read(text, DURATIONS, "time", "5s")
+
+
+def read_bandwidth(text: str) -> ReadQuantity:
+    """Return a rate, as ``parse_bandwidth`` does, and how it was understood.
+
+    >>> read_bandwidth("100g")
+    ReadQuantity(value=Fraction(100000000000, 1), text='100Gbps', is_guess=True)
+    """
+    return _read(text, RATES, "bandwidth", "100Gbps or 12.5GB/s")
 
 
 def format_time(seconds: Fraction | float) -> str:
@@ -256,10 +337,23 @@ def format_size(size: Fraction | float, *, binary: bool = False) -> str:
     ('24.58GB', '12B', '256MiB')
     """
     for unit in _BINARY_SIZES if binary else _DECIMAL_SIZES:
-        digits = f"{float(size) / float(_SIZE[unit]):.4g}"
+        digits = f"{float(size) / float(SIZES[unit].factor):.4g}"
         if float(digits) >= 1:  # as it is printed: 1GiB, not 1024MiB, for a little less
             return f"{digits}{unit}"
     return f"{float(size):.4g}B"
+
+
+def format_bandwidth(rate: Fraction | float) -> str:
+    """Return bits per second with three significant digits.
+
+    >>> format_bandwidth(34_790_000_000), format_bandwidth(Fraction(1, 3))
+    ('34.8Gbps', '0.333bps')
+    """
+    for unit in ("Tbps", "Gbps", "Mbps", "kbps"):
+        digits = f"{float(rate) / float(RATES[unit].factor):.3g}"
+        if float(digits) >= 1:
+            return f"{digits}{unit}"
+    return f"{float(rate):.3g}bps"
 
 
 def write_size(size: int) -> str:
@@ -269,7 +363,9 @@ def write_size(size: int) -> str:
     ('16MB', '16MiB', '1000003B')
     """
     units = ("B", *_DECIMAL_SIZES, *_BINARY_SIZES)
-    return min((f"{size // int(_SIZE[unit])}{unit}" for unit in units if size % int(_SIZE[unit]) == 0), key=len)
+    return min(
+        (f"{size // int(SIZES[unit].factor)}{unit}" for unit in units if size % int(SIZES[unit].factor) == 0), key=len
+    )
 
 
 def write_time(seconds: Fraction) -> str:
@@ -278,7 +374,7 @@ def write_time(seconds: Fraction) -> str:
     >>> write_time(Fraction(123, 10**7)), write_time(Fraction(1, 3))
     ('12.3us', '1/3')
     """
-    return _write(seconds, ("s", "ms", "us", "ns", "ps"), _TIME)
+    return _write(seconds, ("s", "ms", "us", "ns", "ps"), TIMES)
 
 
 def write_bandwidth(rate: Fraction) -> str:
@@ -287,7 +383,7 @@ def write_bandwidth(rate: Fraction) -> str:
     >>> write_bandwidth(Fraction(2 * 10**8)), write_bandwidth(Fraction(10**9, 3))
     ('200Mbps', '1000000000/3')
     """
-    return _write(rate, ("Tbps", "Gbps", "Mbps", "kbps", "bps"), _RATE)
+    return _write(rate, ("Tbps", "Gbps", "Mbps", "kbps", "bps"), RATES)
 
 
 def parse_written(text: Number, parse: Callable[[Number], Fraction]) -> Fraction:
@@ -299,10 +395,10 @@ def parse_written(text: Number, parse: Callable[[Number], Fraction]) -> Fraction
     return parse(Fraction(text) if isinstance(text, str) and _WRITTEN.fullmatch(text) else text)
 
 
-def _write(value: Fraction, names: tuple[str, ...], units: dict[str, Fraction]) -> str:
+def _write(value: Fraction, names: tuple[str, ...], units: Units) -> str:
     """Return a quantity in the first of some units, largest first, that leaves it at least 1."""
-    name = next((name for name in names if value >= units[name]), names[-1] if value else names[0])
-    scaled = value / units[name]
+    name = next((name for name in names if value >= units[name].factor), names[-1] if value else names[0])
+    scaled = value / units[name].factor
     for places in range(_PLACES + 1):
         if 10**places % scaled.denominator == 0:
             digits = str(int(scaled * 10**places)).rjust(places + 1, "0")

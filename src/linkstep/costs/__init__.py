@@ -13,28 +13,33 @@ from linkstep.costs.bounds import (
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric, check_host_limit
 from linkstep.costs.fabric_files import check_fabric_path, load_fabric, save_fabric
+from linkstep.costs.fabric_inputs import FabricLike, as_fabric
 from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.loads import Loads, loads_of
-from linkstep.costs.models import MODELS, CostModel
+from linkstep.costs.models import MODELS, CostModel, StepLoads
 from linkstep.costs.runs import Run, load_runs
 from linkstep.costs.seconds import cost_of, cost_within, seconds_of, time_of
-from linkstep.costs.usual import usual_fabric
+from linkstep.costs.usual import SIZE, usual_fabric
 from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
 from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing
 from linkstep.costs.wiring_steps import StepBound, check_step_bound, step_bound
 
 __all__ = [
     "MODELS",
+    "SIZE",
     "Cost",
     "CostModel",
     "Fabric",
+    "FabricLike",
     "Fit",
     "Loads",
     "Run",
     "Standing",
     "StepBound",
+    "StepLoads",
     "WiringBound",
     "all_to_all_bound",
+    "as_fabric",
     "bandwidth_bound",
     "bound_if_quick",
     "check_fabric_path",

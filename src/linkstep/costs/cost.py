@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from linkstep.core.arguments import check_kind
+from linkstep.core.notebook import html_table
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -32,7 +35,14 @@ class Cost:
 
     def is_within(self, other: Cost) -> bool:
         """Whether this is no worse in either part."""
-        return self.steps <= other.steps and self.bandwidth <= other.bandwidth
+        try:
+            return self.steps <= other.steps and self.bandwidth <= other.bandwidth
+        except (AttributeError, TypeError):
+            check_kind("a cost", other, Cost)
+            raise
 
     def __str__(self) -> str:
         return f"{self.steps} alpha + {self.bandwidth} M/B"
+
+    def _repr_html_(self) -> str:
+        return html_table("cost", [("T_L, steps", self.steps), ("T_B, in M/B", self.bandwidth)])

@@ -12,10 +12,15 @@ import numpy as np
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective, Phase
 from linkstep.core.errors import LinkstepError
+from linkstep.core.inputs import WiringLike, as_topology
+from linkstep.core.notebook import html_table
+from linkstep.core.tables import look_for_plugins
+from linkstep.core.text import shown
 from linkstep.core.topology import Ints, Topology
 from linkstep.core.units import (
     Number,
     check_count,
+    check_quantity,
     parse_bandwidth,
     parse_size,
     parse_time,
@@ -23,7 +28,7 @@ from linkstep.core.units import (
     write_time,
 )
 from linkstep.costs.cost import Cost
-from linkstep.costs.models import StepLoads, step_seconds
+from linkstep.costs.models import MODELS, StepLoads, step_seconds
 
 MAX_DEGREE = 10**6
 
@@ -58,6 +63,11 @@ def _rate(value: Number) -> Fraction:
     return rate
 
 
+_NOTHING = Fraction(0)
+_WRITTEN = ("bandwidth", "reduction")
+"""What files call ``node_bandwidth`` and ``reduction_bandwidth``."""
+
+
 SECONDS = {"parse": parse_time, "write": write_time}
 BITS_A_SECOND = {"parse": _rate, "write": write_bandwidth}
 """Units of a fabric's fields, as metadata of dataclass fields."""
@@ -89,6 +99,32 @@ class Fabric:
     message: Fraction = field(default=Fraction(0), metadata=SECONDS)
     hop: Fraction | None = field(default=None, metadata=SECONDS)
     switching: Fraction = field(default=Fraction(0), metadata=SECONDS)
+    more: tuple[tuple[str, Fraction], ...] = ()
+    """Numbers of cost models that were registered, by name."""
+
+    def __post_init__(self) -> None:
+        check_count("degree", self.degree, 0, MAX_DEGREE)
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if (value is None and one.default is None) or (one.name == "more" and isinstance(value, tuple)):
+                continue
+            if not isinstance(value, Fraction | int):
+                wanted = "an int or a Fraction, as Fabric.of reads it"
+                raise LinkstepError(f"{one.name} of a fabric must be {wanted}, not {shown(value)}")
+            check_quantity(Fraction(value), one.name.replace("_", " "))
+
+    def __str__(self) -> str:
+        text = f"{write_time(self.alpha)} a hop, {write_bandwidth(self.node_bandwidth)} over {self.degree} ports"
+        return text if self.host_bandwidth is None else f"{text}, {write_bandwidth(self.host_bandwidth)} a host"
+
+    def __repr__(self) -> str:
+        return f"<Fabric {self}>"
+
+    def _repr_html_(self) -> str:
+        more = dict(self.more)
+        given = [(name, getattr(self, name, more.get(name)), one.write) for name, one in self.quantities().items()]
+        fields = [(name.replace("_", " "), write(value)) for name, value, write in given if value]
+        return html_table("fabric", [*fields, ("ports", self.degree)])
 
     @classmethod
     def of(
@@ -108,14 +144,36 @@ class Fabric:
             if name not in quantities:
                 raise LinkstepError(f"a fabric has no {name!r}: there are {', '.join(quantities)}")
         values: dict[str, Any] = {name: quantities[name].read(value) for name, value in given.items()}
-        return cls(degree=check_count("degree", degree, 1, MAX_DEGREE), **values)
+        own = {one.name for one in fields(cls)}
+        named = tuple(sorted((name, value) for name, value in values.items() if name not in own and value))
+        values = {name: value for name, value in values.items() if name in own}
+        return cls(degree=check_count("degree", degree, 1, MAX_DEGREE), more=named, **values)
 
     @classmethod
     def quantities(cls) -> dict[str, Quantity]:
-        """Return the fields that have a unit, by name: all but the degree. Fabric files hold these."""
-        return {
+        """Return the numbers that have a unit, by name: all fields but the degree, and what registered models read.
+
+        Fabric files hold these.
+        """
+        found = {
             one.name: Quantity(**one.metadata, is_optional=one.default is None) for one in fields(cls) if one.metadata
         }
+        look_for_plugins()
+        for model in MODELS.added:
+            for name in model.members:
+                unit: dict[str, Any] = BITS_A_SECOND if name in model.rates else SECONDS
+                if name not in _WRITTEN:
+                    found.setdefault(name, Quantity(**unit, is_optional=True))
+        return found
+
+    def number(self, name: str) -> Fraction:
+        """Return a number of a cost model that was registered; 0 where the fabric says nothing of it."""
+        return next((value for known, value in self.more if known == name), _NOTHING)
+
+    def value_of(self, name: str) -> Fraction | None:
+        """Return what any of the ``quantities`` is, or None where the fabric says nothing of it."""
+        value: Fraction | None = getattr(self, name, None)
+        return value if value is not None else self.number(name) or None
 
     @property
     def bandwidth(self) -> Fraction:
@@ -143,26 +201,29 @@ class Fabric:
         >>> Fabric.of("10us", "100Gbps", 4).with_degree(2) == Fabric.of("10us", "50Gbps", 2)
         True
         """
+        degree = check_count("degree", degree, 0, MAX_DEGREE)
         return replace(self, node_bandwidth=self.link_bandwidth * degree, degree=degree)
 
-    def on(self, topology: Topology) -> Fabric:
+    def on(self, topology: WiringLike) -> Fabric:
         """Return the fabric with the rates that a topology gives its links, if it does: B is d times the fastest.
 
         Self-loops carry nothing and do not count.
         """
+        topology = as_topology(topology)
         carries = topology.tail != topology.head
         if topology.bandwidth is None or not carries.any():
             return self
         return replace(self, node_bandwidth=Fraction(self.degree * int(topology.bandwidth[carries].max())))
 
-    def slowest_on(self, topology: Topology) -> Fabric:
+    def slowest_on(self, topology: WiringLike) -> Fabric:
         """Return the fabric as ``on`` does, with the largest latency of links that have one: no step takes more."""
+        topology = as_topology(topology)
         carries = topology.tail != topology.head
         if topology.alpha is None or not carries.any():
             return self.on(topology)
         return replace(self.on(topology), alpha=Fraction(int(topology.alpha[carries].max()), 10**9))
 
-    def links_of(self, topology: Topology) -> LinkKinds:
+    def links_of(self, topology: WiringLike) -> LinkKinds:
         """Return what a topology's links are like; what it does not say of them is the fabric's.
 
         >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0], alpha=[1000, 5000, 1000])
@@ -170,6 +231,7 @@ class Fabric:
         >>> kinds.alpha, kinds.of.tolist()
         ((Fraction(1, 1000000), Fraction(1, 200000)), [0, 1, 0])
         """
+        topology = as_topology(topology)
         same = np.zeros(topology.num_links, np.int64)
         columns = [same if column is None else column for column in (topology.alpha, topology.bandwidth)]
         kinds, of = np.unique(np.stack(columns), axis=1, return_inverse=True)
@@ -180,7 +242,7 @@ class Fabric:
             of.reshape(-1).astype(np.int64),
         )
 
-    def width(self, topology: Topology) -> Fraction | None:
+    def width(self, topology: WiringLike) -> Fraction | None:
         """Return how many of the fastest links a host can keep busy at once, each way; None if all its ports.
 
         None, too, where several nodes share a host: no one number says what links inside and outside come to, and
@@ -190,6 +252,7 @@ class Fabric:
         >>> [Fabric.of("10us", "100Gbps", 4, host_bandwidth=h).width(ring) for h in ("30Gbps", "50Gbps", None)]
         [Fraction(6, 5), None, None]
         """
+        topology = as_topology(topology)
         if self.host_bandwidth is None or not topology.num_links or topology.shares_hosts:
             return None
         wires = self.on(topology)

@@ -12,26 +12,30 @@ from typing import Any
 
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
+from linkstep.core.inputs import hook
 from linkstep.core.text import shown
 from linkstep.core.units import parse_written
 from linkstep.costs.fabric import MAX_DEGREE, Fabric
 from linkstep.files.disk import AnyPath, check_writable, to_path
-from linkstep.files.documents import naming, read_document, write_document
+from linkstep.files.documents import VERSION, naming, read_document, write_document
 
 _KIND = "fabric"
 
 
-_FIRST = {"alpha": "alpha", "bandwidth": "node_bandwidth", "overhead": "overhead", "reduction": "reduction_bandwidth"}
-"""Members that are always written, and the fields of ``Fabric`` that they are."""
+_FIRST = ("alpha", "node_bandwidth", "overhead", "reduction_bandwidth")
+"""Members that are always written."""
+_OLDER = {"node_bandwidth": "bandwidth", "reduction_bandwidth": "reduction"}
+"""What version 1 calls the same."""
 
 
-def members() -> dict[str, str]:
-    """Return the quantities in a fabric file, each with its field of ``Fabric``: a field of another name is its own.
+def members(version: int = VERSION) -> dict[str, str]:
+    """Return the quantities in a fabric file, each with its field of ``Fabric``, which has its name since version 2.
 
     >>> list(members())
-    ['alpha', 'bandwidth', 'overhead', 'reduction', 'host_bandwidth', 'message', 'hop', 'switching']
+    ['alpha', 'node_bandwidth', 'overhead', 'reduction_bandwidth', 'host_bandwidth', 'message', 'hop', 'switching']
     """
-    return _FIRST | {name: name for name in Fabric.quantities() if name not in _FIRST.values()}
+    names = (*_FIRST, *(name for name in Fabric.quantities() if name not in _FIRST))
+    return {_OLDER.get(name, name) if version == 1 else name: name for name in names}
 
 
 def check_fabric_path(path: AnyPath) -> None:
@@ -42,28 +46,29 @@ def check_fabric_path(path: AnyPath) -> None:
 
 
 def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None = None) -> None:
-    """Write a fabric to a .json file, exactly; ``source`` is kept beside it and says where the figures are from.
+    """Write a fabric, or that of a fit, to a .json file, exactly; ``source`` is kept and says where figures are from.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as here:
     ...     save_fabric(Fabric.of("12.3us", "200Mbps", 4, overhead="21us"), pathlib.Path(here, "my.json"))
     ...     print(pathlib.Path(here, "my.json").read_text(), end="")
     {
-      "format": "linkstep-fabric",
-      "version": 1,
+      "format": "linkstep/fabric",
+      "version": 2,
       "alpha": "12.3us",
-      "bandwidth": "200Mbps",
+      "node_bandwidth": "200Mbps",
       "overhead": "21us",
-      "reduction": null,
+      "reduction_bandwidth": null,
       "degree": 4,
       "source": null
     }
     """
     check_fabric_path(path)
-    check_kind("fabric", fabric, Fabric)
+    own = hook(fabric, "_fabric_")
+    fabric = check_kind("fabric", fabric if own is None else own(), Fabric)
     quantities, written = Fabric.quantities(), dict[str, Any]()
     for name, field in members().items():
-        value = getattr(fabric, field)
+        value = fabric.value_of(field)
         if value is not None:
             quantities[field].parse(value)  # what cannot be read again is not written
         if name in _FIRST or value:
@@ -73,15 +78,16 @@ def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None 
 
 def load_fabric(path: AnyPath) -> Fabric:
     """Return the fabric in a file; FileError of one line if it holds none."""
-    document, there = read_document(path, _KIND), members()
+    document = read_document(path, _KIND)
+    there = members(document["version"])
     known = ("format", "version", *there, "degree", "source")
     with naming(path):
-        for name in ("alpha", "bandwidth", "degree"):
+        for name in ("alpha", "node_bandwidth" if "node_bandwidth" in there else "bandwidth", "degree"):
             if document.get(name) is None:
                 raise FileError(f"has no {name!r}, which a fabric needs")
         for name in document:
             if name not in known:
-                close = get_close_matches(name, known, 1)
+                close = [_OLDER[name]] if name in _OLDER else get_close_matches(name, known, 1)
                 hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(there)}"
                 raise FileError(f"has {shown(name)}, which no fabric has: {hint}")
         degree = document["degree"]

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
 from math import log
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +26,17 @@ from numpy.typing import NDArray
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.frames import Table, frame_of_rows
+from linkstep.core.notebook import html_table
 from linkstep.core.text import shown
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric
 from linkstep.costs.models import StepLoads, step_seconds
-from linkstep.costs.runs import Run, StepLoad
+from linkstep.costs.runs import Run, StepLoad, load_runs
+from linkstep.files.disk import AnyPath
 
 Values = NDArray[np.float64]
-Table = Sequence[tuple[Fraction, ...]]
+Rows = Sequence[tuple[Fraction, ...]]
 """A row for each time, a column for each value."""
 
 DIGITS = 6
@@ -55,6 +60,13 @@ class Observation:
     size: int
     seconds: float
     loads: tuple[StepLoad, ...] = ()
+    method: str | None = None
+    """What made the schedule, where that is known."""
+
+    @property
+    def name(self) -> str:
+        """What ran, and by which method."""
+        return self.what if self.method is None else f"{self.what} by {self.method}"
 
     @property
     def columns(self) -> tuple[Fraction, ...]:
@@ -73,6 +85,21 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class FittedTime:
+    """A measured time and what the fitted fabric predicts."""
+
+    point: Observation
+    predicted: float
+
+    def _row_(self) -> dict[str, Any]:
+        point = self.point
+        return {
+            "what": point.what, "collective": point.collective, "size": point.size, "T_L": point.cost.steps,
+            "T_B": point.cost.bandwidth, "seconds": point.seconds, "predicted": self.predicted,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Fit:
     """A fabric, the times it was fitted to, and what a reader should know of how that went."""
 
@@ -82,6 +109,23 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"<Fit to {len(self.points)} times: average error {self.mean_error:.2%}, at most {self.max_error:.2%}>"
+
+    def _fabric_(self) -> Fabric:
+        return self.fabric
+
+    def to_frame(self) -> Any:
+        """Return a row for each time, measured and predicted, as a DataFrame of pandas or polars."""
+        return frame_of_rows(self._points())
+
+    def _points(self) -> Table[FittedTime]:
+        return Table(FittedTime(point, self.seconds(point)) for point in self.points)
+
+    def _repr_html_(self) -> str:
+        fields = [
+            ("fabric", str(self.fabric)), ("times", len(self.points)),
+            ("average error", f"{self.mean_error:.2%}"), ("largest error", f"{self.max_error:.2%}"),
+        ]  # fmt: skip
+        return html_table("fit", [*fields, *(("note", note) for note in self.notes)])
 
     def seconds(self, point: Observation) -> float:
         """Return what the fabric predicts where a time was measured."""
@@ -111,8 +155,8 @@ class Fit:
         return max(abs(self.error(point)) for point in self.points)
 
 
-def fit(runs: Iterable[Run]) -> Fit:
-    """Return the fabric that explains measured runs best, with every part at least 0.
+def fit(runs: Iterable[Run] | AnyPath) -> Fit:
+    """Return the fabric that explains measured runs, or those in a file, best, with every part at least 0.
 
     >>> from linkstep.costs.runs import Timing
     >>> fabric = Fabric.of("12us", "200Mbps", 4, overhead="30us")
@@ -125,7 +169,7 @@ def fit(runs: Iterable[Run]) -> Fit:
     True
     """
     try:
-        several = tuple(runs)
+        several = load_runs(runs) if isinstance(runs, str | PathLike) else tuple(runs)
     except TypeError:
         raise LinkstepError(f"runs must be a list of runs, not {shown(runs)}") from None
     for run in several:
@@ -205,7 +249,7 @@ def _points(runs: Sequence[Run]) -> tuple[tuple[Observation, ...], list[str]]:
         if run.cost is not None:
             right = (row for row in run.rows if not row.wrong)
             what = run.what, run.collective, run.cost, run.degree
-            points += [Observation(*what, row.size, row.median, run.loads) for row in right]
+            points += [Observation(*what, row.size, row.median, run.loads, run.method) for row in right]
     notes = []
     if wrong:
         rest = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
@@ -233,7 +277,7 @@ def _rank(rows: list[list[Fraction]]) -> int:
     return rank
 
 
-def _identifiable(rows: Table) -> list[int]:
+def _identifiable(rows: Rows) -> list[int]:
     """Return the columns that the rows tell apart."""
     lines = list(dict.fromkeys(rows))
     found: list[int] = []
@@ -251,19 +295,19 @@ def _unidentified(points: Sequence[Observation], identified: Sequence[int]) -> l
     return [f"{why}, which does not tell the overhead of a call from alpha: it is taken as 0"]
 
 
-def _relative(rows: Table, points: Sequence[Observation]) -> Values:
+def _relative(rows: Rows, points: Sequence[Observation]) -> Values:
     """Return rows over the time of each, so that errors are relative to it."""
     table: Values = np.array([[float(x) for x in row] for row in rows])
     table /= np.array([[point.seconds] for point in points])
     return table
 
 
-def _rest(rows: Table, points: Sequence[Observation], values: Values) -> float:
+def _rest(rows: Rows, points: Sequence[Observation], values: Values) -> float:
     """Return the norm of all relative errors."""
     return float(np.linalg.norm(_relative(rows, points) @ values - 1))
 
 
-def _solved(rows: Table, points: Sequence[Observation], identified: Sequence[int]) -> Values:
+def _solved(rows: Rows, points: Sequence[Observation], identified: Sequence[int]) -> Values:
     """Return the best value at least 0 of each column, 0 for those not identified.
 
     The best is the plain least-squares solution on the columns in which it is positive; of four columns there are

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from linkstep._kernels.rows import _busiest_loads, _link_loads
-from linkstep.core.arguments import check_kind
+from linkstep.core.frames import frame_of
+from linkstep.core.inputs import ScheduleLike, as_schedule
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 
@@ -59,6 +61,17 @@ class Loads:
     messages: Ints
     """How many rows of the schedule each row of ``links`` stands for: messages, where nothing joins them."""
 
+    def __repr__(self) -> str:
+        return f"<Loads of {self.num_steps} steps on {self.topology!r}>"
+
+    def to_frame(self) -> Any:
+        """Return a row for each step and link that carries anything, as a DataFrame; ``part`` is of all the data."""
+        place = self.links.place
+        return frame_of({
+            "step": self.links.step, "link": place, "from": self.topology.tail[place], "to": self.topology.head[place],
+            "part": self.links.amount / self.whole, "messages": self.messages,
+        })  # fmt: skip
+
     @cached_property
     def sent(self) -> LoadTable:
         """What hosts send, over all their links together."""
@@ -87,9 +100,9 @@ class Loads:
         return LoadTable(keys // n, keys % n, amount)
 
 
-def loads_of(schedule: Schedule) -> Loads:
+def loads_of(schedule: ScheduleLike) -> Loads:
     """Count what each link carries at each step; hosts follow from their links when they are asked for."""
-    check_kind("schedule", schedule, Schedule)
+    schedule = as_schedule(schedule)
     step, link, amount, messages = _link_loads(schedule.lo, schedule.hi, schedule.link, schedule.step)
     return Loads(schedule.topology, schedule.num_steps, whole_of(schedule), LoadTable(step, link, amount), messages)
 

@@ -1,7 +1,8 @@
 """What a step takes, as rows: each is a limit that real machines have, or something that they wait for besides.
 
 A step lasts until everything in it has arrived: as long as the slowest of the rows of ``MODELS`` says, and what the
-rows that add say besides. To add one, write its function and its row here, and its number as a field of ``Fabric``.
+rows that add say besides. To add one, write its function and its row here, and its number as a field of ``Fabric``; the
+number of a row that is registered is one of ``Fabric.more``.
 ``seconds_of`` asks the rows step by step, and ``Fabric.time`` for a cost, of which only T_L and T_B are known.
 """
 
@@ -11,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from linkstep.core.tables import Rows
+from linkstep.core.text import shown
 
 if TYPE_CHECKING:
     from linkstep.costs.fabric import Fabric
@@ -40,6 +44,20 @@ class CostModel:
     step: Callable[[StepLoads, Fabric], Fraction]
     adds: bool = False
     """Whether its seconds come on top of what the others take, rather than at the same time."""
+    rates: tuple[str, ...] = ()
+    """Those of its members that are in bit/s, where ``Fabric`` has no such field; others are seconds."""
+
+
+_NO_NUMBERS = ("format", "version", "degree", "source", "more")
+"""What else a fabric and its file have."""
+
+
+def _unwritable(model: CostModel) -> str | None:
+    """Return that a member cannot be a number of a fabric, or None."""
+    for member in model.members:
+        if not isinstance(member, str) or not member.isidentifier() or member in _NO_NUMBERS:
+            return f"{shown(member)} cannot be a number of a fabric: take a word that it does not have"
+    return None
 
 
 def _links(loads: StepLoads, fabric: Fabric) -> Fraction:
@@ -60,10 +78,16 @@ def _switching(loads: StepLoads, fabric: Fabric) -> Fraction:
     return fabric.switching if loads.switches else _NOTHING
 
 
-MODELS = (
-    CostModel("links", "a link's alpha, messages and bits", ("alpha", "bandwidth", "message"), _links),
-    CostModel("hosts", "all ports of a host together, in and out", ("host_bandwidth",), _hosts),
-    CostModel("switching", "opening links between two steps", ("switching",), _switching, adds=True),
+MODELS = Rows(
+    CostModel,
+    "cost model",
+    (
+        CostModel("links", "a link's alpha, messages and bits", ("alpha", "node_bandwidth", "message"), _links),
+        CostModel("hosts", "all ports of a host together, in and out", ("host_bandwidth",), _hosts),
+        CostModel("switching", "opening links between two steps", ("switching",), _switching, adds=True),
+    ),
+    key=lambda model: model.name,
+    check=_unwritable,
 )
 """What a step takes. What a call takes besides (overhead, reductions) is ``Fabric.time``'s."""
 

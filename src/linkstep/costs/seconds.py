@@ -6,19 +6,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from linkstep.core.arguments import check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.inputs import ScheduleLike, as_schedule
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints
 from linkstep.core.units import Number, parse_bandwidth, parse_size
 from linkstep.costs.cost import Cost
 from linkstep.costs.fabric import Fabric, LinkKinds
+from linkstep.costs.fabric_inputs import FabricLike, as_fabric
 from linkstep.costs.loads import Loads, LoadTable, busiest_links, loads_of, whole_of
 from linkstep.costs.models import StepLoads, step_seconds
+from linkstep.costs.usual import SIZE, usual_fabric
 
 
-def seconds_of(schedule: Schedule, fabric: Fabric, size: Number) -> Fraction:
+def seconds_of(schedule: ScheduleLike, fabric: FabricLike | None = None, size: Number = SIZE) -> Fraction:
     """Return how long one call of a schedule takes with ``size`` bytes in all, exactly.
+
+    Without a fabric it is the one that the schedule was made for, else the usual one.
 
     Links that have rates or latencies of their own keep them; what a topology does not say comes from the fabric, whose
     links run at B/d whatever the ports of the topology. Reductions are counted as ``Fabric.time`` counts them.
@@ -29,10 +33,12 @@ def seconds_of(schedule: Schedule, fabric: Fabric, size: Number) -> Fraction:
     ...  for h in (None, "50Gbps")]
     [180, 320]
     """
-    total = sum(seconds_by_step(schedule, fabric, size), fabric.overhead)
-    if fabric.reduction_bandwidth is None:
+    made, wires = as_schedule(schedule), _fabric(schedule, fabric)
+    wires = wires or usual_fabric(max(made.topology.degree, 1))
+    total = sum(seconds_by_step(made, wires, size), wires.overhead)
+    if wires.reduction_bandwidth is None:
         return total
-    return total + fabric.reduction_time(cost_of(schedule, fabric), schedule.collective, size)
+    return total + wires.reduction_time(cost_of(made, wires), made.collective, size)
 
 
 def seconds_by_step(schedule: Schedule, fabric: Fabric, size: Number) -> list[Fraction]:
@@ -43,7 +49,6 @@ def seconds_by_step(schedule: Schedule, fabric: Fabric, size: Number) -> list[Fr
     >>> [int(s * 10**6) for s in seconds_by_step(allgather, linkstep.Fabric.of("10us", "100Gbps", 4), "1MB")]
     [50, 40]
     """
-    check_kind("fabric", fabric, Fabric)
     loads, kinds = loads_of(schedule), fabric.links_of(schedule.topology)
     bits = 8 * parse_size(size) / loads.whole
     steps = _step_loads(loads, kinds, bits, hosts=fabric.host_bandwidth is not None, apart=bool(fabric.message))
@@ -96,7 +101,13 @@ def _least_kinds(loads: Loads, carried: LoadTable, kind: Ints, end: Ids) -> Ints
     return least
 
 
-def cost_of(schedule: Schedule, fabric: Fabric | None = None) -> Cost:
+def _fabric(schedule: object, fabric: FabricLike | None) -> Fabric | None:
+    """Return the fabric that is given, or else the one that a result was made for."""
+    own = getattr(schedule, "fabric", None)
+    return as_fabric(fabric) if fabric is not None else own if isinstance(own, Fabric) else None
+
+
+def cost_of(schedule: ScheduleLike, fabric: FabricLike | None = None) -> Cost:
     """Return T_L and T_B of a schedule exactly.
 
     M is R shards, one of each rank (of a broadcast or a reduce, one), and every link has bandwidth B/d, so T_B is d/R
@@ -106,10 +117,8 @@ def cost_of(schedule: Schedule, fabric: Fabric | None = None) -> Cost:
     together, and a host's load counts as a link's does; but where several nodes share a host only ``seconds_of``
     counts its limit.
     """
-    check_kind("schedule", schedule, Schedule)
-    return cost_within(
-        schedule, None if fabric is None else check_kind("fabric", fabric, Fabric).width(schedule.topology)
-    )
+    made, wires = as_schedule(schedule), _fabric(schedule, fabric)
+    return cost_within(made, None if wires is None else wires.width(made.topology))
 
 
 def cost_within(schedule: Schedule, width: Fraction | None) -> Cost:
@@ -132,14 +141,15 @@ def cost_within(schedule: Schedule, width: Fraction | None) -> Cost:
     return Cost(loads.num_steps, sum(busiest, Fraction(0)) * ports / loads.whole)
 
 
-def time_of(schedule: Schedule, size: Number, *, bandwidth: Number | None = None) -> Fraction:
+def time_of(schedule: ScheduleLike, size: Number, *, bandwidth: Number | None = None) -> Fraction:
     """Return seconds for ``size`` bytes in all where links have columns: steps wait for their slowest used link.
 
     A step takes max over the links it uses of alpha + load / bandwidth (sec:heterogeneous). ``bandwidth`` is that of
     every link where the topology says only their alpha.
     """
-    topology = check_kind("schedule", schedule, Schedule).topology
+    made = as_schedule(schedule)
+    topology = made.topology
     if topology.alpha is None or (topology.bandwidth is None and bandwidth is None):
         raise LinkstepError("times need both link columns: alpha (ns) and bandwidth (bit/s)")
     rate = Fraction(1) if bandwidth is None else parse_bandwidth(bandwidth)
-    return seconds_of(schedule, Fabric(Fraction(0), rate, 1), size)
+    return seconds_of(made, Fabric(Fraction(0), rate, 1), size)

@@ -1,4 +1,4 @@
-"""The fabric of every figure that names no other: the paper's, 10us a hop and 100Gbps a node."""
+"""The fabric of every figure that names no other: the paper's, 10us a hop and 100Gbps a server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from linkstep.costs.fabric import Fabric
 
 ALPHA, BANDWIDTH = "10us", "100Gbps"
 """As commands show them: the latency of a hop, and B of a node over all its ports."""
+
+SIZE = "1MB"
+"""The data in all that times are for, unless another is asked for."""
 
 
 @cache

@@ -21,11 +21,14 @@ from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected, distance_profiles, distances_from
 from linkstep.core.errors import LinkstepError, TopologyError
+from linkstep.core.inputs import WiringLike, as_topology
 from linkstep.core.memo import Memo
+from linkstep.core.notebook import html_table
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.weights import link_weights
 from linkstep.costs.cost import Cost
-from linkstep.costs.fabric import Fabric, check_host_limit
+from linkstep.costs.fabric import check_host_limit
+from linkstep.costs.fabric_inputs import FabricLike, as_fabric
 from linkstep.symmetry.known import known_representatives
 
 Mask = NDArray[np.bool_]
@@ -112,6 +115,13 @@ class WiringBound:
 
     def __repr__(self) -> str:
         return f"<WiringBound of {self.collective} on {self.topology!r}: {self.cost}>"
+
+    def _wiring_(self) -> Topology:
+        return self.topology
+
+    def _repr_html_(self) -> str:
+        fields = [("no schedule beats", self.cost), ("why", self.explain())]
+        return html_table(f"{self.collective} on {self.topology.name or 'a topology'}", fields)
 
     @property
     def sequential(self) -> Cost:
@@ -210,7 +220,7 @@ def has_wiring_bound(collective: Collective) -> bool:
 
 
 def wiring_bound(
-    topology: Topology, collective: Collective | str = Collective.ALLGATHER, fabric: Fabric | None = None
+    topology: WiringLike, collective: Collective | str = Collective.ALLGATHER, fabric: FabricLike | None = None
 ) -> WiringBound:
     """Return the least T_L and T_B that any schedule of a collective can have on a topology, with a proof of T_B.
 
@@ -222,13 +232,14 @@ def wiring_bound(
     >>> bound.cost, bound.nodes, bound.links
     (Cost(steps=3, bandwidth=Fraction(3, 2)), (1, 2, 3), (1,))
     """
-    check_kind("topology", topology, Topology)
+    topology = as_topology(topology)
     wanted = Collective(check_kind("collective", collective, str))
     if wanted not in _BOUNDED:
         raise LinkstepError(f"a wiring bounds {', '.join(_BOUNDED)}, not {wanted}")
     check_permanent(topology, "the wiring's bound")
-    check_host_limit(topology, check_kind("fabric", fabric, Fabric, type(None)), "the wiring's bound")
-    width = None if fabric is None else fabric.width(topology)
+    wires = None if fabric is None else as_fabric(fabric)
+    check_host_limit(topology, wires, "the wiring's bound")
+    width = None if wires is None else wires.width(topology)
     return _bound(topology, wanted, width)
 
 

@@ -22,6 +22,8 @@ from linkstep.core.arguments import check_integer, check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
+from linkstep.core.inputs import WiringLike, as_topology
+from linkstep.core.notebook import html_table
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.costs.cost import Cost
 from linkstep.costs.wiring import Wires, wiring_bound
@@ -67,8 +69,15 @@ class StepBound:
     def __repr__(self) -> str:
         return f"<StepBound of {self.collective} on {self.topology!r}: {self.cost}>"
 
+    def _wiring_(self) -> Topology:
+        return self.topology
 
-def step_bound(topology: Topology, steps: int, collective: Collective | str = Collective.ALLGATHER) -> StepBound:
+    def _repr_html_(self) -> str:
+        fields = [("steps", self.cost.steps), ("T_B at least, in M/B", self.cost.bandwidth), ("cuts", len(self.cuts))]
+        return html_table(f"{self.collective} on {self.topology.name or 'a topology'}", fields)
+
+
+def step_bound(topology: WiringLike, steps: int, collective: Collective | str = Collective.ALLGATHER) -> StepBound:
     """Return what no allgather (or reduce-scatter) in at most ``steps`` steps goes below on a topology, with a proof.
 
     It is never below ``wiring_bound``, and comes as near to it as one likes as steps become many.
@@ -77,7 +86,7 @@ def step_bound(topology: Topology, steps: int, collective: Collective | str = Co
     >>> step_bound(ring, 2).cost
     Cost(steps=2, bandwidth=Fraction(3, 4))
     """
-    check_kind("topology", topology, Topology)
+    topology = as_topology(topology)
     wanted = Collective(check_kind("collective", collective, str))
     steps = check_integer("steps", steps)
     if wanted not in (Collective.ALLGATHER, Collective.REDUCE_SCATTER):

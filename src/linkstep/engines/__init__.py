@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from linkstep.engines.communicator import Communicator
+    from linkstep.engines.transports.engine import Engine
 
-__all__ = ["Communicator"]
+__all__ = ["Communicator", "Engine"]
 
 
 def __getattr__(name: str) -> object:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> object:
         from linkstep.engines.communicator import Communicator
 
         return Communicator
+    if name == "Engine":
+        from linkstep.engines.transports.engine import Engine
+
+        return Engine
     raise AttributeError(f"module 'linkstep.engines' has no attribute {name!r}")

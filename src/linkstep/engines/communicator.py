@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError, LinkstepError
+from linkstep.core.text import shown
 from linkstep.engines.plans.binding import SMALL, Bound, bind_direct, bind_staged
 from linkstep.engines.plans.layout import BufferLayout
 from linkstep.engines.plans.plan import CompiledPlans, Plan, Plans
@@ -105,6 +106,9 @@ class Communicator:
         self._names, self._broken = names, ""
         self.silence: Silence | None = None
         """Why it failed, if it did."""
+        is_transport = not isinstance(engine, type) and hasattr(engine, "rank") and hasattr(engine, "size")
+        if not isinstance(engine, str) and not is_transport:
+            raise EngineError(f"engine must be the name of one, or a transport, not {shown(engine)}")
         try:
             self.transport = engine_named(engine).open(timeout) if isinstance(engine, str) else engine
         except Silent as silent:

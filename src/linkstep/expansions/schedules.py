@@ -25,7 +25,8 @@ from linkstep.expansions.topologies import (
 )
 
 
-def _check_allgather(schedule: Schedule, what: str) -> None:
+def check_allgather(schedule: Schedule, what: str) -> None:
+    """Raise unless a schedule is one that expansions take."""
     if schedule.collective != "allgather":
         raise ScheduleError(f"{what} expands an allgather, not a {schedule.collective}")
     if not schedule.ranks.is_everyone:
@@ -45,7 +46,7 @@ def line_graph_schedule(schedule: Schedule) -> Schedule:
     Step 1: node e sends its shard to every link that starts where e ends. A row ((v, C), (u, w), t) becomes, for every
     in-link e of v and out-link f of w other than e, the row ((e, C), (link u->w, f), t + 1).
     """
-    _check_allgather(schedule, "L(G)")
+    check_allgather(schedule, "L(G)")
     base = schedule.topology
     expanded = line_graph(base)
     first = np.flatnonzero(expanded.tail != expanded.head)
@@ -80,7 +81,7 @@ def degree_expand_schedule(schedule: Schedule, times: int) -> Schedule:
     Data travels within its copy of G and changes copy on the last hop only; at a final step each node receives its
     twins' shards, an equal part of each over each in-link.
     """
-    _check_allgather(schedule, "G*n")
+    check_allgather(schedule, "G*n")
     check_times(times, "G*n")
     base = schedule.topology
     expanded = degree_expand(base, times)
@@ -121,7 +122,7 @@ def cartesian_power_schedule(schedule: Schedule, times: int) -> Schedule:
     The i-th part of each shard is gathered along one dimension after the other, starting with dimension i, so that at
     every step each part has a dimension to itself.
     """
-    _check_allgather(schedule, "G^n")
+    check_allgather(schedule, "G^n")
     check_times(times, "G^n")
     base = schedule.topology
     n = base.num_nodes
@@ -160,7 +161,7 @@ def to_bidirectional_schedule(schedule: Schedule, mapping: Ids) -> Schedule:
     ``mapping`` is an isomorphism from G to its transpose: half of each shard follows the schedule, the other half the
     mapped schedule on the links the other way.
     """
-    _check_allgather(schedule, "Bi(G)")
+    check_allgather(schedule, "Bi(G)")
     base = schedule.topology
     both = to_bidirectional(base)
     order = np.lexsort((np.concatenate([base.head, base.tail]), np.concatenate([base.tail, base.head])))

@@ -19,7 +19,8 @@ MAX_PROOF_NODES = 4096
 """Above this, ``line_graph_keeps_bfb`` does not look at every node."""
 
 
-def _check_plain(topology: Topology, what: str) -> None:
+def check_plain(topology: Topology, what: str) -> None:
+    """Raise unless all links are alike and there all the time."""
     check_permanent(topology, what)
     if topology.columns:
         raise TopologyError(f"{what} takes a topology whose links are all alike, not one with link columns")
@@ -39,7 +40,7 @@ def line_graph(topology: Topology) -> Topology:
     >>> line_graph(Topology.from_links(2, [0, 0, 1, 1], [1, 1, 0, 0])).num_links
     8
     """
-    _check_plain(topology, "L(G)")
+    check_plain(topology, "L(G)")
     fan_out = np.diff(topology.out_ptr)[topology.head]
     tail = np.repeat(np.arange(topology.num_links), fan_out)
     # Links are sorted by tail, so those that leave head[e] are consecutive from out_ptr[head[e]].
@@ -68,7 +69,7 @@ def line_graph_keeps_bfb(topology: Topology) -> bool:
     return True
 
 
-def _ranks(tail: Ints, head: Ints) -> Ints:
+def sorted_numbers(tail: Ints, head: Ints) -> Ints:
     """Return the number each link gets when they are sorted by (tail, head), equal ones in the order given."""
     rank = np.empty(tail.size, np.int64)
     rank[np.lexsort((head, tail))] = np.arange(tail.size)
@@ -92,7 +93,7 @@ def degree_expand(topology: Topology, times: int) -> Topology:
     >>> degree_expand(Topology.from_links(2, [0, 1], [1, 0]), 2).degree
     2
     """
-    _check_plain(topology, "G*n")
+    check_plain(topology, "G*n")
     check_times(times, "G*n")
     if topology.num_self_loops:
         node = topology.tail[topology.tail == topology.head][0]
@@ -105,7 +106,7 @@ def degree_expand(topology: Topology, times: int) -> Topology:
 def degree_expanded_links(topology: Topology, times: int) -> Ints:
     """Return the link of G*n from copy i to copy j along link e of G, as an array indexed by (e, i, j)."""
     tail, head = _degree_expanded(topology, times)
-    return _ranks(tail.ravel(), head.ravel()).reshape(tail.shape)
+    return sorted_numbers(tail.ravel(), head.ravel()).reshape(tail.shape)
 
 
 def cartesian_product(left: Topology, right: Topology) -> Topology:
@@ -122,7 +123,7 @@ def cartesian_product(left: Topology, right: Topology) -> Topology:
 
 def _product(left: Topology, right: Topology) -> Topology:
     for topology in (left, right):
-        _check_plain(topology, "G x H")
+        check_plain(topology, "G x H")
     n, m = left.num_nodes, right.num_nodes
     us, ws = np.arange(n, dtype=np.int64), np.arange(m, dtype=np.int64)
     tails = [(left.tail[:, None] * np.int64(m) + ws).ravel(), (us[:, None] * m + right.tail).ravel()]
@@ -159,7 +160,7 @@ def power_links(topology: Topology, times: int) -> Ints:
         tails.append(other + topology.tail[link] * weight[axis])
         heads.append(other + topology.head[link] * weight[axis])
     number = np.full(times * topology.num_links * nodes.size, -1, np.int64)
-    number[np.concatenate(where)] = _ranks(np.concatenate(tails), np.concatenate(heads))
+    number[np.concatenate(where)] = sorted_numbers(np.concatenate(tails), np.concatenate(heads))
     return number.reshape(times, topology.num_links, nodes.size)
 
 
@@ -169,7 +170,7 @@ def to_bidirectional(topology: Topology) -> Topology:
     >>> to_bidirectional(Topology.from_links(3, [0, 1, 2], [1, 2, 0])).is_bidirectional
     True
     """
-    _check_plain(topology, "Bi(G)")
+    check_plain(topology, "Bi(G)")
     both = np.concatenate([topology.tail, topology.head])
     links = Topology.from_links(topology.num_nodes, both, np.concatenate([topology.head, topology.tail]))
     return declare(links, same_nodes(topology))

@@ -63,7 +63,7 @@ def _ports(dim: int) -> int:
     return 1 if dim == 2 else 2
 
 
-def _torus_members(num_nodes: int, degree: int) -> Iterator[Args]:
+def torus_members(num_nodes: int, degree: int) -> Iterator[Args]:
     """List tori with their dimensions in ascending order."""
     if num_nodes >= 2 and degree <= 2 * num_nodes.bit_length():
         yield from _factorisations(num_nodes, degree, 2)
@@ -164,7 +164,7 @@ FAMILIES = (
         coverage="any N; d = 2 a dimension, 1 for a dimension of size 2",
         build=torus,
         size=torus_size,
-        members=_torus_members,
+        members=torus_members,
         vertex_transitive=always,
         reverse_symmetric=always,
         bandwidth_optimal=always,

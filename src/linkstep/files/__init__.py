@@ -6,78 +6,40 @@ a file whole or not at all. The formats are described in docs/data-model.md.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
-
-from linkstep.core.errors import FileError, ScheduleError, TopologyError
+from linkstep.core.errors import FileError
+from linkstep.core.inputs import ScheduleLike, as_made_schedule, as_topology, holds_schedule, hook
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.files.adjacency import read_adjacency, write_adjacency
-from linkstep.files.disk import AnyPath, check_writable, locked, open_to_read, to_path, write_atomically
-from linkstep.files.graph6 import read_graph6, write_graph6, write_sparse6
-from linkstep.files.graphs import read_edges, read_gph, write_edges, write_gph
-from linkstep.files.own import FORMAT_VERSION, read_json, read_npz, write_json, write_npz
-from linkstep.files.wiring import read_csv, read_graphml, write_csv, write_graphml
+from linkstep.files.cables import ListedCable, cables_of
+from linkstep.files.disk import AnyPath, check_writable, locked, to_path, write_atomically
+from linkstep.files.kinds import Kind, is_runtime_file, kind_of, read_known, wrong_kind
+from linkstep.files.own import FORMAT_VERSION
+from linkstep.files.reading import KEEPS_CABLES, OWN, READABLE, SUFFIXES, WIRING, Reading
 
 __all__ = [
     "FORMAT_VERSION",
+    "KEEPS_CABLES",
+    "READABLE",
     "SUFFIXES",
     "AnyPath",
+    "Kind",
+    "ListedCable",
+    "Reading",
+    "cables_of",
     "check_savable",
     "check_writable",
     "is_runtime_file",
+    "kind_of",
     "load",
     "load_schedule",
     "load_topology",
     "locked",
+    "read_known",
     "save",
     "to_path",
     "write_atomically",
+    "wrong_kind",
 ]
-
-
-@dataclass(frozen=True)
-class _Wiring:
-    """A format that holds topologies alone."""
-
-    read: Callable[[BinaryIO], Topology]
-    write: Callable[[Topology, BinaryIO], None]
-
-
-_OWN = {".npz": (read_npz, write_npz), ".json": (read_json, write_json)}
-_WIRING = {
-    ".csv": _Wiring(read_csv, write_csv),
-    ".graphml": _Wiring(read_graphml, write_graphml),
-    ".edges": _Wiring(read_edges, write_edges),
-    ".gph": _Wiring(read_gph, write_gph),
-    ".adj": _Wiring(read_adjacency, write_adjacency),
-    ".g6": _Wiring(read_graph6, write_graph6),
-    ".s6": _Wiring(read_graph6, write_sparse6),
-}
-SUFFIXES = (*_OWN, *_WIRING)
-_PLAN = b'"gpus"'
-"""A member that every MSCCL++ plan has and no file of ours."""
-
-
-def is_runtime_file(name: str) -> bool:
-    """Whether a name is that of a runtime's file, there or not, and not of a recipe or of a file of ours.
-
-    >>> is_runtime_file("allreduce.xml"), is_runtime_file("allreduce.npz"), is_runtime_file("Torus(4,4)")
-    (True, False, False)
-    """
-    suffix = Path(name).suffix.lower()
-    if suffix == ".xml":
-        return True
-    if (suffix in SUFFIXES and suffix != ".json") or not os.path.isfile(name):  # noqa: PTH113
-        return False  # Path.is_file raises where a recipe is longer than a file's name can be
-    with suppress(FileError), open_to_read(name) as file:  # the reader that comes next says what is wrong
-        data = file.read()
-        return _PLAN in data or data.lstrip().startswith(b"<")
-    return False
 
 
 def _suffix(path: AnyPath) -> str:
@@ -90,13 +52,16 @@ def _suffix(path: AnyPath) -> str:
 def check_savable(kind: type[Topology] | type[Schedule], path: AnyPath) -> None:
     """Raise FileError if a thing of this kind cannot be saved there: to ask before long work, not after."""
     suffix = _suffix(path)
-    if kind is Schedule and suffix in _WIRING:
+    if kind is Schedule and suffix in WIRING:
         raise FileError(f"{path}: a {suffix} file holds a topology, not a schedule: save it as .npz or .json")
     check_writable(path)
 
 
-def save(thing: Topology | Schedule, path: AnyPath) -> None:
+def save(thing: ScheduleLike, path: AnyPath) -> None:
     """Write a topology or a schedule (with its topology) in the format the path's ending names.
+
+    Of what was lowered it is the runtime's file. Of a result that holds a schedule it is that, unless the format has
+    topologies alone; of whatever else stands for a wiring, the topology.
 
     >>> import tempfile, pathlib
     >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0], "UniRing(1,3)")
@@ -110,18 +75,45 @@ def save(thing: Topology | Schedule, path: AnyPath) -> None:
     1,2
     2,0
     """
-    if not isinstance(thing, (Topology, Schedule)):
-        raise FileError(f"save takes a Topology or a Schedule, not a {type(thing).__name__}")
-    check_savable(type(thing), path)
+    text = _runtime_text(thing, path)
+    if text is not None:
+        check_writable(path)
+        write_atomically(path, lambda file: file.writelines([text.encode()]))
+        return
     suffix = _suffix(path)
-    if isinstance(thing, Topology) and suffix in _WIRING:
-        write_atomically(path, lambda file: _WIRING[suffix].write(thing, file))
+    whole = _saved(thing, suffix)
+    check_savable(type(whole), path)
+    if isinstance(whole, Topology) and suffix in WIRING:
+        write_atomically(path, lambda file: WIRING[suffix].write(whole, file))
     else:
-        write_atomically(path, lambda file: _OWN[suffix][1](thing, file))
+        write_atomically(path, lambda file: OWN[suffix](whole, file))
 
 
-def load(path: AnyPath) -> Topology | Schedule:
+def _runtime_text(thing: object, path: AnyPath) -> str | None:
+    """Return the text of what was lowered; None where something else is to be saved."""
+    suffix = to_path(path).suffix.lower()
+    runtime = hook(thing, "_text_")
+    if runtime is None or (suffix in SUFFIXES and suffix != ".json"):
+        return None
+    own, text = runtime()
+    if suffix != own:
+        raise FileError(f"{path}: the runtime's file ends in {own}, a schedule's in .npz")
+    return str(text)
+
+
+def _saved(thing: ScheduleLike, suffix: str) -> Topology | Schedule:
+    """Return what a file of this ending holds of a thing."""
+    if isinstance(thing, Topology | Schedule):
+        return thing
+    if holds_schedule(thing) and suffix in OWN:
+        return as_made_schedule(thing, "what is saved")
+    return as_topology(thing, "what is saved")
+
+
+def load(path: AnyPath, *, both_ways: bool = False) -> Topology | Schedule:
     """Return what the file holds, a Topology or a Schedule; FileError if that is neither.
+
+    With ``both_ways`` each line of a wiring is a duplex cable. docs/files.md lists what is read.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as here:
@@ -130,29 +122,18 @@ def load(path: AnyPath) -> Topology | Schedule:
     ...     load(file).labels
     ('ant', 'bee', 'cat')
     """
-    suffix = _suffix(path)
-    with open_to_read(path) as file:
-        try:
-            return _WIRING[suffix].read(file) if suffix in _WIRING else _OWN[suffix][0](file)
-        except (FileError, TopologyError, ScheduleError) as error:
-            text = str(error)
-        except MemoryError:
-            text = "is too large for this machine's memory"
-        except OSError as error:
-            text = f"cannot be read: {error.strerror or error}"
-    # "line 7: ..." becomes "wiring.csv:7: ...", which editors can follow.
-    raise FileError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
+    return read_known(path, both_ways=both_ways).thing
 
 
-def load_topology(path: AnyPath) -> Topology:
+def load_topology(path: AnyPath, *, both_ways: bool = False) -> Topology:
     """Return the topology in the file; of a schedule, the one it runs on."""
-    thing = load(path)
+    thing = load(path, both_ways=both_ways)
     return thing.topology if isinstance(thing, Schedule) else thing
 
 
 def load_schedule(path: AnyPath) -> Schedule:
     """Return the schedule in the file; FileError if it holds a topology only."""
-    thing = load(path)
+    thing = read_known(path, "a schedule").thing
     if not isinstance(thing, Schedule):
-        raise FileError(f"{path}: holds a topology and no schedule")
+        raise wrong_kind(path, "a schedule") or FileError(f"{path}: holds a topology and no schedule")
     return thing

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import FileError
+from linkstep.core.extras import missing
 from linkstep.core.topology import Topology
 from linkstep.files.graphs import check_plain, edge_list, read_bytes
 
@@ -31,7 +32,7 @@ def _networkx() -> Any:
     try:
         import networkx  # here: a quarter of a second, and an extra
     except ImportError:
-        raise FileError("graph6 and sparse6 need networkx: run pip install 'linkstep[graphs]'") from None
+        raise FileError(missing("reading and writing graph6 and sparse6", "networkx", "graphs")) from None
     return networkx
 
 

@@ -28,9 +28,12 @@ from linkstep.core.schedule import COLLECTIVES, ROW_COLUMNS, Schedule
 from linkstep.core.text import shown
 from linkstep.core.topology import Ints, Topology
 
-FORMAT_VERSION = 2
-"""The newest that is read. What has neither ranks nor lifetimes, hosts or racks is written as version 1."""
+FORMAT_VERSION = 3
+_OLDER = {"version": "format_version", "nodes": "num_nodes", "chunks_per_shard": "unit"}
+"""What versions 1 and 2 call members of the head; their format is "linkstep", and ``kind`` says of what."""
 _LINK_COLUMNS = ("tail", "head", *LINK_COLUMNS)
+_RANKS = ("rank_nodes", "ranks")
+"""The node of each rank, and what versions 1 and 2 call that."""
 _TEXTS = ("labels", "hosts", "racks")
 """Names, one for each node: members of their own in an .npz file, as JSON."""
 MAX_HEAD_BYTES = 2**20
@@ -76,17 +79,16 @@ def _topology_of(thing: Topology | Schedule) -> Topology:
 def _head_of(thing: Topology | Schedule) -> dict[str, Any]:
     topology = _topology_of(thing)
     check_name(topology.name)
-    newer = topology.has_lifetimes or topology.hosts is not None or topology.racks is not None or _ranks_column(thing)
     head: dict[str, Any] = {
-        "format": "linkstep",
-        "kind": "schedule" if isinstance(thing, Schedule) else "topology",
-        "format_version": FORMAT_VERSION if newer else 1,
+        "format": f"linkstep/{'schedule' if isinstance(thing, Schedule) else 'topology'}",
+        "version": FORMAT_VERSION,
         "linkstep_version": __version__,
         "recipe": str(topology.name),
-        "num_nodes": topology.num_nodes,
+        "nodes": topology.num_nodes,
     }
     if isinstance(thing, Schedule):
-        head |= {"collective": str(thing.collective), "unit": int(thing.unit)}
+        head |= {"collective": str(thing.collective), "chunks_per_shard": int(thing.unit)}
+        head |= {"method": thing.method} if thing.method else {}
     return head
 
 
@@ -97,7 +99,7 @@ def _texts(thing: Topology | Schedule) -> dict[str, tuple[str, ...]]:
 
 def _ranks_column(thing: Topology | Schedule) -> Columns:
     """Return the nodes of the ranks, if not everyone takes part in node order."""
-    return {} if isinstance(thing, Topology) or thing.ranks.is_everyone else {"ranks": thing.ranks.nodes}
+    return {} if isinstance(thing, Topology) or thing.ranks.is_everyone else {"rank_nodes": thing.ranks.nodes}
 
 
 def _link_columns(thing: Topology | Schedule) -> Columns:
@@ -110,31 +112,45 @@ def _row_columns(thing: Topology | Schedule) -> Columns:
 
 
 def _check_head(head: object) -> dict[str, Any]:
-    """Return the head if this version can read what it announces."""
-    if not isinstance(head, dict) or head.get("format") != "linkstep":
-        raise FileError("is not a linkstep file")
-    number = head.get("format_version")
+    """Return the head, with what it is of as ``kind``, if this version can read what it announces."""
+    head = _with_kind(head)
+    version, nodes, chunks = (_OLDER[name] if head["format"] == "linkstep" else name for name in _OLDER)
+    number = head.get(version)
     if type(number) is not int or number < 1:
-        raise FileError(f"format_version must be a positive integer, not {shown(number)}")
-    if number > FORMAT_VERSION:
+        raise FileError(f"{version} must be a positive integer, not {shown(number)}")
+    if number > (2 if head["format"] == "linkstep" else FORMAT_VERSION):
         raise FileError(f"written by a newer linkstep (format {shown(number)}); upgrade linkstep to read it")
-    if head.get("kind") not in ("topology", "schedule"):
-        raise FileError(f"kind must be topology or schedule, not {shown(head.get('kind'))}")
     if not isinstance(head.get("recipe"), str):
         raise FileError(f"recipe must be text, not {shown(head.get('recipe'))}")
     check_name(head["recipe"])
-    if type(head.get("num_nodes")) is not int:
-        raise FileError(f"num_nodes must be an integer, not {shown(head.get('num_nodes'))}")
+    if type(head.get(nodes)) is not int:
+        raise FileError(f"{nodes} must be an integer, not {shown(head.get(nodes))}")
     for what in _TEXTS:
         if head.get(what) is not None:
             _check_names(head[what], what)
     if head["kind"] == "schedule":
-        unit, collective = head.get("unit"), head.get("collective")
+        unit, collective = head.get(chunks), head.get("collective")
         if type(unit) is not int or not 1 <= unit < 2**62:
-            raise FileError(f"unit must be an integer in [1, 2^62), not {shown(unit)}")
+            raise FileError(f"{chunks} must be an integer in [1, 2^62), not {shown(unit)}")
         if collective not in COLLECTIVES:
             raise FileError(f"collective must be one of {', '.join(COLLECTIVES)}, not {shown(collective)}")
-    return head
+        method = head.get("method", "")
+        if not isinstance(method, str) or not method.isprintable() or len(method) > 100:
+            raise FileError(f"method must be a word, not {shown(method)}")
+    return head | {"nodes": head[nodes], "chunks_per_shard": head.get(chunks)}
+
+
+def _with_kind(head: object) -> dict[str, Any]:
+    """Return a head with what it is of as ``kind``; FileError if it is of neither a topology nor a schedule."""
+    form = head.get("format") if isinstance(head, dict) else None
+    if not isinstance(head, dict) or not isinstance(form, str) or form.split("/")[0] != "linkstep":
+        raise FileError("is not a linkstep file")
+    kind = head.get("kind") if form == "linkstep" else form.removeprefix("linkstep/")
+    if kind in ("topology", "schedule"):
+        return {**head, "kind": kind}
+    if form == "linkstep":
+        raise FileError(f"kind must be topology or schedule, not {shown(kind)}")
+    raise FileError(f"holds {shown(form)}, not a topology or a schedule (linkstep/topology, linkstep/schedule)")
 
 
 def _check_names(names: object, what: str) -> None:
@@ -144,10 +160,10 @@ def _check_names(names: object, what: str) -> None:
 
 def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns, ranks: NDArray[Any] | None) -> Topology | Schedule:
     """Make the object; Topology, Schedule and File errors tell what is wrong with the columns."""
-    check_idle_nodes(head["num_nodes"], links["tail"].size)
+    check_idle_nodes(head["nodes"], links["tail"].size)
     given: dict[str, Any] = {what: links.get(what) for what in LINK_COLUMNS}
     given |= {what: head.get(what) for what in _TEXTS}
-    topology = Topology.from_links(head["num_nodes"], links["tail"], links["head"], head["recipe"], **given)
+    topology = Topology.from_links(head["nodes"], links["tail"], links["head"], head["recipe"], **given)
     if head["kind"] == "topology":
         return topology
     if not all(np.array_equal(column, links[what]) for what, column in _link_columns(topology).items()):
@@ -155,7 +171,8 @@ def _rebuild(head: Mapping[str, Any], links: Columns, rows: Columns, ranks: NDAr
         raise FileError(f"a schedule's links must be sorted by ({order}): rows number them")
     columns = {what: frozen(rows[what], _ROW_TYPES[what], what) for what in ROW_COLUMNS}
     who = Ranks.everyone(topology) if ranks is None else Ranks(topology.num_nodes, frozen(ranks, np.int32, "ranks"))
-    return Schedule(topology, head["unit"], **columns, collective=Collective(head["collective"]), ranks=who)
+    wanted, method = Collective(head["collective"]), head.get("method", "")
+    return Schedule(topology, head["chunks_per_shard"], **columns, collective=wanted, ranks=who, method=method)
 
 
 # --- npz ---
@@ -248,10 +265,10 @@ def _read_members(archive: zipfile.ZipFile) -> tuple[dict[str, Any], Columns]:
     if dtype != np.uint8 or length > MAX_HEAD_BYTES:
         raise FileError("is not a linkstep file")
     head = _check_head(loads(_read_array(archive, "linkstep", dtype, length).tobytes()))
-    head |= {what: _read_names(archive, what, head["num_nodes"]) for what in _TEXTS if what in present}
+    head |= {what: _read_names(archive, what, head["nodes"]) for what in _TEXTS if what in present}
     wanted = [what for what in _LINK_COLUMNS if what in present or what in ("tail", "head")]
     if head["kind"] == "schedule":
-        wanted += [*ROW_COLUMNS, *(["ranks"] if "ranks" in present else [])]
+        wanted += [*ROW_COLUMNS, *[what for what in _RANKS if what in present][:1]]
     headers = {what: _array_header(archive, what) for what in wanted}
     _check_size("in all, it", sum(length for _, length in headers.values()))
     return head, {what: _read_array(archive, what, *headers[what]) for what in wanted}
@@ -268,7 +285,7 @@ def read_npz(file: BinaryIO) -> Topology | Schedule:
         raise FileError(f"is truncated, damaged or not an .npz file; write it again ({_one_line(error)})") from None
     links = {what: column for what, column in columns.items() if what in _LINK_COLUMNS}
     rows = {what: column for what, column in columns.items() if what in ROW_COLUMNS}
-    return _rebuild(head, links, rows, columns.get("ranks"))
+    return _rebuild(head, links, rows, next((columns[what] for what in _RANKS if what in columns), None))
 
 
 # --- json ---
@@ -329,17 +346,23 @@ def _table(head: Mapping[str, Any], what: str, needed: Iterable[str], known: tup
 
 def read_json(file: BinaryIO) -> Topology | Schedule:
     """Read what ``write_json`` wrote, or a topology written by hand in the same form."""
-    head = _check_head(loads(file.read()))
+    return thing_of(loads(file.read()))
+
+
+def thing_of(document: object) -> Topology | Schedule:
+    """Return the topology or the schedule that a document of JSON is."""
+    head = _check_head(document)
     links = _table(head, "link", ("tail", "head"), _LINK_COLUMNS)
     rows = _table(head, "row", ROW_COLUMNS, ROW_COLUMNS) if head["kind"] == "schedule" else {}
     return _rebuild(head, links, rows, _rank_list(head) if head["kind"] == "schedule" else None)
 
 
 def _rank_list(head: Mapping[str, Any]) -> NDArray[Any] | None:
-    """Return the nodes under ``ranks``, if the head has them."""
-    nodes = head.get("ranks")
-    if nodes is None:
+    """Return the nodes of the ranks, if the head has them."""
+    name = next((what for what in _RANKS if head.get(what) is not None), None)
+    if name is None:
         return None
+    nodes = head[name]
     if not isinstance(nodes, list) or any(type(node) is not int or abs(node) >= 2**31 for node in nodes):
-        raise FileError(f"ranks must be a list of nodes, not {shown(nodes)}")
+        raise FileError(f"{name} must be a list of nodes, not {shown(nodes)}")
     return np.array(nodes, np.int64)

@@ -6,7 +6,8 @@ it, and only when the text is asked for: ``linkstep.assembly`` needs none. What 
 that shares nothing with this.
 """
 
-from linkstep.lowering.fitting import RuntimeProgram
+from linkstep.lowering.fitting import RuntimeProgram, fit_blocks, fit_lists, fit_ports
+from linkstep.lowering.forms import FORMS, Form
 from linkstep.lowering.limits import check_fits
 from linkstep.lowering.lists import ListInstruction, ListProgram
 from linkstep.lowering.pipeline import Lowered, lower
@@ -15,13 +16,17 @@ from linkstep.lowering.ports import Operation, Piece, PortBlock, PortProgram, Po
 from linkstep.lowering.targets import TARGETS, Target
 from linkstep.lowering.values import BlockProgram, Copy, Instruction, Message, Move, Place, Placement, Threadblock
 from linkstep.lowering.windows import MAX_BYTES, MAX_SCRATCH, SelectionWindow
+from linkstep.lowering.writers.naming import File
 
 __all__ = [
+    "FORMS",
     "MAX_BYTES",
     "MAX_SCRATCH",
     "TARGETS",
     "BlockProgram",
     "Copy",
+    "File",
+    "Form",
     "Instruction",
     "ListInstruction",
     "ListProgram",
@@ -42,6 +47,9 @@ __all__ = [
     "Threadblock",
     "check_fits",
     "chunk_grid",
+    "fit_blocks",
+    "fit_lists",
+    "fit_ports",
     "lower",
     "place",
 ]

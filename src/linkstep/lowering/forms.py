@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from linkstep.core.tables import NamedRows
 from linkstep.lowering.fitting import FittedProgram, fit_blocks, fit_lists, fit_ports
 from linkstep.lowering.progress import Meter
 from linkstep.lowering.targets import Target
@@ -19,6 +20,7 @@ from linkstep.lowering.writers.naming import File
 class Form:
     """One form; its functions take the form's own programs."""
 
+    name: str
     fit: Callable[[Placement, Target, FileOptions, Meter], FittedProgram]
     head: Callable[[Any, Target, str, SelectionWindow], Mapping[str, object]]
     """What the file says besides its instructions: of a program, its target, the protocol and the window."""
@@ -26,9 +28,14 @@ class Form:
     """Print a program under its head."""
 
 
-FORMS: dict[str, Form] = {
-    "blocks": Form(fit_blocks, msccl.head, msccl.write),
-    "ports": Form(fit_ports, mscclpp.head, mscclpp.write),
-    "lists": Form(fit_lists, cpu.head, cpu.write),
-}
+FORMS = NamedRows(
+    Form,
+    "form",
+    (
+        Form("blocks", fit_blocks, msccl.head, msccl.write),
+        Form("ports", fit_ports, mscclpp.head, mscclpp.write),
+        Form("lists", fit_lists, cpu.head, cpu.write),
+    ),
+    key=lambda form: form.name,
+)
 """By the name that a row of ``TARGETS`` gives."""

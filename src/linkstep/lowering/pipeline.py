@@ -8,10 +8,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from linkstep.core.arguments import check_flag, check_integer, check_kind
+from linkstep.core.arguments import check_callable, check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.inputs import ScheduleLike, as_schedule
+from linkstep.core.notebook import html_table
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import shown
+from linkstep.core.topology import Topology
 from linkstep.lowering.blocks import build_blocks
 from linkstep.lowering.fitting import FittedProgram, RuntimeProgram
 from linkstep.lowering.forms import FORMS
@@ -59,6 +63,24 @@ class Lowered:
         messages = len(self.placement.messages)
         return f"<Lowered {self.placement.schedule!r} to {self.target.name}: {messages} messages>"
 
+    def _schedule_(self) -> Schedule:
+        return self.placement.schedule
+
+    def _wiring_(self) -> Topology:
+        return self.placement.schedule.topology
+
+    def _text_(self) -> tuple[str, str]:
+        """Return the ending of the runtime's file and its text."""
+        return self.target.suffix, self.text
+
+    def _repr_html_(self) -> str:
+        fields = [
+            ("schedule", repr(self.placement.schedule)), ("messages", len(self.placement.messages)),
+            ("channels", self.channels), ("scratch", f"{self.scratch_chunks} chunks"),
+            ("for", f"{self.window.smallest} to {self.window.largest} bytes"),
+        ]  # fmt: skip
+        return html_table(f"lowered to {self.target.name}", fields)
+
     @property
     def placement(self) -> Placement:
         """The messages that it was made from."""
@@ -76,7 +98,10 @@ class Lowered:
 
     @cached_property
     def _file(self) -> File:
-        return FORMS[self.target.form].write(self.program, self.head)
+        written = FORMS[self.target.form].write(self.program, self.head)
+        if not isinstance(written, File) or not isinstance(written.text, str):
+            raise LinkstepError(f"form {self.target.form} must write a File, not {shown(written)}")
+        return written
 
     @property
     def text(self) -> str:
@@ -224,7 +249,7 @@ def _integers(**values: Any) -> list[Any]:
 
 
 def lower(
-    schedule: Schedule,
+    schedule: ScheduleLike,
     to: str,
     *,
     inplace: bool = False,
@@ -250,7 +275,8 @@ def lower(
     >>> print(lowered.text.splitlines()[4])
     <step s="0" type="rrc" srcbuf="i" srcoff="6" dstbuf="o" dstoff="6" cnt="1" depid="-1" deps="-1" hasdep="1" />
     """
-    check_kind("schedule", schedule, Schedule)
+    check_callable("progress", progress)
+    schedule = as_schedule(schedule)
     target = target_named(check_kind("to", to, str))
     inplace, proto = check_flag("inplace", inplace), check_kind("proto", proto, str)
     channels, instances, chunks, gather, min_bytes, max_bytes = _integers(

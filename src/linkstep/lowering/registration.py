@@ -20,7 +20,6 @@ from linkstep.lowering.pipeline import Lowered
 from linkstep.lowering.targets import TARGETS
 from linkstep.selector import Selector
 
-_REGISTERED = tuple(name for name, target in TARGETS.items() if target.registers)
 MARK = "# Written by linkstep"
 """How a written module begins; nothing else is overwritten."""
 _UNLIMITED = 2**64 - 1
@@ -28,6 +27,10 @@ _UNLIMITED = 2**64 - 1
 _ALIGNMENT = 16
 """What the loader takes where a plan gives no buffer_alignment."""
 _NAMED = "but a rule of the selector names it: lower it again"
+
+
+def _is_registered(dialect: str | None) -> bool:
+    return dialect is not None and dialect in TARGETS and TARGETS[dialect].registers
 
 
 class RegisteredPlan(NamedTuple):
@@ -88,7 +91,7 @@ def read_plan(path: AnyPath, file: str) -> RegisteredPlan:
 
 def plans_of(selector: Selector, new: RegisteredPlan) -> list[RegisteredPlan]:
     """Return the rows of all MSCCL++ plans that a selector names, of which ``new`` may not be written yet."""
-    files = [rule.source for rule in selector.rules if rule.dialect in _REGISTERED]
+    files = [rule.source for rule in selector.rules if _is_registered(rule.dialect)]
     plans = [new if file == new.file else read_plan(selector.folder / file, file) for file in files]
     named: dict[str, str] = {}
     for plan in plans:

@@ -5,12 +5,15 @@ One row of ``TARGETS`` for each; how a schedule is held against the limits is in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import COLLECTIVES
+from linkstep.core.tables import NamedRows
+from linkstep.core.text import shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +97,26 @@ def _spelled(reduce_scatter: str, *, reduce: bool = True) -> dict[Collective, st
     return words | ({Collective.REDUCE: "reduce"} if reduce else {})
 
 
+def _unfit(target: Target) -> str | None:
+    """Return which part of a row does not go with the rest of linkstep, or None."""
+    from linkstep.lowering.forms import FORMS  # here: forms are of targets
+
+    if target.form not in FORMS:
+        return f"form must be one of {', '.join(FORMS)}, not {target.form!r}"
+    if not re.fullmatch("[.][a-z0-9]+", target.suffix):
+        return f"suffix must be such as '.json', not {target.suffix!r}"
+    unknown = [collective for collective in target.collectives if collective not in COLLECTIVES]
+    if not target.collectives:
+        return "collectives must have a word for at least one"
+    return f"collectives has {shown(unknown[0])}, which is none" if unknown else None
+
+
 _PROTOCOLS = ("Simple", "LL", "LL128")
 
-TARGETS: dict[str, Target] = {
-    target.name: target
-    for target in (
+TARGETS = NamedRows(
+    Target,
+    "target",
+    (
         Target(
             name="mscclpp",
             note="microsoft/mscclpp, the maintained successor of MSCCL",
@@ -184,8 +202,10 @@ TARGETS: dict[str, Target] = {
             splits=True,
             gather_bytes=512,
         ),
-    )
-}
+    ),
+    key=lambda target: target.name,
+    check=_unfit,
+)
 
 
 def target_named(name: str) -> Target:

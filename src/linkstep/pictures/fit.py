@@ -2,7 +2,7 @@
 
 They are fig:latencyfit and fig:betafit for any runs. What the fitted fabric says is a line. The part of the
 cost that is not on the axis is taken off each time, as fitted, so that a point's distance from the line is its error.
-Points are numbered, and a list below says which topology is which, so that names of any length never cover the plots.
+Points are numbered, and a list below says which topology and method is which, so that no name covers the plots.
 Not here: the fit itself (``linkstep.costs.fitting``).
 """
 
@@ -93,7 +93,7 @@ def _bandwidth(found: Fit, points: tuple[Observation, ...]) -> _Panel:
     ports = f" of {fabric.degree} ports" if len({point.degree for point in found.points}) > 1 else ""
     return _Panel(
         _title(found, points, "largest"), f"T_B times M, {size_name}", f"time without latency, {name}",
-        f"fitted: B = {write_bandwidth(fabric.node_bandwidth)} a node{ports}",
+        f"fitted: B = {write_bandwidth(fabric.node_bandwidth)} a server{ports}",
         points, tuple(load / size_scale for load in loads), tuple(s / scale for s in seconds),
         0.0, 8 * size_scale / float(fabric.node_bandwidth) / scale,
     )  # fmt: skip
@@ -133,7 +133,7 @@ def _draw_numbers(axes: Any, panel: _Panel, numbers: dict[str, int]) -> None:
         placer.block(x, y, 8, 8)
     angles = np.radians([100, 280, 45, 225, 135, 315, 0, 180])
     for point, place, (x, y) in zip(panel.points, zip(panel.x, panel.y, strict=True), spots, strict=True):
-        text = str(numbers[point.what])
+        text = str(numbers[point.name])
         width, height = text_size(text, _TEXT)
         around = [(x + float(np.cos(a)) * far, y + float(np.sin(a)) * far) for far in _AWAY for a in angles]
         at = placer.place(around, width + 2, height + 2)
@@ -156,10 +156,10 @@ def _draw_list(figure: Any, names: Sequence[str], columns: int, height: float) -
         figure.text(x + 0.25 / _WIDTH, y, name, fontsize=_TEXT, va="center", color=INK)
 
 
-def plot_fit(found: Fit, path: AnyPath) -> None:
-    """Draw a fit to a .svg or .png file: time over steps, and over bytes, with the fitted lines."""
-    numbers = {what: k for k, what in enumerate(dict.fromkeys(point.what for point in found.points), 1)}
-    names = [shortened(what, _LONGEST) for what in numbers]
+def plot_fit(found: Fit, path: AnyPath | None) -> Any:
+    """Draw time over steps, and over bytes, with the fitted lines; return the figure, written if there is a path."""
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(point.name for point in found.points), 1)}
+    names = [shortened(name, _LONGEST) for name in numbers]
     widest = max(text_size(name or " ", _TEXT)[0] for name in names) / POINTS + 0.45
     columns = max(1, int((_WIDTH - _LEFT - _RIGHT) / widest))
     height = _TOP + _PLOT + _AXIS + _FOOT + _ROW * ceil(len(names) / columns)
@@ -179,4 +179,4 @@ def plot_fit(found: Fit, path: AnyPath) -> None:
             _draw_panel(figure.add_axes(box), panel, numbers)
         _draw_list(figure, names, columns, height)
 
-    save_picture(fill, path, (_WIDTH, height))
+    return save_picture(fill, path, (_WIDTH, height))

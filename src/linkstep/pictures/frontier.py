@@ -265,7 +265,7 @@ def _sheet(answer: Answer, paper: Answer | None, fabric: Fabric | None, size: Nu
 def _fill(sheet: _Sheet) -> Fill:
     def fill(figure: Any) -> None:
         answer, (_, height) = sheet.answer, sheet.size
-        both = ", duplex links" if answer.bidirectional else ""
+        both = ", one-way fibres" if answer.directed else ", duplex cables"
         title = f"N = {answer.num_nodes} servers, d = {answer.degree} ports{both}: what an allreduce costs"
         figure.text(0.5, 1 - 0.3 / height, title, fontsize=13, ha="center", va="center")
         _draw_plot(figure, sheet)
@@ -276,17 +276,20 @@ def _fill(sheet: _Sheet) -> Fill:
 
 def plot_frontier(
     answer: Answer,
-    path: AnyPath,
+    path: AnyPath | None,
     *,
     paper: Answer | None = None,
     fabric: Fabric | None = None,
     size: Number | None = None,
-) -> None:
-    """Plot T_B over T_L to a .svg or .png file: the frontier, the bound, and today's topologies where they fit.
+) -> Any:
+    """Plot T_B over T_L: the frontier, the bound, and today's topologies where they fit; return the figure.
+
+    It is written to a .svg or .png file if there is a path.
 
     ``paper`` is the answer from the paper's bases alone, to compare with. With a fabric and a size, the table has the
     time of an allreduce of that size too.
     """
-    check_drawable(path)
+    if path is not None:
+        check_drawable(path)
     sheet = _sheet(answer, paper, fabric, size)
-    save_picture(_fill(sheet), path, sheet.size)
+    return save_picture(_fill(sheet), path, sheet.size)

@@ -15,6 +15,7 @@ from typing import Any
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shortened
 from linkstep.core.units import format_time, write_size
+from linkstep.costs.runs import current_run
 from linkstep.files import AnyPath
 from linkstep.pictures.strokes import POINTS, text_size
 from linkstep.pictures.style import DASHES, INK, PALE, SOFT, save_picture, shades
@@ -29,9 +30,9 @@ _MOST_TICKS = 8
 _EDGE = 1.35
 """How far axes go beyond the data, as a factor."""
 _LINES = (
-    ("measured", "median", "o", 1.8),
-    ("the engine's own", "own_median", "s", 1.2),
-    ("predicted", "predicted", "x", 1.2),
+    ("measured", "median_seconds", "o", 1.8),
+    ("the engine's own", "own_median_seconds", "s", 1.2),
+    ("predicted", "predicted_seconds", "x", 1.2),
 )
 """What is drawn of every run where it is known: its name, its member of a row, its mark and its width."""
 
@@ -68,8 +69,8 @@ def _set_axes(axes: Any, sizes: Sequence[int], times: Sequence[float]) -> None:
 
 
 def _draw_run(axes: Any, run: Mapping[str, Any], colour: Any) -> None:
-    rows = [row for row in run["rows"] if row.get("min") and row.get("p99")]
-    ends = ([row[member] for row in rows] for member in ("size", "min", "p99"))
+    rows = [row for row in run["rows"] if row.get("min_seconds") and row.get("p99_seconds")]
+    ends = ([row[member] for row in rows] for member in ("size", "min_seconds", "p99_seconds"))
     axes.vlines(*ends, color=colour, alpha=0.45, linewidth=1.2)
     for (_, member, mark, width), dash in zip(_LINES, DASHES, strict=False):
         axes.plot(*_points(run, member), color=colour, marker=mark, markersize=4, linewidth=width, linestyle=dash)
@@ -80,14 +81,17 @@ def _draw_legend(axes: Any, runs: Sequence[Mapping[str, Any]]) -> None:
     engines = {run["engine"] for run in runs}
     for (name, member, mark, width), dash in zip(_LINES, DASHES, strict=False):
         if any(_points(run, member)[0] for run in runs):
-            name = f"{engines.copy().pop()}'s own" if member == "own_median" and len(engines) == 1 else name
+            name = f"{engines.copy().pop()}'s own" if member == "own_median_seconds" and len(engines) == 1 else name
             axes.plot([], [], color=SOFT, marker=mark, markersize=4, linewidth=width, linestyle=dash, label=name)
     axes.legend(frameon=False, fontsize=_TEXT, ncols=3, loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderpad=0.1)
 
 
 def _name(run: Mapping[str, Any]) -> str:
     where = "" if run.get("testbed") is None else f" on {run['testbed']}"
-    return shortened(f"{run['what']}: {run['collective']} by {run['engine']}, {run['ranks']} ranks{where}", _LONGEST)
+    methods = dict.fromkeys(row.get("method") or run.get("method") for row in run["rows"])
+    how = "".join(f", {method}" for method in methods if method)
+    ranks = f"{run['ranks']} ranks{where}"
+    return shortened(f"{run['what']}: {run['collective']} by {run['engine']}{how}, {ranks}", _LONGEST)
 
 
 def _draw_list(figure: Any, names: Sequence[str], colours: Sequence[Any], columns: int, height: float) -> None:
@@ -107,15 +111,15 @@ def _stroke(ends: tuple[float, float], y: float, colour: Any) -> Any:
 
 
 def plot_runs(results: Sequence[Mapping[str, Any]], path: AnyPath) -> None:
-    """Draw runs to a .svg or .png file: ``results`` are as ``linkstep run --json`` prints them."""
-    runs = [run for run in results if run["rows"]]
+    """Draw runs to a .svg or .png file: ``results`` are as ``linkstep run --json`` prints them, or printed them."""
+    runs = [current_run(run) for run in results if run["rows"]]
     if not runs:
         raise LinkstepError("there is nothing to plot: no run has a row")
     names, colours = [_name(run) for run in runs], shades(len(runs))
     columns = max(1, int((_WIDTH - _LEFT - _RIGHT) * POINTS / (max(text_size(n, _TEXT)[0] for n in names) + 40)))
     height = _TOP + _PLOT + _AXIS + _FOOT + _ROW * ceil(len(names) / columns)
     sizes = [row["size"] for run in runs for row in run["rows"]]
-    members = (*(member for _, member, _, _ in _LINES), "min", "p99")
+    members = (*(member for _, member, _, _ in _LINES), "min_seconds", "p99_seconds")
     times = [row[member] for run in runs for row in run["rows"] for member in members if row.get(member)]
 
     def fill(figure: Any) -> None:

@@ -61,6 +61,6 @@ def _fill(schedule: Schedule) -> Fill:
     return fill
 
 
-def draw_schedule(schedule: Schedule, path: AnyPath) -> None:
-    """Draw what each step loads the links with into a .svg or .png file."""
-    save_picture(_fill(schedule), path, (8.0, 4.5))
+def draw_schedule(schedule: Schedule, path: AnyPath | None) -> Any:
+    """Draw what each step loads the links with, into a .svg or .png file if there is a path; return the figure."""
+    return save_picture(_fill(schedule), path, (8.0, 4.5))

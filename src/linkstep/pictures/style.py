@@ -11,9 +11,11 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, cast
 
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.extras import missing
 from linkstep.files import AnyPath, check_writable, to_path, write_atomically
 
 # The palette of Okabe and Ito ("Color Universal Design", 2008), which people with any colour vision can tell apart.
@@ -28,7 +30,6 @@ INK, SOFT, LINE, PALE = "#22262e", "#5b6474", "#8a94a6", "#dfe3ea"
 """Text, lesser text, plain lines, and what stays in the background."""
 
 SUFFIXES = (".svg", ".png")
-NEEDS_MATPLOTLIB = "drawing needs matplotlib: install it with pip install '.[plot]' from a clone of linkstep"
 
 Fill = Callable[[Any], None]
 """A function that fills a matplotlib figure (or axes)."""
@@ -64,7 +65,7 @@ def check_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise LinkstepError(NEEDS_MATPLOTLIB) from None
+        raise LinkstepError(missing("drawing", "matplotlib", "plot")) from None
 
 
 @contextlib.contextmanager
@@ -86,40 +87,63 @@ def _write(figure: Any, file: Any, format: str) -> None:
     figure.savefig(file, format=format, dpi=150, metadata=metadata, facecolor="white")
 
 
-def save_picture(fill: Fill, path: AnyPath, size: tuple[float, float]) -> None:
-    """Let ``fill(figure)`` draw a figure of this size in inches and write it to path, whole or not at all."""
-    check_drawable(path)
+def save_picture(fill: Fill, path: AnyPath | None, size: tuple[float, float]) -> Any:
+    """Let ``fill(figure)`` draw a figure of this size in inches, and return it.
+
+    It is written to path, whole or not at all, if there is one.
+    """
+    if path is not None:
+        check_drawable(path)
     with house_style():
         figure = _filled(fill, size)
-        format = to_path(path).suffix.lower()[1:]
-        write_atomically(path, lambda file: _write(figure, file, format))
+        if path is not None:
+            format = to_path(path).suffix.lower()[1:]
+            write_atomically(path, lambda file: _write(figure, file, format))
+    return figure
 
 
-def save_figure(draw: Fill, path: AnyPath, size: tuple[float, float] = (8, 5)) -> None:
-    """Let ``draw(axes)`` fill one axes and write it to a .png or .svg file, whole or not at all."""
+def save_figure(draw: Fill, path: AnyPath | None, size: tuple[float, float] = (8, 5)) -> Any:
+    """Let ``draw(axes)`` fill one axes and return its figure, written to a .png or .svg file if there is a path."""
 
     def fill(figure: Any) -> None:
         figure.set_layout_engine("constrained")
         draw(figure.add_subplot())
 
-    save_picture(fill, path, size)
+    return save_picture(fill, path, size)
 
 
 def svg_text(fill: Fill, size: tuple[float, float]) -> str:
     """Return the picture as one SVG element, for a notebook or a page."""
     with house_style():
-        file = io.BytesIO()
-        _write(_filled(fill, size), file, "svg")
+        return _svg_of(_filled(fill, size))
+
+
+def _svg_of(figure: Any) -> str:
+    file = io.BytesIO()
+    _write(figure, file, "svg")
     text = file.getvalue().decode()
     return text[text.index("<svg") :]
 
 
 def _filled(fill: Fill, size: tuple[float, float]) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size)
+    figure = _picture_class()(figsize=size)
     fill(figure)
     return figure
+
+
+@cache
+def _picture_class() -> type[Any]:
+    """Return a figure of matplotlib that notebooks show, whether or not pyplot is set up."""
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that shows itself in house style."""
+
+        def _repr_svg_(self) -> str:
+            with house_style():
+                return _svg_of(self)
+
+    return Picture
 
 
 def node_names(topology: Any) -> Sequence[str]:

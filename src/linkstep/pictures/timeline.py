@@ -197,9 +197,9 @@ def timeline_size(simulation: Simulation) -> tuple[float, float]:
     return 9.0, max(3.0, 1.9 + _rows(simulation).bottom / 6)
 
 
-def save_timeline(simulation: Simulation, path: AnyPath, name: str = "") -> None:
-    """Draw a timeline into a .svg or .png file of the size that suits it."""
-    save_picture(_fill(simulation, name), path, timeline_size(simulation))
+def save_timeline(simulation: Simulation, path: AnyPath | None, name: str = "") -> Any:
+    """Draw a timeline of the size that suits it, into a .svg or .png file if there is a path; return the figure."""
+    return save_picture(_fill(simulation, name), path, timeline_size(simulation))
 
 
 def _fill(simulation: Simulation, name: str) -> Fill:

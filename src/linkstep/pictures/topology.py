@@ -312,9 +312,9 @@ def check_size(topology: Topology) -> None:
 
 
 def draw_topology(
-    topology: Topology, path: AnyPath, labels: Mapping[int, str] | None = None, root: int | None = None
-) -> None:
-    """Draw a topology into a .svg or .png file.
+    topology: Topology, path: AnyPath | None, labels: Mapping[int, str] | None = None, root: int | None = None
+) -> Any:
+    """Draw a topology, into a .svg or .png file if there is a path, and return the figure.
 
     ``labels`` gives text for some links, by link number; those are lit and drawn apart from their partners. With a
     ``root``, nodes stand in columns by their distance from it.
@@ -322,13 +322,14 @@ def draw_topology(
     >>> import tempfile, pathlib
     >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0], "UniRing(1,3)")
     >>> with tempfile.TemporaryDirectory() as here:
-    ...     draw_topology(ring, pathlib.Path(here, "ring.svg"), labels={0: "uplink"})
+    ...     _ = draw_topology(ring, pathlib.Path(here, "ring.svg"), labels={0: "uplink"})
     ...     "uplink" in pathlib.Path(here, "ring.svg").read_text()
     True
     """
-    check_drawable(path)
+    if path is not None:
+        check_drawable(path)
     fill, size = topology_picture(topology, labels, root)
-    save_picture(fill, path, size)
+    return save_picture(fill, path, size)
 
 
 def topology_picture(

@@ -12,8 +12,11 @@ from linkstep.pictures.style import BLUE, INK, SOFT, VERMILLION, save_figure
 from linkstep.scheduling import Point
 
 
-def plot_trade_off(points: Sequence[Point], title: str, bound: Fraction, path: AnyPath) -> None:
-    """Draw Pareto-optimal points to a .svg or .png file; ``bound`` is T_B that no graph of this N goes below."""
+def plot_trade_off(points: Sequence[Point], title: str, bound: Fraction, path: AnyPath | None) -> Any:
+    """Draw Pareto-optimal points, to a .svg or .png file if there is a path, and return the figure.
+
+    ``bound`` is T_B that no graph of this N goes below.
+    """
     steps = [point.cost.steps for point in points]
     ends = [min(steps) - 0.5, max(steps) + 0.5]
 
@@ -32,4 +35,4 @@ def plot_trade_off(points: Sequence[Point], title: str, bound: Fraction, path: A
         axes.margins(y=0.15)
         axes.legend()
 
-    save_figure(draw, path, (7, 4.2))
+    return save_figure(draw, path, (7, 4.2))

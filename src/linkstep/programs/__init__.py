@@ -8,7 +8,17 @@ code with what writes such files.
 from linkstep.programs.events import Events, Moves
 from linkstep.programs.findings import Finding, Findings, UnverifiableError
 from linkstep.programs.format import Format
-from linkstep.programs.formats import DIALECTS, FORMATS, build_program, read_program, read_text, runtime_text, sniff
+from linkstep.programs.formats import (
+    DIALECTS,
+    FORMATS,
+    HasText,
+    build_program,
+    read_program,
+    read_text,
+    runtime_text,
+    sniff,
+    text_of,
+)
 from linkstep.programs.memory import Memory
 from linkstep.programs.program import Program
 
@@ -19,6 +29,7 @@ __all__ = [
     "Finding",
     "Findings",
     "Format",
+    "HasText",
     "Memory",
     "Moves",
     "Program",
@@ -28,4 +39,5 @@ __all__ = [
     "read_text",
     "runtime_text",
     "sniff",
+    "text_of",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from linkstep.core.errors import FileError
 
@@ -36,6 +36,9 @@ class Finding:
     """As the file numbers them."""
     step: int | None = None
     """As the file numbers them."""
+
+    def _row_(self) -> dict[str, object]:
+        return asdict(self)
 
     def __str__(self) -> str:
         named = (("rank", self.rank), ("tb", self.threadblock), ("step", self.step))

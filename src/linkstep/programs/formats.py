@@ -8,10 +8,12 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 from types import NoneType
+from typing import Protocol, TypeGuard
 
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
-from linkstep.files import is_runtime_file
+from linkstep.core.inputs import hook
+from linkstep.files import is_runtime_file, wrong_kind
 from linkstep.programs.cpu import CPU
 from linkstep.programs.findings import Findings
 from linkstep.programs.format import Format, RuntimeFile
@@ -24,7 +26,8 @@ FORMATS: tuple[Format, ...] = (MSCCLPP, MSCCL, CPU)
 DIALECTS = tuple(dialect for format in FORMATS for dialect in format.dialects)
 """The runtimes whose files can be read; ``rccl`` serves releases of RCCL before 2026, which removed MSCCL."""
 MAX_BYTES = 2**29
-_ZIP = b"PK\x03\x04"  # an .npz file
+_MARKS = (b'"gpus"', b"<algo", b"<schedule")
+"""Some of which every runtime's file has."""
 
 
 def sniff(text: str, dialect: str | None = None) -> Format:
@@ -43,12 +46,26 @@ def sniff(text: str, dialect: str | None = None) -> Format:
     raise FileError(f"unknown dialect {dialect!r}: choose from {', '.join(DIALECTS)}")
 
 
-def read_program(text: str, dialect: str | None = None) -> Program:
-    """Return the program of a runtime file's text, or raise FileError in one line if it cannot run to its end.
+class HasText(Protocol):
+    """What was lowered: it has the text of a runtime's file."""
 
-    Only what keeps a file from running at all is refused: it must be readable, refer to nothing that is not there, and
-    have an order in which it ends. Limits of a runtime, races and wrong results are for ``linkstep.verification`` to
-    find. Without a dialect, it is read for the runtime that has the least against it.
+    def _text_(self) -> tuple[str, str]:
+        """Return the ending of the file's name, and its text."""
+
+
+def text_of(what: object) -> str | None:
+    """Return the text that something lowered has; None for whatever else."""
+    own = hook(what, "_text_")
+    return None if own is None else str(own()[1])
+
+
+def read_program(text: str | PathLike[str] | HasText | Program, dialect: str | None = None) -> Program:
+    """Return the program of a runtime's file, by its text, its path or what was lowered.
+
+    FileError says in one line why it cannot run to its end. Only what keeps a file from running at all is refused: it
+    must be readable, refer to nothing that is not there, and have an order in which it ends. Limits of a runtime, races
+    and wrong results are for ``linkstep.verification`` to find. Without a dialect, it is read for the runtime that has
+    the least against it.
 
     >>> head = '<schedule format="linkstep-cpu" version="1" coll="reduce" ranks="1" chunks="1" inplace="0" root="0">'
     >>> copy = '<copy n="0" src="i" srcoff="0" dst="o" dstoff="0" cnt="1"/>'
@@ -56,9 +73,21 @@ def read_program(text: str, dialect: str | None = None) -> Program:
     >>> program.dialect, program.collective.value, program.num_instructions
     ('cpu', 'reduce', 1)
     """
-    format = sniff(text, dialect)
-    file = format.read(text)
+    if isinstance(text, Program):
+        return text
+    whole = text_of(text)
+    if whole is None:
+        whole = read_text(text) if _is_path(text) else check_kind("the text of a runtime's file", text, str)
+    format = sniff(whole, dialect)
+    file = format.read(whole)
     return _built(format, file, dialect or _closest_dialect(format, file))
+
+
+def _is_path(text: object) -> TypeGuard[str | PathLike[str]]:
+    """Whether it names a runtime's file, and is not the text of one."""
+    if isinstance(text, PathLike):
+        return True
+    return isinstance(text, str) and not text.lstrip().startswith(("<", "{")) and is_runtime_file(text)
 
 
 def build_program(file: RuntimeFile, dialect: str) -> Program:
@@ -109,8 +138,10 @@ def read_text(path: str | PathLike[str]) -> str:
         raise FileError(f"{path}: {why.lower()}") from None
     if len(data) > MAX_BYTES:
         raise FileError(f"{path}: more than {MAX_BYTES} bytes")
-    if data.startswith(_ZIP):
-        raise FileError(f"{path}: a linkstep schedule or topology, not a runtime's file: use `linkstep check`")
+    if data.strip() and not any(mark in data for mark in _MARKS):
+        other = wrong_kind(path, "a runtime's file")
+        if other is not None:
+            raise other
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -13,7 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from linkstep.core.arguments import check_flag
 from linkstep.core.collective import Collective
+from linkstep.core.notebook import html_table
 from linkstep.programs.columns import Bools, Ints
 from linkstep.programs.events import Events
 from linkstep.programs.findings import Finding
@@ -63,6 +65,10 @@ class Program:
         ranks = f"{self.num_ranks} ranks" + f" and {self.num_forwarders} that forward" * bool(self.num_forwarders)
         return f"<Program {what}: {ranks}, {self.chunks} chunks, {self.num_instructions} instructions>"
 
+    def _repr_html_(self) -> str:
+        fields = [("ranks", self.num_ranks), ("chunks", self.chunks), ("instructions", self.num_instructions)]
+        return html_table(f"{self.collective} for {self.dialect}", fields)
+
     @property
     def num_nodes(self) -> int:
         """Ranks, and those that only forward."""
@@ -85,7 +91,7 @@ class Program:
 
     def memory(self, inplace: bool) -> Memory:
         """Return where its buffers lie."""
-        return Memory.of(self.collective, self.num_ranks, self.chunks, self.scratch, inplace)
+        return Memory.of(self.collective, self.num_ranks, self.chunks, self.scratch, check_flag("inplace", inplace))
 
 
 def first_of_places(events: Events, length: Ints) -> Bools:

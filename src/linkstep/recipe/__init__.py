@@ -4,12 +4,15 @@ from linkstep.recipe.expanded import Bidirectional, Degree, Line, Power, Product
 from linkstep.recipe.grafted import Graft, Insert, Remove, Swap
 from linkstep.recipe.member import Member, Prediction, Recipe
 from linkstep.recipe.notation import parse
+from linkstep.recipe.ports import Copies, Idle, Union
 from linkstep.recipe.resolution import resolve
 
 __all__ = [
     "Bidirectional",
+    "Copies",
     "Degree",
     "Graft",
+    "Idle",
     "Insert",
     "Line",
     "Member",
@@ -20,6 +23,7 @@ __all__ = [
     "Remove",
     "Swap",
     "Transpose",
+    "Union",
     "parse",
     "resolve",
 ]

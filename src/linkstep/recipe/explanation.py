@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkstep.recipe import Bidirectional, Degree, Insert, Line, Member, Power, Product, Recipe, Remove, Swap, Transpose
+from linkstep.costs import Cost
+from linkstep.recipe import (
+    Bidirectional,
+    Copies,
+    Degree,
+    Idle,
+    Insert,
+    Line,
+    Member,
+    Power,
+    Product,
+    Recipe,
+    Remove,
+    Swap,
+    Transpose,
+    Union,
+)
 
 
 def _describe(recipe: Recipe) -> str:
@@ -29,6 +45,12 @@ def _describe(recipe: Recipe) -> str:
         return f"{_count(recipe.changes, 'server')} taken out, the links joined"
     if isinstance(recipe, Swap):
         return f"{_count(recipe.changes, 'pair')} of links that exchange ends"
+    if isinstance(recipe, Idle):
+        return f"{recipe.count} {'port' if recipe.count == 1 else 'ports'} of every server idle"
+    if isinstance(recipe, Copies):
+        return f"{recipe.count} cables in parallel for each: d grows {recipe.count}-fold"
+    if isinstance(recipe, Union):
+        return "the cables of all these on the same servers"
     assert isinstance(recipe, Transpose)
     return "every link the other way round (the transpose)"
 
@@ -37,13 +59,14 @@ def _count(changes: Sequence[object], noun: str) -> str:
     return f"{len(changes)} {noun}{'' if len(changes) == 1 else 's'}"
 
 
-def explain(recipe: Recipe, method: str = "expand") -> list[str]:
-    """Return one line a step of the construction, with N, d and what the schedule costs then.
+def explain(recipe: Recipe, cost: Cost | None = None, method: str = "") -> list[str]:
+    """Return one line a step of the construction, with N and d, and last what an allreduce on it costs, and by what.
 
     >>> from linkstep.recipe import parse
-    >>> print("\\n".join(explain(parse("L(K_{2,2})"))))
-    1. K_{2,2}: a complete bipartite graph; N=4, d=2, 2 alpha + 3/4 M/B
-    2. L(K_{2,2}): the line graph: every link becomes a server, d stays; N=8, d=2, 3 alpha + 1 M/B
+    >>> print("\\n".join(explain(parse("L(K_{2,2})"), Cost(6, 2), "breadth-first broadcast")))
+    1. K_{2,2}: a complete bipartite graph; N=4, d=2
+    2. L(K_{2,2}): the line graph: every link becomes a server, d stays; N=8, d=2
+    3. an allreduce on it by breadth-first broadcast: 6 alpha + 2 M/B
     """
     seen: list[Recipe] = []
 
@@ -54,11 +77,9 @@ def explain(recipe: Recipe, method: str = "expand") -> list[str]:
             seen.append(part)
 
     visit(recipe)
-    lines = []
-    for number, part in enumerate(seen, 1):
-        most = "" if part.cost_is_exact else "at most "
-        size = f"N={part.num_nodes}, d={part.degree}"
-        lines.append(f"{number}. {part.short}: {_describe(part)}; {size}, {most}{part.cost}")
-    if method == "bfb" and recipe.parts and not isinstance(recipe, Product):
-        lines.append(f"{len(seen) + 1}. breadth-first broadcast on the result instead of the expanded schedule")
-    return lines
+    lines = [
+        f"{number}. {part.short}: {_describe(part)}; N={part.num_nodes}, d={part.degree}"
+        for number, part in enumerate(seen, 1)
+    ]
+    made = [] if cost is None else [f"{len(seen) + 1}. an allreduce on it by {method}: {cost}"]
+    return lines + made

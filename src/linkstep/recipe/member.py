@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import RecipeError
+from linkstep.core.notebook import html_table
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import COPY_OF, Topology
 from linkstep.costs import Cost, cost_of
@@ -83,9 +85,12 @@ class Recipe(ABC):
         text = str(self)
         if len(text) <= LONG:
             return text
+        name = name_of(text, self.num_nodes, self.degree)
+        if name is not None:
+            return name
         for part in self.parts:
             text = text.replace(str(part), part.short)
-        return name_of(text, self.num_nodes, self.degree) or text
+        return text
 
     @property
     def is_regular(self) -> bool:
@@ -129,7 +134,7 @@ class Recipe(ABC):
 
     def cost_of(self, collective: Collective) -> Cost:
         """Return the predicted cost of a collective that ``build`` makes, of all the data for one with a root."""
-        cost = Cost.zero()
+        cost, collective = Cost.zero(), Collective(check_kind("collective", collective, str))
         for transposed in [True] * collective.reduces + [False] * collective.gathers:
             cost += self.predict(transposed).cost
         return cost
@@ -148,7 +153,7 @@ class Recipe(ABC):
     def _built(self) -> Topology:
         self._check_size()
         constructed = self._construct()
-        built = replace(constructed, name=str(self), vertex_transitive=self.is_vertex_transitive)
+        built = replace(constructed, name=self.short, vertex_transitive=self.is_vertex_transitive)
         COPY_OF.keep(built, (constructed, None))
         if (built.num_nodes, built.degree) != (self.num_nodes, self.degree):  # a family that lies is a bug of ours
             raise AssertionError(f"{self}: promised N={self.num_nodes} d={self.degree}, built {built!r}")
@@ -160,7 +165,7 @@ class Recipe(ABC):
         A reduce-scatter is the reverse of an allgather built on the transpose (thm:scheduleswitchfunc), an allreduce
         both in a row; a broadcast or a reduce keeps one root's rows. An all-to-all is routed on the topology as it is.
         """
-        if collective not in COLLECTIVES:
+        if check_kind("collective", collective, str) not in COLLECTIVES:
             raise RecipeError(f"collective must be one of {', '.join(COLLECTIVES)}, not {str(collective)!r}")
         topology = self.topology()
         if Collective(collective).exchanges:
@@ -181,6 +186,13 @@ class Recipe(ABC):
 
     def __repr__(self) -> str:
         return f"parse({str(self)!r})"
+
+    def _wiring_(self) -> Recipe:
+        return self
+
+    def _repr_html_(self) -> str:
+        fields = [("recipe", str(self)), ("N", self.num_nodes), ("d", self.degree)]
+        return html_table(self.short, fields)
 
     def _grouped(self, tightness: int, *, latex: bool = False) -> str:
         """Return the notation, in parentheses if it holds together less than ``tightness``."""

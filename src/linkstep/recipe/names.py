@@ -15,7 +15,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from linkstep.core.errors import FileError, RecipeError
+from linkstep.core.errors import FileError, RecipeError, warn
 
 DATA = Path(__file__).parent.parent / "data" / "catalog"
 HEADER = "nodes,degree,kind,distance_sum,all_to_all,allgather,reduce_scatter,recipe"
@@ -24,7 +24,7 @@ HEADER = "nodes,degree,kind,distance_sum,all_to_all,allgather,reduce_scatter,rec
 SOURCES = "sources.txt"
 """The file beside a user's catalog that says where graphs come from: a line for each, the recipe's digest first."""
 
-LONG = 60
+LONG = 28
 """Recipes of more characters are printed by their names where they have one."""
 _DIGITS = 5
 _NODES = re.compile("[0-9]{1,9}")
@@ -45,9 +45,19 @@ def user_folder() -> Path | None:
 
 
 def catalog_folders() -> tuple[Path, ...]:
-    """Return the folders that make up the catalog: the one that ships with linkstep, and the user's where it exists."""
+    """Return the folders that make up the catalog: the one that ships with linkstep, and the user's where it exists.
+
+    Where that cannot be read, a warning says so: everything else works without it.
+    """
     own = user_folder()
-    return (DATA,) if own is None or not own.is_dir() else (DATA, own)
+    try:
+        if own is None or not own.is_dir():
+            return (DATA,)
+        next(own.iterdir(), None)
+    except OSError as error:
+        warn(f"your own catalog is left out: {own}: {error.strerror}")
+        return (DATA,)
+    return (DATA, own)
 
 
 def read_text(path: Path) -> str:
@@ -60,10 +70,21 @@ def read_text(path: Path) -> str:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def _own_or_raise(folder: Path, name: str) -> str:
+    """Return the text of a catalog file; of the user's own catalog nothing, with a warning, if it cannot be read."""
+    try:
+        return read_text(folder / name)
+    except FileError as error:
+        if folder != user_folder():
+            raise
+        warn(f"a file of your own catalog is left out: {error}")
+        return ""
+
+
 def lines_by_size(folder: Path, degree: int) -> Mapping[int, list[str]]:
     """Return the lines of a catalog for one degree by N; those that do not start with one under 0."""
     by_nodes: dict[int, list[str]] = defaultdict(list)
-    for line in read_text(folder / f"d{degree}.csv").split("\n")[1:]:
+    for line in _own_or_raise(folder, f"d{degree}.csv").split("\n")[1:]:
         nodes = line.partition(",")[0]
         if line:
             by_nodes[int(nodes) if _NODES.fullmatch(nodes) else 0].append(line)
@@ -91,7 +112,7 @@ def catalog_names(num_nodes: int, degree: int) -> Mapping[int, str]:
     """Return the recipes that the catalog has for N and d by the numbers in their names.
 
     >>> dict(catalog_names(5, 4))
-    {50739: 'Cayley(Z5,{1,2,3,4})'}
+    {85157: 'K_5'}
     """
     return _names(num_nodes, degree, *((folder, _stamp(folder, degree)) for folder in catalog_folders()))
 
@@ -120,7 +141,7 @@ def source_of(text: str) -> str | None:
     """Return where the graph of a recipe comes from, as a user said who added it; None if nobody did."""
     for folder in catalog_folders():
         path = folder / SOURCES
-        for line in read_text(path).splitlines() if path.is_file() else ():
+        for line in _own_or_raise(folder, SOURCES).splitlines() if path.is_file() else ():
             found, _, source = line.partition(" ")
             if found == digest(text):
                 return source

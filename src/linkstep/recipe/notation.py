@@ -1,10 +1,12 @@
 """Read the notation of recipes; errors point at the character.
 
-    recipe  := term ("x" term)*                       Cartesian product; "□" means "x"
+    recipe  := product ("+" product)*                 union on the same nodes
+    product := term ("x" term)*                       Cartesian product; "□" means "x"
     term    := atom ("^" count | "*" count)*          Cartesian power and degree expansion, left to right
     atom    := "(" recipe ")"
              | ("L" | "Bi" | "T") ["^" count] "(" recipe ")"
              | ("Insert" | "Remove" | "Swap") "(" recipe "," tuples ")"
+             | ("Idle" | "Copies") "(" recipe "," integer ")"
              | WORD ["_" subscript] ["(" [argument ("," argument)*] ")"]
              | "Cat" "(" integer "," integer "," integer ")"     a recipe of the catalog: N, d and its number
     argument := integer | "{" [element ("," element)*] "}" | group
@@ -23,14 +25,15 @@ from typing import Any, NoReturn
 
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import RecipeError
-from linkstep.families import FAMILIES, Family
+from linkstep.families import FAMILIES, Family, families_called
 from linkstep.groups import parse_group
 from linkstep.recipe.expanded import Bidirectional, Degree, Line, Power, Product, Transpose
 from linkstep.recipe.grafted import GRAFTS, Graft
 from linkstep.recipe.member import Member, Recipe
 from linkstep.recipe.names import named_recipe
+from linkstep.recipe.ports import WORDS, Copies, Idle, Union
 
-_TOKEN = re.compile(r"\s*(?:(Z\d+(?:xZ\d+)*(?::Z\d+\[\d+\])?)|(\d+)|(x|□|[A-WYZa-wyzΠ][A-Za-zΠ]*)|([\^*(){},_]))")
+_TOKEN = re.compile(r"\s*(?:(Z\d+(?:xZ\d+)*(?::Z\d+\[\d+\])?)|(\d+)|(x|□|[A-WYZa-wyzΠ][A-Za-zΠ]*)|([\^*(){},_+]))")
 _END = "end"
 _MAX_LENGTH = 100_000
 _MAX_DEPTH = 100
@@ -89,10 +92,18 @@ class _Parser:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             self.fail(self.here[2], f"nested more than {_MAX_DEPTH} deep")
+        position = self.here[2]
+        parts = [self.product()]
+        while self.take("+"):
+            parts.append(self.product())
+        self.depth -= 1
+        joined: Recipe = parts[0] if len(parts) == 1 else self.made(position, Union, tuple(parts))
+        return joined
+
+    def product(self) -> Recipe:
         factors = [self.term()]
         while self.take("x", "□"):
             factors.append(self.term())
-        self.depth -= 1
         return factors[0] if len(factors) == 1 else Product(tuple(factors))
 
     def term(self) -> Recipe:
@@ -151,6 +162,13 @@ class _Parser:
                 self.fail(start, f"{word} takes tuples, not numbers")
             self.expect(")", f"to close {word}(...)")
             return self.expanded(position, _GRAFTS[word], base, changes)
+        if word in WORDS:
+            self.expect("(", f"after {word!r}")
+            base = self.recipe()
+            self.expect(",", f"after the base of {word}")
+            count = self.integer(f"n of {word}(G,n)")
+            self.expect(")", f"to close {word}(...)")
+            return self.expanded(position, WORDS[word], base, count)
         return self.member(word, position)
 
     def member(self, word: str, position: int) -> Recipe:
@@ -164,9 +182,10 @@ class _Parser:
             args = self.arguments(")")
         if word == _CATALOG:
             return self.entry(args, position)
-        named = [f for f in FAMILIES if word == f.name or word in f.aliases]
+        named = families_called(word)
         if not named:
-            words = {name for f in FAMILIES for name in (f.name, *f.aliases)} | {"L", "Bi", "T", _CATALOG, *_GRAFTS}
+            words = {name for f in FAMILIES for name in (f.name, *f.aliases)}
+            words |= {"L", "Bi", "T", _CATALOG, *_GRAFTS, *WORDS}
             close = get_close_matches(word, sorted(words), 1)
             hint = f"did you mean {close[0]!r}?" if close else "`linkstep families` lists them"
             self.fail(position, f"no family is called {word!r}; {hint}")
@@ -227,9 +246,11 @@ class _Parser:
 def _height(recipe: Recipe) -> int:
     """Return how many expansions are nested in one another."""
     match recipe:
-        case Product(factors):
-            return 1 + max(map(_height, factors))
+        case Product(parts) | Union(parts):
+            return 1 + max(map(_height, parts))
         case Line(base) | Power(base) | Degree(base) | Bidirectional(base) | Transpose(base) | Graft(base):
+            return 1 + _height(base)
+        case Idle(base) | Copies(base):
             return 1 + _height(base)
         case _:
             return 0

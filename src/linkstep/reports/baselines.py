@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, ClassVar
 
 from linkstep.baselines import Baseline, Pipeline
@@ -13,7 +12,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.costs import Cost, Fabric, cost_of, lower_bound, seconds_of
 from linkstep.reports.halves import Halves, OurSchedule
 from linkstep.reports.pricing import FabricText, Pricing
-from linkstep.reports.view import FieldForm, Seconds, View
+from linkstep.reports.view import TB, FieldForm, Seconds, Size, View
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class BaselineRow:
     """The wiring."""
     schedule: str
     """The schedule, as ``--schedule`` calls it."""
-    name: str
+    schedule_name: str
     """The schedule, as people call it."""
     title: str
     """What it does."""
@@ -67,7 +66,7 @@ class BaselineRow:
         return cls(
             recipe=str(one.recipe),
             schedule=one.row.key,
-            name=one.name,
+            schedule_name=one.name,
             title=one.row.title,
             halves=Halves.of(*one.halves_at(fabric, size)),
             pipeline=PipelineFacts.of(None if one.cost is not None else one.pipeline_for(fabric, size)),
@@ -81,12 +80,12 @@ class BaselineRow:
 
 @dataclass(frozen=True)
 class AllreduceBound:
-    """What no graph of this N and d beats."""
+    """What no wiring of this N and d beats by a reduce-scatter and an allgather."""
 
     steps: int
-    """T_L of a half."""
-    bandwidth: Fraction
-    """T_B of a half, in M/B."""
+    """T_L of an allreduce."""
+    t_b: TB
+    """T_B of an allreduce, in M/B."""
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
 
@@ -102,12 +101,12 @@ class BaselinesReport(View):
     degree: int
     """Ports of a server, d."""
     fabric: Annotated[FabricText, FieldForm.INLINE]
-    size: str
+    size: Size
     """Of the data that times are for."""
     cut_through: bool
     """Whether a message over several hops is charged one alpha, not one for each hop."""
     baselines: tuple[BaselineRow, ...]
-    bound: AllreduceBound
+    bounds: AllreduceBound
 
     @classmethod
     def of(
@@ -123,7 +122,7 @@ class BaselinesReport(View):
             size=pricing.size,
             cut_through=cut_through,
             baselines=tuple(BaselineRow.of(one, fabric, pricing.size) for one in found),
-            bound=AllreduceBound(half.steps, half.bandwidth, best),
+            bounds=AllreduceBound(2 * half.steps, 2 * half.bandwidth, best),
         )
 
     @property
@@ -156,22 +155,22 @@ class BaselineScheduleReport(View):
     """What it does."""
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B of the rows of the schedule, in M/B."""
     charged_steps: int
     """T_L that the list of baselines charges."""
-    charged_bandwidth: Fraction
+    charged_t_b: TB
     """T_B that the list charges, in M/B: more, where nodes are sent what they passed on before."""
     pipeline: Annotated[PipelineFacts, FieldForm.INLINE]
     """The best for ``size``."""
     seconds: Seconds
     """Of the schedule."""
-    size: str
+    size: Size
     """Of the data in all."""
     fabric: Annotated[FabricText, FieldForm.INLINE]
-    rows: int
+    num_rows: int
     """Of the schedule."""
-    file: str | None
+    output: str | None
     """Where the schedule was saved."""
     name: Annotated[str, FieldForm.UNWRITTEN]
     """The schedule, as people call it."""
@@ -194,15 +193,15 @@ class BaselineScheduleReport(View):
             title=one.row.title,
             collective=collective,
             steps=cost.steps,
-            bandwidth=cost.bandwidth,
+            t_b=cost.bandwidth,
             charged_steps=charged.steps,
-            charged_bandwidth=charged.bandwidth,
+            charged_t_b=charged.bandwidth,
             pipeline=PipelineFacts.of(None if one.cost is not None else pipeline),
             seconds=seconds_of(made, fabric, size),
             size=size,
             fabric=pricing.text_for(degree),
-            rows=made.num_rows,
-            file=file,
+            num_rows=made.num_rows,
+            output=file,
             name=one.name,
             unit=made.unit,
         )
@@ -210,4 +209,4 @@ class BaselineScheduleReport(View):
     @property
     def is_charged_more(self) -> bool:
         """Whether the list charges another T_B than the rows have; of collectives with a root it is no measure."""
-        return not self.collective.has_root and self.charged_bandwidth != self.bandwidth
+        return not self.collective.has_root and self.charged_t_b != self.t_b

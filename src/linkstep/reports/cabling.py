@@ -6,12 +6,12 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from linkstep.cabling import Cabling
 from linkstep.core.faults import Fault
 from linkstep.core.topology import Topology
-from linkstep.reports.view import View, fields_of, member_name, to_members
+from linkstep.reports.view import FieldForm, View, fields_of, member_name, to_members
 
 DUPLEX, SIMPLEX = "duplex", "simplex"
 CROSS_CONNECT = "input", "output"
@@ -38,6 +38,12 @@ class CableRow:
     """The port of a patch panel that the first end is plugged into: hosts in order, port by port."""
     panel_to: int
     """The same of the second end."""
+    from_port_name: Annotated[str | None, FieldForm.OPTIONAL] = None
+    """What the file that the topology came from calls the first port."""
+    to_port_name: Annotated[str | None, FieldForm.OPTIONAL] = None
+    """The same of the second end."""
+    details: Annotated[dict[str, str] | None, FieldForm.OPTIONAL] = None
+    """Other columns of that file: label, length, colour, whatever it has."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,11 @@ class CablingReport(View):
 
     report: ClassVar[str] = "cabling"
 
-    servers: int
-    """How many, N."""
-    ports: int
-    """Of each server."""
-    hosts: tuple[str, ...]
+    nodes: int
+    """Servers, N."""
+    degree: int
+    """Ports of a server, d."""
+    labels: tuple[str, ...]
     """Names of the servers, or their numbers."""
     faults: tuple[str, ...]
     """What is cut, down or slow, and is not wired."""
@@ -62,9 +68,9 @@ class CablingReport(View):
     def of(cls, cabling: Cabling, topology: Topology, faults: Sequence[Fault] = ()) -> CablingReport:
         """Name the hosts of a plan."""
         return cls(
-            servers=cabling.num_nodes,
-            ports=cabling.ports,
-            hosts=tuple(topology.host(node) for node in range(topology.num_nodes)),
+            nodes=cabling.num_nodes,
+            degree=cabling.ports,
+            labels=tuple(topology.host(node) for node in range(topology.num_nodes)),
             faults=tuple(str(fault) for fault in faults),
             cables=tuple(
                 CableRow(
@@ -76,6 +82,9 @@ class CablingReport(View):
                     kind=DUPLEX if c.duplex else SIMPLEX,
                     panel_from=cabling.panel(c.from_node, c.from_port),
                     panel_to=cabling.panel(c.to_node, c.to_port),
+                    from_port_name=c.from_name or None,
+                    to_port_name=c.to_name or None,
+                    details=dict(c.details) or None,
                 )
                 for number, c in enumerate(cabling.cables)
             ),
@@ -83,9 +92,18 @@ class CablingReport(View):
         )
 
     def to_csv(self) -> str:
-        """Return the cables as comma-separated lines, members by name in the first."""
+        """Return the cables as comma-separated lines, members by name in the first, details as columns at the end."""
         rows = [to_members(row) for row in self.cables]
-        return _csv([member_name(name) for name, _ in fields_of(CableRow)], [row.values() for row in rows])
+        names = [member_name(name) for name, _ in fields_of(CableRow)]
+        head = [name for name in names if name != "details" and any(name in row for row in rows)]
+        said = [row.pop("details", {}) for row in rows]
+        details = list(dict.fromkeys(what for one in said for what in one))
+        titles = [f"given {what}" if what.lower() in names else what for what in details]
+        lines = [
+            [*(row.get(name, "") for name in head), *(one.get(what, "") for what in details)]
+            for row, one in zip(rows, said, strict=True)
+        ]
+        return _csv([*head, *titles], lines)
 
     def cross_connects_csv(self) -> str:
         """Return input and output of the panel for every fibre, as comma-separated lines."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, ClassVar
 
 from linkstep.core.collective import Collective
@@ -11,7 +10,7 @@ from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
 from linkstep.costs import bandwidth_bound, cost_of, seconds_of
 from linkstep.reports.pricing import Pricing
-from linkstep.reports.view import FieldForm, Seconds, View
+from linkstep.reports.view import TB, FieldForm, Seconds, Size, View
 from linkstep.reports.wiring import WiringStanding
 
 
@@ -25,15 +24,15 @@ class CheckReport(View):
     """What was checked."""
     collective: Collective
     """What it was checked as."""
-    rows: int
+    num_rows: int
     """Of the schedule."""
     valid: bool
     """True: every rank ends with what the collective says."""
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
-    size: str
+    size: Size
     """Of the data in all."""
     seconds: Seconds
     """Of the schedule."""
@@ -59,10 +58,10 @@ class CheckReport(View):
         return cls(
             file=file,
             collective=collective,
-            rows=schedule.num_rows,
+            num_rows=schedule.num_rows,
             valid=True,
             steps=cost.steps,
-            bandwidth=cost.bandwidth,
+            t_b=cost.bandwidth,
             size=pricing.size,
             seconds=seconds_of(schedule, fabric, pricing.size),
             fabric=pricing.words_for(topology),
@@ -84,7 +83,7 @@ class RefutationReport(View):
     """What was checked."""
     collective: Collective
     """What it was checked as."""
-    rows: int
+    num_rows: int
     """Of the schedule."""
     valid: bool
     """False: a row sends what is not there, or a rank ends without what it should have."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,10 +10,8 @@ from linkstep.reports.view import View
 
 
 @dataclass(frozen=True)
-class FamilyReport(View):
+class FamilyRow:
     """A family of topologies."""
-
-    report: ClassVar[str] = "family"
 
     name: str
     """As recipes call it."""
@@ -27,10 +24,8 @@ class FamilyReport(View):
 
 
 @dataclass(frozen=True)
-class MemberReport(View):
+class MemberRow:
     """A member of a family."""
-
-    report: ClassVar[str] = "member"
 
     recipe: str
     """How it is written."""
@@ -38,18 +33,40 @@ class MemberReport(View):
     """The family's title."""
 
 
-def list_families() -> Iterator[FamilyReport]:
-    """List the families, in the order of their table."""
-    for family in FAMILIES:
-        yield FamilyReport(family.name, family.title, family.notation, family.coverage)
+@dataclass(frozen=True)
+class FamiliesReport(View):
+    """The families of topologies."""
+
+    report: ClassVar[str] = "families"
+
+    families: tuple[FamilyRow, ...]
+    """In the order of their table."""
+
+    @classmethod
+    def of_all(cls) -> FamiliesReport:
+        """List the families."""
+        return cls(tuple(FamilyRow(one.name, one.title, one.notation, one.coverage) for one in FAMILIES))
 
 
-def list_members(num_nodes: int, degree: int) -> Iterator[MemberReport]:
-    """List what families have of a size.
+@dataclass(frozen=True)
+class MembersReport(View):
+    """What families have of a size."""
 
-    >>> [row.recipe for row in list_members(5, 4)][:3]
-    ['K_5', 'K(4,0)', 'Pi_{4,5}']
-    """
-    for family in FAMILIES:
-        for args in family.members(num_nodes, degree):
-            yield MemberReport(family.format(*args), family.title)
+    report: ClassVar[str] = "members"
+
+    nodes: int
+    """N."""
+    degree: int
+    """Ports of a node, d."""
+    members: tuple[MemberRow, ...]
+    """None where no family has any."""
+
+    @classmethod
+    def of(cls, num_nodes: int, degree: int) -> MembersReport:
+        """List what families have of a size.
+
+        >>> [row.recipe for row in MembersReport.of(5, 4).members][:3]
+        ['K_5', 'K(4,0)', 'Pi_{4,5}']
+        """
+        rows = ((one.format(*args), one.title) for one in FAMILIES for args in one.members(num_nodes, degree))
+        return cls(num_nodes, degree, tuple(MemberRow(*row) for row in rows))

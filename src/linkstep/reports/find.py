@@ -9,11 +9,12 @@ from typing import Annotated, ClassVar
 
 from linkstep.baselines import Baseline
 from linkstep.core.collective import Collective
-from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick
+from linkstep.costs import Cost, Fabric, bandwidth_bound, bound_if_quick, lower_bound
 from linkstep.reports.halves import Halves, OurSchedule
 from linkstep.reports.pricing import FabricText, Pricing
+from linkstep.reports.sizes import SizeRow, sizes_of_answer
 from linkstep.reports.training import JobRanking
-from linkstep.reports.view import FieldForm, Ratio, Seconds, View
+from linkstep.reports.view import TB, BitRate, ByteCount, FieldForm, Ratio, Seconds, Size, View
 from linkstep.search import Answer, Choice, Workload
 from linkstep.search.windows import Window
 
@@ -22,9 +23,13 @@ _WIRING_LINKS = 10_000
 """Up to this many links, rows that are not bandwidth-optimal are compared with what their wirings allow."""
 
 
+KINDS = {False: "duplex", True: "directed"}
+"""What a wiring is made of, by whether one-way fibres are allowed."""
+
+
 @dataclass(frozen=True)
 class FoundRow:
-    """A topology of the frontier; T_L and T_B are of each half of an allreduce."""
+    """A topology of the frontier; T_L and T_B are of an allreduce and of each of its halves."""
 
     recipe: str
     """How it is constructed."""
@@ -51,23 +56,25 @@ class FoundRow:
     """What that is at most, where it is not proven to be reached."""
     all_to_all_seconds: Seconds | None
     """Of an all-to-all in which every server sends ``size``; at least, where only a bound is known."""
+    all_to_all_bandwidth: BitRate | None
+    """What a server sends to all others together in it; at most, where only a bound is known."""
     all_to_all_at_most: bool
     """Whether it takes at most that: under a limit of hosts, links are all taken to run slower."""
     bandwidth_optimal: bool
     """Whether both halves have T_B = (N-1)/N."""
-    wiring_bandwidth_bound: Fraction | None
+    wiring_t_b_bound: TB | None
     """The least T_B, in M/B, that both halves can have on this wiring; null: not looked at."""
     moore_optimal: bool
     """Whether no graph of this N and d has schedules in fewer steps."""
-    bidirectional: bool
+    duplex: bool
     """Whether all links are duplex (both ways)."""
     twice_allgather_seconds: Annotated[Seconds, FieldForm.UNWRITTEN]
     """What an allreduce would take if its reduce-scatter cost what its allgather does, as the paper counts."""
 
     @classmethod
-    def of(cls, choice: Choice, answer: Answer, fabric: Fabric, size: str) -> FoundRow:
-        """Price a row of an answer."""
-        time, bound = (_allreduce(fabric, cost, size) for cost in (choice.allreduce_cost, answer.bound + answer.bound))
+    def of(cls, choice: Choice, half: Cost, fabric: Fabric, size: str, *, look: bool = True) -> FoundRow:
+        """Price a row of an answer beside the bound of a half; ``look`` at what its wiring allows, if that is quick."""
+        time, bound = (_allreduce(fabric, cost, size) for cost in (choice.allreduce_cost, half + half))
         return cls(
             recipe=str(choice.recipe),
             name=choice.recipe.short,
@@ -82,13 +89,19 @@ class FoundRow:
             all_to_all=choice.flow if choice.is_flow_reached else None,
             all_to_all_bound=None if choice.is_flow_reached else choice.flow,
             all_to_all_seconds=_all_to_all(fabric, choice.flow, choice.num_nodes, size),
+            all_to_all_bandwidth=_exchange_rate(fabric, choice.flow, choice.num_nodes),
             all_to_all_at_most=_is_exchange_at_most(choice, fabric),
             bandwidth_optimal=choice.is_bandwidth_optimal,
-            wiring_bandwidth_bound=_wiring_bandwidth(choice),
-            moore_optimal=choice.worse_half.steps == answer.bound.steps,
-            bidirectional=choice.is_bidirectional,
+            wiring_t_b_bound=_wiring_bandwidth(choice, look),
+            moore_optimal=choice.worse_half.steps == half.steps,
+            duplex=choice.is_bidirectional,
             twice_allgather_seconds=_allreduce(fabric, choice.cost + choice.cost, size),
         )
+
+    @property
+    def is_bandwidth_least(self) -> bool:
+        """Whether no schedule has less T_B: on any wiring of this N, or on this one as far as that was looked at."""
+        return self.bandwidth_optimal or self.worse_bandwidth == self.wiring_t_b_bound
 
     @property
     def worse_bandwidth(self) -> Fraction:
@@ -98,33 +111,36 @@ class FoundRow:
 
 @dataclass(frozen=True)
 class FindBounds:
-    """What no graph of this N and d beats."""
+    """What no wiring of this N, d and kind beats by a reduce-scatter and an allgather."""
 
     steps: int
-    """T_L of a half: the Moore bound."""
-    bandwidth: Fraction
-    """T_B of a half, in M/B: (N-1)/N."""
+    """T_L of an allreduce: twice the Moore bound."""
+    t_b: TB
+    """T_B of an allreduce, in M/B: 2(N-1)/N."""
     all_to_all_bound: Fraction
     """The part of a link's rate that every pair can get at once."""
     allreduce_seconds: Seconds
     """Of an allreduce of ``size``."""
-    all_to_all_seconds: Annotated[Seconds, FieldForm.UNWRITTEN]
+    all_to_all_seconds: Seconds
     """Of an all-to-all in which every server sends ``size``."""
+    all_to_all_bandwidth: BitRate
+    """What a server sends to all others together in it."""
 
     @classmethod
     def of(cls, answer: Answer, fabric: Fabric, size: str) -> FindBounds:
         """Price the bounds of an answer."""
         half, flow = answer.bound, answer.flow_bound
-        exchange = fabric.all_to_all_time(flow, answer.num_nodes, size)
-        return cls(half.steps, half.bandwidth, flow, _allreduce(fabric, half + half, size), exchange)
+        exchange, both = fabric.all_to_all_time(flow, answer.num_nodes, size), half + half
+        rate = _exchange_rate(fabric, flow, answer.num_nodes) or Fraction(0)
+        return cls(both.steps, both.bandwidth, flow, _allreduce(fabric, both, size), exchange, rate)
 
 
 @dataclass(frozen=True)
 class TodayRow:
     """A wiring with a schedule that people run on it today, and what our schedule takes on the same wires."""
 
-    name: str
-    """The schedule."""
+    schedule_name: str
+    """The schedule, as people call it."""
     recipe: str
     """The wiring."""
     halves: Annotated[Halves, FieldForm.INLINE]
@@ -139,9 +155,11 @@ class TodayRow:
     ours: Annotated[OurSchedule, FieldForm.INLINE]
     short: Annotated[str, FieldForm.UNWRITTEN]
     """The wiring in short."""
-    all_to_all_seconds: Annotated[Seconds | None, FieldForm.UNWRITTEN]
+    all_to_all_seconds: Seconds | None
     """Of an all-to-all in which every server sends ``size``; at least, where only a bound is known."""
-    all_to_all_at_most: Annotated[bool, FieldForm.UNWRITTEN]
+    all_to_all_bandwidth: BitRate | None
+    """What a server sends to all others together in it; at most, where only a bound is known."""
+    all_to_all_at_most: bool
     """Whether it takes at most that: under a limit of hosts, links are all taken to run slower."""
 
     @classmethod
@@ -149,7 +167,7 @@ class TodayRow:
         """Price a baseline."""
         ours = one.ours if one.recipe.is_regular or one.num_nodes <= _SMALL_TREE else None
         return cls(
-            name=one.name,
+            schedule_name=one.name,
             recipe=str(one.recipe),
             halves=Halves.of(*one.halves_at(fabric, size)),
             allreduce_seconds=one.allreduce_time(fabric, size),
@@ -159,12 +177,13 @@ class TodayRow:
             ours=OurSchedule.of(ours, one.num_nodes, fabric, size),
             short=one.recipe.short,
             all_to_all_seconds=_all_to_all(fabric, one.flow, one.num_nodes, size),
+            all_to_all_bandwidth=_exchange_rate(fabric, one.flow, one.num_nodes),
             all_to_all_at_most=_is_exchange_at_most(one, fabric),
         )
 
     @property
     def faster(self) -> tuple[Cost, Fraction] | None:
-        """What a half of our schedule costs and seconds of our allreduce, where that takes less time."""
+        """What our allreduce costs and its seconds, where that takes less time."""
         known = self.ours.known
         return known if known is not None and known[1] < self.allreduce_seconds else None
 
@@ -181,7 +200,7 @@ class BestChoice:
     """What makes its schedule."""
     seconds: Seconds
     """Of what was asked for: the collective, the job's collectives, or an iteration."""
-    at_most: bool
+    seconds_at_most: bool
     """Whether it takes at most that, for its allreduces or all-to-alls do."""
 
     @classmethod
@@ -196,10 +215,10 @@ class BestChoice:
 class WindowRow:
     """The row that makes the fastest allreduce from one size to another."""
 
-    smallest: int
-    """Bytes, included."""
-    largest: int
-    """Bytes, included."""
+    min_bytes: ByteCount
+    """Included."""
+    max_bytes: ByteCount
+    """Included."""
     recipe: str
     """How the topology is constructed."""
     name: str
@@ -208,13 +227,13 @@ class WindowRow:
     """What makes its schedule."""
     steps: int
     """T_L of the allreduce."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B of the allreduce, in M/B."""
-    smallest_seconds: Seconds
-    """Of an allreduce of the smallest size."""
-    largest_seconds: Seconds
-    """Of an allreduce of the largest size."""
-    at_most: bool
+    min_bytes_seconds: Seconds
+    """Of an allreduce of ``min_bytes``."""
+    max_bytes_seconds: Seconds
+    """Of an allreduce of ``max_bytes``."""
+    seconds_at_most: bool
     """Whether it takes at most that, at every size."""
 
     @classmethod
@@ -229,6 +248,29 @@ class WindowRow:
 
 
 @dataclass(frozen=True)
+class OtherKind:
+    """What there would be with one-way fibres instead of duplex cables, or with duplex cables instead of fibres."""
+
+    kind: str
+    """``directed`` (one-way fibres) or ``duplex``."""
+    frontier: tuple[FoundRow, ...]
+    """What no other row equals or beats, of what is known without a search."""
+
+    @classmethod
+    def of(cls, answer: Answer, fabric: Fabric, size: str) -> OtherKind:
+        """Price the frontier of the other kind, beside what no wiring of that kind beats."""
+        duplex = answer.directed and (answer.degree > 1 or answer.num_nodes == 2)
+        half = lower_bound(answer.num_nodes, answer.degree, bidirectional=duplex)
+        rows = (FoundRow.of(choice, half, fabric, size, look=False) for choice in answer.other)
+        return cls(KINDS[not answer.directed], tuple(rows))
+
+    @property
+    def fastest(self) -> FoundRow | None:
+        """The row whose allreduce takes the least time."""
+        return min(self.frontier, key=lambda row: row.allreduce_seconds, default=None)
+
+
+@dataclass(frozen=True)
 class FindReport(View):
     """The best topologies for N servers with d ports, beside bounds and what is wired today."""
 
@@ -238,20 +280,25 @@ class FindReport(View):
     """Servers, N."""
     degree: int
     """Ports of a server, d."""
+    kind: str
+    """``duplex``: ordinary cables; ``directed``: one-way fibres are allowed."""
     fabric: Annotated[FabricText, FieldForm.INLINE]
-    size: str
+    size: Size
     """Of the data that times are for."""
     frontier: tuple[FoundRow, ...]
     """What no other row equals or beats: fewest steps first, or by all-to-all throughput where that was asked for."""
     fewest_steps: int | None
-    """T_L of the fastest topology known, whatever was asked for; null: none is known."""
+    """T_L of the fastest allreduce known, whatever was asked for; null: none is known."""
     bounds: FindBounds
+    other: OtherKind
     baselines: tuple[TodayRow, ...]
     """What people wire and run today."""
     best: BestChoice | None
     """null where no row can do what was asked for."""
     windows: tuple[WindowRow, ...]
     """Which row is the fastest at which size, where a range of sizes was asked for."""
+    sizes: tuple[SizeRow, ...]
+    """What it takes at each size, where a range of sizes was asked for, beside what is run today."""
     selector: str | None
     """The file that says so for an engine."""
     job: Annotated[JobRanking | None, FieldForm.OPTIONAL]
@@ -266,6 +313,7 @@ class FindReport(View):
         pricing: Pricing,
         best: BestChoice | None = None,
         windows: Sequence[Window] = (),
+        sizes: Sequence[int] = (),
         selector: str | None = None,
         job: JobRanking | None = None,
     ) -> FindReport:
@@ -274,14 +322,17 @@ class FindReport(View):
         return cls(
             nodes=answer.num_nodes,
             degree=answer.degree,
+            kind=KINDS[answer.directed],
             fabric=pricing.text_for(answer.degree),
             size=size,
-            frontier=tuple(FoundRow.of(choice, answer, fabric, size) for choice in answer.frontier),
+            frontier=tuple(FoundRow.of(choice, answer.bound, fabric, size) for choice in answer.frontier),
             fewest_steps=answer.fewest_steps,
             bounds=FindBounds.of(answer, fabric, size),
+            other=OtherKind.of(answer, fabric, size),
             baselines=tuple(TodayRow.of(one, fabric, size) for one in answer.baselines),
             best=best,
             windows=tuple(WindowRow.of(window, fabric) for window in windows),
+            sizes=sizes_of_answer(answer, pricing, sizes),
             selector=selector if windows else None,
             job=job,
             is_limited_by_hosts=fabric.is_limited_by_hosts,
@@ -299,8 +350,14 @@ def _allreduce(fabric: Fabric, cost: Cost, size: str | int) -> Fraction:
     return fabric.time(cost, Collective.ALLREDUCE, size)
 
 
-def _all_to_all(fabric: Fabric, flow: Fraction | None, num_nodes: int, size: str) -> Fraction | None:
+def _all_to_all(fabric: Fabric, flow: Fraction | None, num_nodes: int, size: str | int) -> Fraction | None:
     return None if flow is None else fabric.all_to_all_time(flow, num_nodes, size)
+
+
+def _exchange_rate(fabric: Fabric, flow: Fraction | None, num_nodes: int) -> Fraction | None:
+    """Return bit/s that a server sends to the others in an all-to-all; of any size, the same."""
+    seconds = _all_to_all(fabric, flow, num_nodes, 1)
+    return None if seconds is None else Fraction(8 * (num_nodes - 1), num_nodes) / seconds
 
 
 def _is_exchange_at_most(row: Choice | Baseline, fabric: Fabric) -> bool:
@@ -308,7 +365,7 @@ def _is_exchange_at_most(row: Choice | Baseline, fabric: Fabric) -> bool:
     return fabric.is_limited_by_hosts and row.is_flow_reached
 
 
-def _wiring_bandwidth(choice: Choice) -> Fraction | None:
+def _wiring_bandwidth(choice: Choice, look: bool) -> Fraction | None:
     """Return the least T_B that allgather and reduce-scatter both can have on a row's wiring; None if that takes long.
 
     Of a vertex-transitive graph without parallel links or self-loops it is (N-1)/N: no set of nodes has fewer links out
@@ -317,7 +374,7 @@ def _wiring_bandwidth(choice: Choice) -> Fraction | None:
     recipe, least = choice.recipe, bandwidth_bound(choice.num_nodes)
     if choice.is_bandwidth_optimal or (recipe.is_vertex_transitive and choice.is_simple):
         return least
-    if choice.origin or recipe.num_nodes * recipe.degree > _WIRING_LINKS:
+    if not look or choice.origin or recipe.num_nodes * recipe.degree > _WIRING_LINKS:
         return None
     topology = recipe.topology(keep=False)  # of a copy: a recipe holds what it builds
     halves = [bound_if_quick(topology, half) for half in (Collective.ALLGATHER, Collective.REDUCE_SCATTER)]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 from linkstep.core.collective import Collective
 from linkstep.costs import Fit, Run
 from linkstep.reports.pricing import FabricText
-from linkstep.reports.view import FieldForm, View, to_members
+from linkstep.reports.view import TB, ByteCount, ClockSeconds, FieldForm, View, to_members
 
 
 @dataclass(frozen=True)
@@ -23,18 +22,20 @@ class FitRow:
     """What it did."""
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
     degree: int
     """Ports of a node, d."""
-    size: int
+    size: ByteCount
     """Bytes of data in all."""
-    seconds: float
-    """Measured."""
-    fitted: float
-    """Seconds by the fabric."""
-    error: float
+    measured_seconds: ClockSeconds
+    """The median, by a clock."""
+    fitted_seconds: ClockSeconds
+    """By the fabric."""
+    relative_error: float
     """Fitted over measured, less one."""
+    method: str | None = None
+    """What made the schedule, such as "bfb"; null where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class FitSource:
     """The files of runs."""
     engine: str
     """What ran."""
-    testbeds: tuple[str, ...]
+    testbed_names: tuple[str, ...]
     """Emulated clusters that it ran on."""
-    mean_error: float
+    mean_relative_error: float
     """Of all rows, signs aside."""
-    max_error: float
+    max_relative_error: float
     """Of all rows, its sign aside."""
     notes: tuple[str, ...]
     """What a reader should know of how the fit went."""
@@ -70,7 +71,7 @@ class FitReport(View):
     degree: int
     """Ports of the node that the bandwidth is of."""
     source: Annotated[FitSource, FieldForm.INLINE]
-    file: str | None
+    output: str | None
     """Where the fabric was saved."""
     plot: str | None
     """The file with a plot of measured and fitted times."""
@@ -86,12 +87,13 @@ class FitReport(View):
                 what=point.what,
                 collective=point.collective,
                 steps=point.cost.steps,
-                bandwidth=point.cost.bandwidth,
+                t_b=point.cost.bandwidth,
                 degree=point.degree,
                 size=point.size,
-                seconds=point.seconds,
-                fitted=found.seconds(point),
-                error=found.error(point),
+                measured_seconds=point.seconds,
+                fitted_seconds=found.seconds(point),
+                relative_error=found.error(point),
+                method=point.method,
             )
             for point in found.points
         )
@@ -102,7 +104,7 @@ class FitReport(View):
             source=FitSource(
                 tuple(files), runs[0].engine, tuple(testbeds), found.mean_error, found.max_error, found.notes, rows
             ),
-            file=file,
+            output=file,
             plot=plot,
         )
 

@@ -7,32 +7,39 @@ from fractions import Fraction
 
 from linkstep.core.collective import Collective
 from linkstep.costs import Cost, Fabric, bandwidth_bound
-from linkstep.reports.view import Seconds
+from linkstep.reports.view import TB, Seconds
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The two halves of an allreduce."""
+    """An allreduce and its two halves."""
 
     steps: int
+    """T_L of the allreduce."""
+    t_b: TB
+    """T_B of the allreduce, in M/B."""
+    allgather_steps: int
     """T_L of the allgather."""
-    bandwidth: Fraction
+    allgather_t_b: TB
     """T_B of the allgather, in M/B."""
     reduce_scatter_steps: int
     """T_L of the reduce-scatter."""
-    reduce_scatter_bandwidth: Fraction
+    reduce_scatter_t_b: TB
     """T_B of the reduce-scatter, in M/B."""
 
     @classmethod
     def of(cls, reduced: Cost, gathered: Cost) -> Halves:
         """Take costs apart: of the reduce-scatter, which comes first, and of the allgather."""
-        return cls(gathered.steps, gathered.bandwidth, reduced.steps, reduced.bandwidth)
+        both = reduced + gathered
+        return cls(
+            both.steps, both.bandwidth, gathered.steps, gathered.bandwidth, reduced.steps, reduced.bandwidth
+        )  # fmt: skip
 
     @property
     def costs(self) -> tuple[Cost, Cost]:
         """Reduce-scatter and allgather."""
-        reduced = Cost(self.reduce_scatter_steps, self.reduce_scatter_bandwidth)
-        return reduced, Cost(self.steps, self.bandwidth)
+        reduced = Cost(self.reduce_scatter_steps, self.reduce_scatter_t_b)
+        return reduced, Cost(self.allgather_steps, self.allgather_t_b)
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,9 @@ class OurSchedule:
     """What our schedule takes on the same wires; null: not worked out."""
 
     our_steps: int | None
-    """T_L of each half of our schedule on these wires; null where to say it takes a while."""
-    our_bandwidth: Fraction | None
-    """T_B of each half of our schedule, in M/B."""
+    """T_L of our allreduce on these wires; null where to say it takes a while."""
+    our_t_b: TB | None
+    """T_B of our allreduce, in M/B."""
     our_allreduce_seconds: Seconds | None
     """Of our allreduce of ``size``."""
     our_allreduce_at_most: bool | None
@@ -54,11 +61,12 @@ class OurSchedule:
         if half is None:
             return cls(None, None, None, None)
         at_most = fabric.is_limited_by_hosts and half.bandwidth != bandwidth_bound(num_nodes)
-        return cls(half.steps, half.bandwidth, fabric.time(half + half, Collective.ALLREDUCE, size), at_most)
+        both = half + half
+        return cls(both.steps, both.bandwidth, fabric.time(both, Collective.ALLREDUCE, size), at_most)
 
     @property
     def known(self) -> tuple[Cost, Fraction] | None:
-        """The cost of a half and seconds of an allreduce."""
-        if self.our_steps is None or self.our_bandwidth is None or self.our_allreduce_seconds is None:
+        """The cost and the seconds of an allreduce."""
+        if self.our_steps is None or self.our_t_b is None or self.our_allreduce_seconds is None:
             return None
-        return Cost(self.our_steps, self.our_bandwidth), self.our_allreduce_seconds
+        return Cost(self.our_steps, self.our_t_b), self.our_allreduce_seconds

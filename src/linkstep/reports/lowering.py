@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from linkstep.core.collective import Collective
-from linkstep.costs import cost_of
+from linkstep.costs import Cost, cost_of
 from linkstep.lowering import Lowered, Target
 from linkstep.lowering.registration import algorithm_call, plan_of
-from linkstep.reports.view import View
+from linkstep.reports.view import TB, ByteCount, View
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,19 @@ class LoweringReport(View):
     """The topology; null for one without a name."""
     collective: Collective
     """What the file is for."""
-    to: str
+    target: str
     """The runtime."""
     runtime: str
     """Which releases of it, in words."""
-    file: str
-    """As it was asked for."""
-    path: str
-    """The file's whole path."""
+    output: str
+    """The file, as it was asked for."""
+    output_path: str
+    """Its whole path."""
     ranks: int
     """How many take part."""
-    nodes: tuple[int, ...] | None
+    rank_nodes: tuple[int, ...] | None
     """The node of each rank, then those that only forward; null where rank r is node r and all take part."""
-    hosts: tuple[str, ...] | None
+    rank_labels: tuple[str, ...] | None
     """The host of each of these, or of each rank; null where hosts have no names."""
     root: int | None
     """The rank that a collective is from or to; null where it has none."""
@@ -57,7 +57,7 @@ class LoweringReport(View):
     """Instructions that receive and forward."""
     scratch_chunks: int
     """Chunks of scratch on a rank."""
-    scratch_bytes: int
+    scratch_bytes: ByteCount
     """The same in bytes, at the largest size."""
     scratch_at_start: bool
     """Whether the runtime allocates scratch when it starts."""
@@ -69,11 +69,13 @@ class LoweringReport(View):
     """What the runtime knows the file by."""
     registration: str | None
     """The Python that registers it."""
-    cost: str
-    """Of the schedule, T_L and T_B in words."""
-    min_bytes: int
+    steps: int
+    """T_L of the schedule."""
+    t_b: TB
+    """T_B of the schedule, in M/B."""
+    min_bytes: ByteCount
     """The smallest data it is used for."""
-    max_bytes: int
+    max_bytes: ByteCount
     """The largest data it is used for."""
     environment: str | None
     """Variables to set."""
@@ -88,18 +90,18 @@ class LoweringReport(View):
     def of(cls, lowered: Lowered, file: str, selector: str | None = None) -> LoweringReport:
         """Take apart what was written to a file."""
         placement, blocks, target = lowered.placement, lowered.blocks, lowered.target
-        path = Path(file).absolute()
+        path, cost = Path(file).absolute(), cost_of(placement.schedule)
         plan = plan_of(lowered, str(path)) if target.registers else None
         return cls(
             recipe=placement.schedule.topology.name or None,
             collective=placement.collective,
-            to=target.name,
+            target=target.name,
             runtime=target.note,
-            file=file,
-            path=str(path),
+            output=file,
+            output_path=str(path),
             ranks=placement.num_ranks,
-            nodes=lowered.nodes,
-            hosts=placement.schedule.topology.labels,
+            rank_nodes=lowered.nodes,
+            rank_labels=placement.schedule.topology.labels,
             root=None if placement.root < 0 else placement.root,
             inplace=placement.inplace,
             chunks=placement.num_chunks,
@@ -115,7 +117,8 @@ class LoweringReport(View):
             scratch_share=Fraction(lowered.scratch_share),
             name=lowered.name or None,
             registration=None if plan is None else algorithm_call(plan, path),
-            cost=str(cost_of(placement.schedule)),
+            steps=cost.steps,
+            t_b=cost.bandwidth,
             min_bytes=lowered.window.smallest,
             max_bytes=lowered.window.largest,
             environment=_environment(target, path),
@@ -123,6 +126,11 @@ class LoweringReport(View):
             selector=selector,
             divisible_by=placement.num_chunks if plan is None else plan.multiple,
         )
+
+    @property
+    def cost(self) -> Cost:
+        """T_L and T_B together."""
+        return Cost(self.steps, self.t_b)
 
 
 def _environment(target: Target, path: Path) -> str | None:

@@ -4,52 +4,87 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from typing import Annotated, Any
 
 from linkstep.core.faults import format_rate
 from linkstep.core.text import shortened
 from linkstep.core.topology import Topology
 from linkstep.costs import Fabric
-from linkstep.reports.view import FieldForm
+from linkstep.reports.view import BitRate, FieldForm, Seconds
 
 _LONGEST = 44
 """Characters of a quantity in a line of text."""
 
 
-def _written(fabric: Fabric, name: str) -> Any:
-    """Return a quantity as text; None where a fabric says nothing of it, and what would add 0s, but for a call's."""
-    value = getattr(fabric, name)
-    is_left_out = value is None or (not value and name in ("message", "switching"))
-    return None if is_left_out else fabric.quantities()[name].write(value)
+def _known(fabric: Fabric, name: str) -> Fraction | None:
+    """Return a quantity; None where a fabric says nothing of it, and for what would add 0s, but for a call's."""
+    value: Fraction | None = getattr(fabric, name)
+    return None if not value and name in ("message", "switching") else value
+
+
+@dataclass(frozen=True)
+class FabricFacts:
+    """What a step, a byte and a call take."""
+
+    alpha_seconds: Seconds
+    """Of a step."""
+    node_bandwidth: BitRate
+    """Of a node over all its ports."""
+    overhead_seconds: Seconds
+    """Of a call, however many steps it has."""
+    host_bandwidth: Annotated[BitRate | None, FieldForm.OPTIONAL]
+    """Of all ports of a host together, where it has such a limit."""
+    reduction_bandwidth: Annotated[BitRate | None, FieldForm.OPTIONAL]
+    """At which a node adds up what it receives, where that counts."""
+    message_seconds: Annotated[Seconds | None, FieldForm.OPTIONAL]
+    """That a link takes for each message besides, where it does."""
+    hop_seconds: Annotated[Seconds | None, FieldForm.OPTIONAL]
+    """Of each hop after the first, where messages over several hops cut through."""
+    switching_seconds: Annotated[Seconds | None, FieldForm.OPTIONAL]
+    """That a step takes longer at which links open, where it does."""
+
+    @classmethod
+    def of(cls, fabric: Fabric) -> FabricFacts:
+        """Take a fabric apart."""
+        names = (one.name.removesuffix("_seconds") for one in fields(cls))
+        return cls(*(_known(fabric, name) for name in names))  # type: ignore[arg-type]  # the first three are never None
 
 
 @dataclass(frozen=True)
 class FabricText:
-    """What a step, a byte and a call take, exactly, as text with units."""
+    """A fabric as people read it, exactly, as text with units; JSON has its numbers."""
 
-    alpha: str
+    alpha: Annotated[str, FieldForm.UNWRITTEN]
     """Seconds of a step, such as "10us"."""
-    bandwidth: str
+    bandwidth: Annotated[str, FieldForm.UNWRITTEN]
     """bit/s of a node over all its ports, such as "100Gbps"."""
-    overhead: str
+    overhead: Annotated[str, FieldForm.UNWRITTEN]
     """Seconds of a call, however many steps it has."""
-    host_bandwidth: Annotated[str | None, FieldForm.OPTIONAL] = None
+    facts: Annotated[FabricFacts, FieldForm.INLINE]
+    host_bandwidth: Annotated[str | None, FieldForm.UNWRITTEN] = None
     """bit/s of all ports of a host together, where it has such a limit."""
-    reduction_bandwidth: Annotated[str | None, FieldForm.OPTIONAL] = None
+    reduction_bandwidth: Annotated[str | None, FieldForm.UNWRITTEN] = None
     """bit/s at which a node adds up what it receives, where that counts."""
-    message: Annotated[str | None, FieldForm.OPTIONAL] = None
+    message: Annotated[str | None, FieldForm.UNWRITTEN] = None
     """Seconds that a link takes for each message besides, where it does."""
-    hop: Annotated[str | None, FieldForm.OPTIONAL] = None
+    hop: Annotated[str | None, FieldForm.UNWRITTEN] = None
     """Seconds of each hop after the first, where messages over several hops cut through."""
-    switching: Annotated[str | None, FieldForm.OPTIONAL] = None
+    switching: Annotated[str | None, FieldForm.UNWRITTEN] = None
     """Seconds that a step takes longer at which links open, where it does."""
+    more: Annotated[str | None, FieldForm.OPTIONAL] = None
+    """Numbers of cost models of plug-ins, such as "sync 100us", where there are some."""
 
     @classmethod
     def of(cls, fabric: Fabric) -> FabricText:
         """Write the quantities of a fabric."""
-        names = {one.name for one in fields(cls)} & fabric.quantities().keys()  # a model of one's own may have more
-        written = {name: _written(fabric, name) for name in names}
-        return cls(bandwidth=_written(fabric, "node_bandwidth"), **written)
+        quantities = fabric.quantities()
+        names = {one.name for one in fields(cls)} & quantities.keys()  # a model of one's own may have more
+        known = {name: _known(fabric, name) for name in names}
+        written = {name: quantities[name].write(value) for name, value in known.items() if value is not None}
+        node = quantities["node_bandwidth"].write(fabric.node_bandwidth)
+        more = ", ".join(f"{name} {quantities[name].write(value)}" for name, value in fabric.more if name in quantities)
+        return cls(bandwidth=node, more=more or None, facts=FabricFacts.of(fabric), **written)
 
     @property
     def besides(self) -> str:
@@ -65,6 +100,7 @@ class FabricText:
             "to switch links": self.switching,
         }
         times = "".join(f", {shortened(text, _LONGEST)} {what}" for what, text in words.items() if text is not None)
+        times += "" if self.more is None else f", {shortened(self.more, _LONGEST)}"
         return times + ("" if self.reduction_bandwidth is None else f", sums at {self.reduction_bandwidth}")
 
     @property
@@ -104,20 +140,21 @@ class Pricing:
 
     def text_for(self, degree: int) -> FabricText:
         """Return the fabric of nodes with this many ports as text: as it was given, else written exactly."""
-        return replace(FabricText.of(self.fabric_for(degree)), **self.as_given)
+        given: dict[str, Any] = dict(self.as_given)
+        return replace(FabricText.of(self.fabric_for(degree)), **given)
 
     def words_for(self, topology: Topology) -> str:
         """Return the fabric of a topology, whose links may have rates and latencies of their own, in a line.
 
         >>> from linkstep.recipe import parse
         >>> Pricing("1MB", Fabric.of("10us", "100Gbps", 4)).words_for(parse("K_5").topology())
-        'alpha 10us, 100Gbps a node'
+        'alpha 10us, 100Gbps a server'
         """
         text = self.text_for(topology.degree)
         alpha = f"alpha {shortened(text.alpha, _LONGEST)}"
         if topology.alpha is not None:
             alpha = "alpha of each link"
-        rates = f"{shortened(text.bandwidth, _LONGEST)} a node"
+        rates = f"{shortened(text.bandwidth, _LONGEST)} a server"
         if topology.bandwidth is not None:
             rates = f"links of up to {format_rate(int(topology.bandwidth.max(initial=1)))}"
         if text.host_bandwidth is not None:

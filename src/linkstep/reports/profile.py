@@ -27,11 +27,11 @@ class ProfileReport(View):
 
     report: ClassVar[str] = "profile"
 
-    file: str
+    output: str
     """The model file."""
     source: str
     """What was measured, and how."""
-    layers: int
+    num_layers: int
     """How many."""
     parameters: int
     """Of all layers."""
@@ -46,9 +46,9 @@ class ProfileReport(View):
         """Add layers up; each comes with its number of parameters."""
         rows = tuple(LayerRow(layer.name, count, layer.forward, layer.backward) for layer, count in layers)
         return cls(
-            file=file,
+            output=file,
             source=source,
-            layers=len(rows),
+            num_layers=len(rows),
             parameters=sum(row.parameters for row in rows),
             forward_seconds=sum((row.forward_seconds for row in rows), Fraction(0)),
             backward_seconds=sum((row.backward_seconds for row in rows), Fraction(0)),

@@ -14,26 +14,24 @@ from linkstep.costs import Cost
 from linkstep.costs.runs import step_loads
 from linkstep.engines.bench.measure import Measurement
 from linkstep.engines.bench.preparation import BenchResult
-from linkstep.reports.view import View
-
-_FORMAT = "linkstep-run"
+from linkstep.reports.view import TB, ByteCount, ClockSeconds, View
 
 
 @dataclass(frozen=True)
 class RunRow:
     """What was measured for one size; times are floats, as clocks are."""
 
-    size: int
+    size: ByteCount
     """Bytes of data in all."""
     count: int
     """Elements of a rank's input."""
     repetitions: int
     """How often it ran."""
-    min_: float
+    min_seconds: ClockSeconds
     """Seconds of the fastest repetition."""
-    median: float
+    median_seconds: ClockSeconds
     """Seconds of the median repetition."""
-    p99: float
+    p99_seconds: ClockSeconds
     """Seconds of the 99th percentile."""
     algbw: float
     """Bytes of data in a second, by the median."""
@@ -41,30 +39,45 @@ class RunRow:
     """What of that each rank had to send at least, whatever the algorithm: comparable between collectives."""
     wrong: int
     """Elements that were wrong, on all ranks together."""
-    own_median: float | None
+    own_median_seconds: ClockSeconds | None
     """Seconds of the engine's own collective; null: not measured."""
-    predicted: float | None
+    predicted_seconds: ClockSeconds | None
     """Seconds by a fabric, or by the testbed; null where neither is known."""
-    cables: tuple[float, float] | None
+    cables_over_schedule: tuple[float, float] | None
     """The least and the most that a cable of a testbed carried, over what the schedule says; null: not counted."""
+    method: str | None = None
+    """What made the schedule of this size; null where that is not known."""
 
     @classmethod
-    def of(cls, row: Measurement) -> RunRow:
+    def of(cls, row: Measurement, method: str | None = None) -> RunRow:
         """Take a measured row apart."""
         return cls(
             size=row.size,
             count=row.count,
             repetitions=row.repetitions,
-            min_=row.minimum,
-            median=row.median,
-            p99=row.p99,
+            min_seconds=row.minimum,
+            median_seconds=row.median,
+            p99_seconds=row.p99,
             algbw=row.algbw,
             busbw=row.busbw,
             wrong=row.wrong,
-            own_median=row.own_median,
-            predicted=row.predicted,
-            cables=row.cables,
+            own_median_seconds=row.own_median,
+            predicted_seconds=row.predicted,
+            cables_over_schedule=row.cables,
+            method=method,
         )
+
+
+@dataclass(frozen=True)
+class StepLoadRow:
+    """Steps that are alike in what they put on links and hosts."""
+
+    steps: int
+    """How many."""
+    link_load: Fraction
+    """What the busiest link carries in each of them, a part of M."""
+    host_load: Fraction
+    """What the busiest host carries in each of them, a part of M."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +86,6 @@ class RunReport(View):
 
     report: ClassVar[str] = "run"
 
-    format: str
-    """"linkstep-run", by which ``linkstep fit`` knows the file."""
     what: str
     """What ran: the topology or the file."""
     collective: Collective
@@ -89,11 +100,10 @@ class RunReport(View):
     """Ports that a rank needs."""
     steps: int | None
     """T_L; null where no one schedule is known."""
-    bandwidth: Fraction | None
+    t_b: TB | None
     """T_B, in M/B; null where no one schedule is known."""
-    loads: tuple[tuple[int, Fraction, Fraction], ...] | None
-    """Numbers of steps, and what the busiest link and the busiest host carry in each of them, parts of M; null where
-    no one schedule is known."""
+    step_loads: tuple[StepLoadRow, ...] | None
+    """What steps put on links and hosts; null where no one schedule is known."""
     type_: str
     """Of the elements."""
     operation: str
@@ -104,14 +114,16 @@ class RunReport(View):
     """Whether the schedule has links that open later or close: in the run they were there all the time."""
     rows: tuple[RunRow, ...]
     """One for each size."""
+    method: str | None = None
+    """What made the schedule, such as "bfb"; null where that is not known, or not the same for all sizes."""
 
     @classmethod
     def of(cls, result: BenchResult) -> RunReport:
         """Put what was measured beside what it was to cost."""
         prepared = result.prepared
+        methods = [prepared.method_of(source) for source in prepared.sources]
         schedule, cost = prepared.schedule, prepared.cost
         return cls(
-            format=_FORMAT,
             what=result.name,
             collective=prepared.collective,
             engine=result.engine,
@@ -119,18 +131,17 @@ class RunReport(View):
             forwarders=prepared.num_nodes - prepared.num_ranks,
             degree=prepared.degree,
             steps=None if cost is None else cost.steps,
-            bandwidth=None if cost is None else cost.bandwidth,
-            loads=None
-            if schedule is None
-            else tuple((load.steps, load.link, load.host) for load in step_loads(schedule)),
+            t_b=None if cost is None else cost.bandwidth,
+            step_loads=None if schedule is None else tuple(StepLoadRow(*load) for load in step_loads(schedule)),
             type_=result.type_name,
             operation=result.operation,
             testbed=result.testbed,
             unswitched=prepared.is_switched,
-            rows=tuple(map(RunRow.of, result.rows)),
+            rows=tuple(map(RunRow.of, result.rows, methods)),
+            method=methods[0] if len(set(methods)) == 1 else None,
         )
 
     @property
     def cost(self) -> Cost | None:
         """T_L and T_B together."""
-        return None if self.steps is None or self.bandwidth is None else Cost(self.steps, self.bandwidth)
+        return None if self.steps is None or self.t_b is None else Cost(self.steps, self.t_b)

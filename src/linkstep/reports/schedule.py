@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from linkstep.core.collective import Collective
 from linkstep.core.faults import Fault
+from linkstep.core.topology import Topology
 from linkstep.costs import Cost, lower_bound, seconds_of
-from linkstep.reports.pricing import Pricing
-from linkstep.reports.view import Seconds, View
+from linkstep.reports.pricing import FabricFacts, Pricing
+from linkstep.reports.view import TB, FieldForm, Seconds, Size, View
 from linkstep.reports.wiring import WiringStanding
 from linkstep.scheduling import ScheduleResult
 
@@ -22,7 +22,7 @@ class HalfCost:
 
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
 
     @classmethod
@@ -39,7 +39,7 @@ class WholeSchedule:
     """What made it."""
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
     seconds: Seconds
     """Of the schedule."""
@@ -55,7 +55,7 @@ class WholeSchedule:
 class ScheduleReport(View):
     """A schedule: what it costs, beside the bounds of N and d and of its wiring."""
 
-    report: ClassVar[str] = "schedule"
+    report: ClassVar[str] = "schedule-report"
 
     recipe: str | None
     """The topology; null for a wiring without a name."""
@@ -65,35 +65,28 @@ class ScheduleReport(View):
     """What made it, as ``--method`` calls it."""
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
     halves: tuple[HalfCost, ...]
     """Of an allreduce by arrival times: its reduce-scatter and its allgather."""
     seconds: Seconds
     """Of the schedule."""
-    size: str
+    size: Size
     """Of the data in all."""
-    alpha: str
-    """Seconds of a step, with a unit."""
-    node_bandwidth: str
-    """bit/s of a node over all its ports, with a unit."""
-    overhead: str
-    """Seconds of a call, with a unit."""
-    host_bandwidth: str | None
-    """bit/s of all ports of a host together, with a unit; null: as much as they are apart."""
+    fabric_facts: Annotated[FabricFacts, FieldForm.INLINE]
     fabric: str
     """The fabric that the time is for, in words: links may have rates and latencies of their own."""
     ranks: int
     """How many take part."""
     forwarders: int
     """How many nodes take no part and only forward."""
-    unit: int
-    """Chunks of a shard."""
-    rows: int
+    chunks_per_shard: int
+    """That a shard is cut into."""
+    num_rows: int
     """Of the schedule: who sends what over which link at which step."""
-    moore_bound: int
-    """T_L that no graph of this N and d beats."""
-    bandwidth_bound: Fraction | None
+    steps_bound: int
+    """T_L that no wiring of this N, d and kind of cable beats, of each half of an allreduce."""
+    t_b_bound: TB | None
     """T_B, in M/B, that nothing beats: of N alone or, of an all-to-all, on this wiring; null where none is known."""
     moore_optimal: bool
     """Whether T_L is that bound."""
@@ -103,7 +96,7 @@ class ScheduleReport(View):
     """The node, the distance and the links that T_B comes from, where it is not optimal and that is known."""
     wiring_bound: WiringStanding | None
     """T_B beside what the wiring allows; null where that takes long or is no measure."""
-    file: str | None
+    output: str | None
     """Where the schedule was saved."""
     faults: tuple[str, ...]
     """What is cut, down or slow."""
@@ -122,31 +115,27 @@ class ScheduleReport(View):
         """Price a schedule; with faults, ``whole`` is one for the topology without them."""
         schedule, cost = made.schedule, made.cost
         topology, collective = schedule.topology, schedule.collective
-        half = lower_bound(schedule.num_ranks, topology.degree)
+        half = lower_bound(schedule.num_ranks, topology.degree, bidirectional=is_duplex_bound(topology))
         everyone = schedule.ranks.is_everyone
         bound = sum([half] * len(collective.phases), Cost.zero())
         optimal = None if collective.has_root or collective.exchanges else cost.bandwidth == bound.bandwidth
-        text = pricing.text_for(topology.degree)
         return cls(
             recipe=topology.name or None,
             collective=collective,
             method=made.method,
             steps=cost.steps,
-            bandwidth=cost.bandwidth,
+            t_b=cost.bandwidth,
             halves=HalfCost.all_of(made.halves),
             seconds=seconds_of(schedule, pricing.fabric_for(topology.degree), pricing.size),
             size=pricing.size,
-            alpha=text.alpha,
-            node_bandwidth=text.bandwidth,
-            overhead=text.overhead,
-            host_bandwidth=text.host_bandwidth,
+            fabric_facts=FabricFacts.of(pricing.fabric_for(topology.degree)),
             fabric=pricing.words_for(topology),
             ranks=schedule.num_ranks,
             forwarders=topology.num_nodes - schedule.num_ranks,
-            unit=schedule.unit,
-            rows=schedule.num_rows,
-            moore_bound=bound.steps,
-            bandwidth_bound=made.least_bandwidth if optimal is None else bound.bandwidth,
+            chunks_per_shard=schedule.unit,
+            num_rows=schedule.num_rows,
+            steps_bound=bound.steps,
+            t_b_bound=made.least_bandwidth if optimal is None else bound.bandwidth,
             moore_optimal=cost.steps == bound.steps,
             bandwidth_optimal=optimal,
             limited_by=_limit(made) if optimal is False else None,
@@ -154,7 +143,7 @@ class ScheduleReport(View):
             wiring_bound=None
             if made.method == "rooted" or not everyone
             else WiringStanding.of(topology, collective, cost, made.fabric),
-            file=file,
+            output=file,
             faults=tuple(str(fault) for fault in faults),
             without_faults=None if whole is None else WholeSchedule.of(whole, pricing),
         )
@@ -163,6 +152,11 @@ class ScheduleReport(View):
     def is_optimal_here(self) -> bool:
         """Whether no schedule on this wiring has less T_B."""
         return self.wiring_bound is not None and self.wiring_bound.optimal
+
+
+def is_duplex_bound(topology: Topology) -> bool:
+    """Whether what bounds wirings of duplex cables bounds this one; with one port there are none but pairs."""
+    return topology.is_bidirectional and (topology.degree > 1 or topology.num_nodes <= 2)
 
 
 def _limit(made: ScheduleResult) -> str | None:

@@ -10,10 +10,9 @@ from typing import Annotated, ClassVar
 from linkstep.core.collective import Collective
 from linkstep.core.errors import TopologyError
 from linkstep.core.schedule import Schedule
-from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, bound_if_quick, cost_of
 from linkstep.reports.pricing import FabricText, Pricing
-from linkstep.reports.view import FieldForm, View
+from linkstep.reports.view import TB, ClockSeconds, FieldForm, Size, View
 from linkstep.reports.wiring import WiringStanding
 from linkstep.simulation import Simulation, bound_time
 
@@ -31,31 +30,33 @@ class SimulationReport(View):
     """The topology; null for one without a name."""
     file: str | None
     """The runtime's file that ran; null for a schedule that was lowered here."""
-    to: str
+    target: str
     """The runtime."""
     collective: Collective
     """What ran."""
     ranks: int
     """How many take part."""
-    links: int
+    num_links: int
     """Of the topology."""
-    size: str
+    size: Size
     """Of the data in all."""
     fabric: Annotated[FabricText, FieldForm.INLINE]
-    cost: str | None
-    """Of the schedule, T_L and T_B in words; null for a runtime's file."""
-    predicted_seconds: float | None
+    steps: int | None
+    """T_L of the schedule; null for a runtime's file."""
+    t_b: TB | None
+    """T_B of the schedule, in M/B; null for a runtime's file."""
+    predicted_seconds: ClockSeconds | None
     """What the schedule's cost says; null for a runtime's file."""
-    bound_seconds: float | None
+    bound_seconds: ClockSeconds | None
     """What bandwidth alone asks, on this wiring where its bound is known; null: not known."""
     wiring_bound: WiringStanding | None
     """The schedule's T_B beside what the wiring allows; null for a runtime's file, or where that takes long."""
-    simulated_seconds: float
+    simulated_seconds: ClockSeconds
     """Until the last rank is done."""
     loss: float | None
     """Simulated over predicted, less one."""
-    busiest_link: tuple[int | str, int | str]
-    """From which host to which: by name where hosts have names."""
+    busiest_link: tuple[str, str]
+    """From which host to which: by names, or by numbers where they have none."""
     utilisation: float
     """The part of the time that the busiest link is busy."""
     instructions: int
@@ -80,32 +81,34 @@ class SimulationReport(View):
         return cls(
             recipe=topology.name or None,
             file=file if schedule is None else None,
-            to=program.dialect,
+            target=program.dialect,
             collective=program.collective,
             ranks=program.num_ranks,
-            links=topology.num_links,
+            num_links=topology.num_links,
             size=pricing.size,
             fabric=pricing.text_for(topology.degree),
-            cost=None if cost is None else str(cost),
+            steps=None if cost is None else cost.steps,
+            t_b=None if cost is None else cost.bandwidth,
             predicted_seconds=done.predicted,
             bound_seconds=_bound_seconds(done, fabric, pricing.size),
             wiring_bound=WiringStanding.of(topology, program.collective, cost, fabric) if cost and everyone else None,
             simulated_seconds=done.time,
             loss=None if schedule is None else done.loss,
-            busiest_link=(_end(topology, int(topology.tail[busiest])), _end(topology, int(topology.head[busiest]))),
+            busiest_link=(topology.host(int(topology.tail[busiest])), topology.host(int(topology.head[busiest]))),
             utilisation=done.utilisation,
             instructions=program.num_instructions,
             timeline=timeline,
         )
 
     @property
+    def cost(self) -> Cost | None:
+        """T_L and T_B together."""
+        return None if self.steps is None or self.t_b is None else Cost(self.steps, self.t_b)
+
+    @property
     def is_as_predicted(self) -> bool:
         """Whether the simulated time is the predicted one, but for what nobody would notice."""
         return self.loss is not None and abs(self.loss) <= _SAME
-
-
-def _end(topology: Topology, node: int) -> int | str:
-    return node if topology.labels is None else topology.labels[node]
 
 
 def _bound_seconds(done: Simulation, fabric: Fabric, size: str) -> float | None:

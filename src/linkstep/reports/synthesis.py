@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from linkstep.core.topology import Topology
 from linkstep.costs import bandwidth_bound, cost_of, is_bandwidth_optimal
 from linkstep.methods.synthesis import ParetoPoint, Synthesis
-from linkstep.reports.view import FieldForm, View
+from linkstep.reports.view import TB, ClockSeconds, FieldForm, View
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,15 @@ class SynthesizedSchedule:
 
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
     bandwidth_optimal: bool
     """Whether that is (N-1)/N."""
-    best: bool
+    proven: bool
     """Whether no schedule with these steps and chunks has a lower T_B: proven."""
-    rows: int
+    num_rows: int
     """Of the schedule."""
-    file: str | None
+    output: str | None
     """Where the schedule was saved."""
 
     @classmethod
@@ -52,11 +52,11 @@ class SynthesisReport(View):
     """"found", "impossible" (proven) or "unknown" (time ran out)."""
     reason: str
     """The same with its reason."""
-    chunks: int
-    """Of a shard, as asked for."""
-    bandwidth_at_least: Fraction
+    chunks_per_shard: int
+    """As asked for."""
+    t_b_at_least: TB
     """T_B, in M/B, that no schedule with these steps and chunks goes below."""
-    seconds: float
+    elapsed_seconds: ClockSeconds
     """That the search took."""
     found: Annotated[SynthesizedSchedule | None, FieldForm.INLINE]
     bandwidth_bound: Annotated[Fraction, FieldForm.UNWRITTEN]
@@ -69,9 +69,9 @@ class SynthesisReport(View):
             recipe=topology.name or None,
             status=result.status,
             reason=result.reason,
-            chunks=chunks,
-            bandwidth_at_least=result.bound,
-            seconds=round(result.seconds, 3),
+            chunks_per_shard=chunks,
+            t_b_at_least=result.bound,
+            elapsed_seconds=round(result.seconds, 3),
             found=SynthesizedSchedule.of(result, file),
             bandwidth_bound=bandwidth_bound(topology.num_nodes),
         )
@@ -83,10 +83,10 @@ class ParetoRow:
 
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
-    chunks: int
-    """Of a shard."""
+    chunks_per_shard: int
+    """That a shard is cut into."""
     proven: bool
     """Whether none with as many steps and at most the chunks asked for has a lower T_B, or fewer steps and as low."""
 
@@ -101,8 +101,8 @@ class ParetoReport(View):
     """The topology; null for one without a name."""
     max_steps: int
     """As asked for."""
-    max_chunks: int
-    """Of a shard, as asked for."""
+    max_chunks_per_shard: int
+    """As asked for."""
     points: tuple[ParetoRow, ...]
     """Fewest steps first."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from linkstep.core.faults import Fault
 from linkstep.core.units import parse_size
 from linkstep.costs import Fabric, all_to_all_bound
 from linkstep.reports.pricing import Pricing
-from linkstep.reports.view import FieldForm, Ratio, Seconds, View
+from linkstep.reports.view import BitRate, Ratio, Seconds, Size, View
 from linkstep.symmetry.distances import measure_distances
 from linkstep.throughput import Throughput
 
@@ -22,7 +22,7 @@ class ThroughputReport(View):
 
     report: ClassVar[str] = "throughput"
 
-    topology: str
+    recipe: str
     """What it is called."""
     faults: tuple[str, ...]
     """What is cut, down or slow."""
@@ -30,32 +30,32 @@ class ThroughputReport(View):
     """N."""
     degree: int
     """Links out of a node, d; the most of any node where they differ."""
-    value: Fraction
-    """Of a flow that was found and checked, a link being 1."""
-    bound: Fraction
+    all_to_all: Fraction
+    """The part of a link's rate that every pair gets at once, in a flow that was found and checked."""
+    all_to_all_bound: Fraction
     """What no flow exceeds."""
     gap: Ratio
-    """Bound over value, less one."""
-    exact: bool
+    """The bound over that, less one."""
+    all_to_all_exact: bool
     """Whether they are the same."""
-    method: str
+    found_by: str
     """How it was found: "columns", "lp" or "prices"."""
-    distance_bound: Fraction
+    all_to_all_distance_bound: Fraction
     """What the distances alone allow."""
-    cut_bound: Fraction
+    all_to_all_cut_bound: Fraction
     """What the tightest cut looked at allows."""
-    any_topology_bound: Fraction
+    all_to_all_bound_any: Fraction
     """What no topology of this N and d exceeds."""
-    size: str
+    size: Size
     """That each host sends."""
-    seconds: Seconds
-    """Of an all-to-all at ``value``."""
-    seconds_at_most: bool
+    all_to_all_seconds: Seconds
+    """Of an all-to-all in which every host sends ``size``."""
+    all_to_all_at_most: bool
     """Whether it takes at most that: under a limit of hosts, links are all taken to run slower."""
-    least_seconds: Seconds
-    """What no all-to-all beats: by ``bound`` or, under a limit of hosts, by what these pass on in all."""
-    rate: Annotated[Fraction, FieldForm.FLOAT]
-    """bit/s from each host to each other at ``value``."""
+    all_to_all_bound_seconds: Seconds
+    """What no all-to-all beats: by ``all_to_all_bound`` or, under a limit of hosts, by what these pass on in all."""
+    pair_bandwidth: BitRate
+    """From each host to each other, all at once."""
     fabric: str
     """The fabric that times are for, in words."""
 
@@ -68,23 +68,23 @@ class ThroughputReport(View):
         seconds = fabric.all_to_all_time(found.value, n, pricing.size)
         least = _least_seconds(found, fabric, pricing.size)
         return cls(
-            topology=topology.name or name,
+            recipe=topology.name or name,
             faults=tuple(str(fault) for fault in faults),
             nodes=n,
             degree=d,
-            value=found.value,
-            bound=found.bound,
+            all_to_all=found.value,
+            all_to_all_bound=found.bound,
             gap=found.gap,
-            exact=found.is_exact,
-            method=found.method,
-            distance_bound=found.distance_bound,
-            cut_bound=found.cut_bound,
-            any_topology_bound=all_to_all_bound(n, d),
+            all_to_all_exact=found.is_exact,
+            found_by=found.method,
+            all_to_all_distance_bound=found.distance_bound,
+            all_to_all_cut_bound=found.cut_bound,
+            all_to_all_bound_any=all_to_all_bound(n, d),
             size=pricing.size,
-            seconds=seconds,
-            seconds_at_most=fabric.is_limited_by_hosts and seconds != least,
-            least_seconds=least,
-            rate=found.value * fabric.link_bandwidth,
+            all_to_all_seconds=seconds,
+            all_to_all_at_most=fabric.is_limited_by_hosts and seconds != least,
+            all_to_all_bound_seconds=least,
+            pair_bandwidth=found.value * fabric.link_bandwidth,
             fabric=pricing.words_for(topology),
         )
 

@@ -17,9 +17,13 @@ from linkstep.recipe import Recipe
 from linkstep.recipe.names import source_of
 from linkstep.reports.halves import Halves
 from linkstep.reports.pricing import Pricing
-from linkstep.reports.view import FieldForm, Seconds, View
+from linkstep.reports.sizes import SizeRow, sizes_of_wiring
+from linkstep.reports.view import TB, BitRate, FieldForm, Seconds, Size, View
 from linkstep.reports.wiring import WiringStanding
-from linkstep.scheduling import schedule
+from linkstep.scheduling import best_offer, schedule
+
+_QUICK_WORK = 2 * 10**7
+"""Nodes times links up to which methods are asked what they would cost: seconds."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +32,15 @@ class BfbFacts:
 
     steps: int
     """T_L of the allgather."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B of the allgather, in M/B."""
     limited_by: str | None
     """The node, the distance and the links that T_B comes from; null where it is (N-1)/N."""
     allreduce_steps: int
     """T_L of the allreduce."""
-    allreduce_bandwidth: Fraction
+    allreduce_t_b: TB
     """T_B of the allreduce, in M/B."""
-    size: str
+    size: Size
     """Of the data that times are for."""
     fabric: str
     """The fabric that times are for, in words."""
@@ -54,15 +58,55 @@ class BfbFacts:
         gather, reduce = _seconds(found.topology, cost, both, pricing)
         return cls(
             steps=cost.steps,
-            bandwidth=cost.bandwidth,
+            t_b=cost.bandwidth,
             limited_by=found.certificate.explain_bandwidth(),
             allreduce_steps=both.steps,
-            allreduce_bandwidth=both.bandwidth,
+            allreduce_t_b=both.bandwidth,
             size=pricing.size,
             fabric=pricing.words_for(found.topology),
             allgather_seconds=gather,
             allreduce_seconds=reduce,
         )
+
+
+@dataclass(frozen=True)
+class BestSchedule:
+    """The best allreduce known on a topology: what ``linkstep schedule`` makes."""
+
+    method: str
+    """What makes it."""
+    steps: int
+    """T_L."""
+    t_b: TB
+    """T_B, in M/B."""
+    allreduce_seconds: Seconds
+    """Of an allreduce of ``size``."""
+    size: Size
+    """Of the data that times are for."""
+    fabric: str
+    """The fabric that times are for, in words."""
+    bandwidth_optimal: bool
+    """Whether each half has T_B = (N-1)/N."""
+
+    @classmethod
+    def of(cls, found: Description, recipe: Recipe | None, pricing: Pricing) -> BestSchedule | None:
+        """Ask the methods what they would cost; None where that takes long."""
+        topology, fabric = found.topology, pricing.fabric_for(found.topology.degree)
+        if found.certificate is None or topology.num_nodes * topology.num_links > _QUICK_WORK:
+            return None
+        source: Topology | Recipe = topology if recipe is None else recipe
+        if topology.alpha is None:
+            offer = best_offer(source, Collective.ALLREDUCE, fabric)
+            method, cost = offer.method.name, offer.cost
+            seconds = fabric.on(topology).time(cost, Collective.ALLREDUCE, pricing.size)
+        else:
+            made = schedule(source, Collective.ALLREDUCE, fabric=fabric)
+            method, cost, seconds = made.method, made.cost, seconds_of(made.schedule, fabric, pricing.size)
+        least = 2 * bandwidth_bound(topology.num_nodes)
+        words = pricing.words_for(topology)
+        return cls(
+            method, cost.steps, cost.bandwidth, seconds, pricing.size, words, cost.bandwidth == least
+        )  # fmt: skip
 
 
 def _seconds(topology: Topology, gather: Cost, both: Cost, pricing: Pricing) -> list[Fraction]:
@@ -101,8 +145,8 @@ class SplitFacts:
 class ScheduleInUse:
     """A schedule that people run on such a wiring today."""
 
-    name: str
-    """The schedule."""
+    schedule_name: str
+    """The schedule, as people call it."""
     halves: Annotated[Halves, FieldForm.INLINE]
     allreduce_seconds: Seconds
     """Of an allreduce of the size that times are for."""
@@ -122,25 +166,29 @@ class WholeTopology:
 
     nodes: int
     """N."""
-    links: int
+    num_links: int
     """One way each."""
+    best: BestSchedule | None
+    """null where looking for it takes long."""
     bfb: BfbFacts | None
 
     @classmethod
     def of(cls, found: Description, pricing: Pricing) -> WholeTopology:
         """Take the topology before its faults."""
-        return cls(found.topology.num_nodes, found.topology.num_links, BfbFacts.of(found, pricing))
+        topology = found.topology
+        best = BestSchedule.of(found, None, pricing)
+        return cls(topology.num_nodes, topology.num_links, best, BfbFacts.of(found, pricing))
 
 
 @dataclass(frozen=True)
 class TopologyReport(View):
     """A topology: size, distances, symmetries, bounds, and what schedules cost on it; null: not determined."""
 
-    report: ClassVar[str] = "topology"
+    report: ClassVar[str] = "topology-report"
 
     recipe: str | None
     """How it is constructed, or its name; null for a wiring without either."""
-    paper: str | None
+    paper_name: str | None
     """What the paper calls it."""
     source: str | None
     """Who found it, for graphs from elsewhere."""
@@ -152,7 +200,7 @@ class TopologyReport(View):
     """N."""
     degree: int
     """Links out of a node, d; the most of any node where they differ."""
-    links: int
+    num_links: int
     """One way each."""
     regular: bool
     """Whether every node has d links in and out."""
@@ -160,7 +208,7 @@ class TopologyReport(View):
     """Links from a node to itself, which carry nothing."""
     parallel_links: int
     """Links beside another with the same ends."""
-    bidirectional: bool
+    duplex: bool
     """Whether all links are duplex (both ways)."""
     vertex_transitive: bool | None
     """Whether all nodes are alike."""
@@ -176,10 +224,12 @@ class TopologyReport(View):
     """Hops, over ordered pairs of different nodes."""
     moore_steps: int
     """The diameter that no graph of this N and d beats."""
-    moore_steps_bidirectional: int | None
+    moore_steps_duplex: int | None
     """The same for graphs with duplex links; null where there are none."""
-    bandwidth_bound: Fraction
+    t_b_bound: TB
     """T_B that no schedule beats at this N, in M/B: (N-1)/N."""
+    best: BestSchedule | None
+    """null where looking for it takes long."""
     bfb: BfbFacts | None
     equal_split: SplitFacts | None
     """null where there is no such proof."""
@@ -189,8 +239,12 @@ class TopologyReport(View):
     """What people run on such a wiring today."""
     all_to_all_bound: Annotated[Fraction | None, FieldForm.OPTIONAL]
     """The part of a link's rate that every pair can get at once, by the distances; left out of a single node."""
+    all_to_all_bandwidth: Annotated[BitRate | None, FieldForm.OPTIONAL]
+    """What a server sends to all others together in an all-to-all at most, by that; left out of a single node."""
     all_to_all_bound_any: Annotated[Fraction | None, FieldForm.OPTIONAL]
     """The same for any graph of this N and d."""
+    sizes: tuple[SizeRow, ...]
+    """What an allreduce takes at each size, where sizes were asked for, beside what is run today."""
     without_faults: WholeTopology | None
     """null where there are no faults."""
 
@@ -202,24 +256,25 @@ class TopologyReport(View):
         recipe: Recipe | None = None,
         faults: Sequence[Fault] = (),
         whole: Description | None = None,
+        sizes: Sequence[int] = (),
     ) -> TopologyReport:
         """Price a description; with faults, ``whole`` describes the topology without them."""
         topology = found.topology
         n, d = topology.num_nodes, topology.degree
-        bound = found.all_to_all_bound
+        bound, wires = found.all_to_all_bound, pricing.fabric_for(d).on(topology)
         return cls(
             recipe=str(recipe) if recipe else topology.name or None,
-            paper=recipe.paper() if recipe else None,
+            paper_name=recipe.paper() if recipe else None,
             source=source_of(str(recipe)) if recipe else None,
             labels=topology.labels,
             faults=tuple(str(fault) for fault in faults),
             nodes=n,
             degree=d,
-            links=topology.num_links,
+            num_links=topology.num_links,
             regular=topology.is_regular,
             self_loops=topology.num_self_loops,
             parallel_links=topology.num_parallel,
-            bidirectional=topology.is_bidirectional,
+            duplex=topology.is_bidirectional,
             vertex_transitive=found.vertex_transitive,
             reverse_symmetric=found.reverse_symmetric,
             diameter=found.diameter,
@@ -227,14 +282,17 @@ class TopologyReport(View):
             mean_nodes_by_distance=found.mean_profile,
             mean_distance=found.mean_distance,
             moore_steps=moore_steps(n, d),
-            moore_steps_bidirectional=moore_steps(n, d, bidirectional=True) if d > 1 or n <= 2 else None,
-            bandwidth_bound=bandwidth_bound(n),
+            moore_steps_duplex=moore_steps(n, d, bidirectional=True) if d > 1 or n <= 2 else None,
+            t_b_bound=bandwidth_bound(n),
+            best=BestSchedule.of(found, recipe, pricing),
             bfb=BfbFacts.of(found, pricing),
             equal_split=SplitFacts.of(found),
             wiring_bound=_wiring(found, pricing.fabric_for(d)),
             baselines=() if recipe is None else _today(recipe, pricing),
             all_to_all_bound=bound,
+            all_to_all_bandwidth=None if bound is None else bound * (n - 1) * wires.link_bandwidth,
             all_to_all_bound_any=None if bound is None else all_to_all_bound(n, d),
+            sizes=sizes_of_wiring(topology, recipe, pricing, sizes),
             without_faults=None if whole is None else WholeTopology.of(whole, pricing),
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from linkstep.core.collective import Collective
@@ -12,7 +11,7 @@ from linkstep.core.topology import Topology
 from linkstep.costs import bandwidth_bound
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.schedule import HalfCost
-from linkstep.reports.view import Seconds, View
+from linkstep.reports.view import TB, Seconds, Size, View
 from linkstep.scheduling import Point
 
 
@@ -22,9 +21,9 @@ class TradeOffPoint:
 
     steps: int
     """T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """T_B, in M/B."""
-    least_in_steps: Fraction | None
+    t_b_bound_in_steps: TB | None
     """T_B, in M/B, that no schedule in as many steps goes below; null: not known."""
     method: str
     """What makes such a schedule, as ``--method`` calls it."""
@@ -44,11 +43,11 @@ class TradeOffReport(View):
     """The topology."""
     collective: Collective
     """What schedules do."""
-    size: str
+    size: Size
     """Of the data that times are for."""
     fabric: str
     """The fabric that times are for, in words."""
-    bandwidth_bound: Fraction
+    t_b_bound: TB
     """T_B, in M/B, that no graph of this N goes below."""
     plot: str | None
     """The file with a plot of the points."""
@@ -76,14 +75,14 @@ class TradeOffReport(View):
             collective=collective,
             size=pricing.size,
             fabric=pricing.words_for(topology),
-            bandwidth_bound=bound,
+            t_b_bound=bound,
             plot=plot,
             seconds_at_most=is_limited or (alpha is not None and bool((alpha != alpha[0]).any())),
             points=tuple(
                 TradeOffPoint(
                     steps=point.cost.steps,
-                    bandwidth=point.cost.bandwidth,
-                    least_in_steps=point.least,
+                    t_b=point.cost.bandwidth,
+                    t_b_bound_in_steps=point.least,
                     method=point.method,
                     halves=HalfCost.all_of(point.halves),
                     seconds=fabric.time(point.cost, collective, pricing.size),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from linkstep.core.units import format_time
 from linkstep.reports.pricing import FabricText, Pricing
-from linkstep.reports.view import FieldForm, Ratio, Seconds, View
+from linkstep.reports.view import ByteCount, Bytes, FieldForm, Ratio, Seconds, View
 
 if TYPE_CHECKING:  # simulating takes a while to import, and most answers of `find` simulate nothing
     from linkstep.simulation.training import Comparison, Job, Model, Outcome
@@ -40,7 +40,7 @@ class IterationRow:
     """Of averaging gradients in all."""
     all_to_all_seconds: Seconds
     """Of exchanges between experts."""
-    bucket_bytes: int
+    bucket_bytes: ByteCount
     """Of a bucket of gradients, the best one."""
     all_to_all: Fraction | None
     """The part of a link's rate that every pair gets at once in an all-to-all."""
@@ -127,13 +127,13 @@ class TrainingReport(View):
     degree: int
     """Ports of a server, d."""
     fabric: Annotated[FabricText, FieldForm.INLINE]
-    batch: Annotated[Fraction | None, FieldForm.FLOAT]
+    batch: Annotated[Fraction | None, FieldForm.NUMBER]
     """Samples that a server trains on in an iteration; null where the model does not say."""
-    gradient_bytes: Annotated[Fraction, FieldForm.FLOAT]
+    gradient_bytes: Bytes
     """Averaged in each iteration."""
     all_to_alls: int
     """Exchanges between experts in an iteration."""
-    memory_bytes: Annotated[Fraction, FieldForm.FLOAT]
+    memory_bytes: Bytes
     """Of parameters, gradients and optimizer state on a server."""
     rows: tuple[IterationRow, ...]
     """Ours first, the bound last."""

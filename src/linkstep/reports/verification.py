@@ -11,10 +11,8 @@ from linkstep.verification import Report
 
 
 @dataclass(frozen=True)
-class VerificationReport(View):
+class VerifiedFile:
     """What was found in a runtime's file, read as one dialect."""
-
-    report: ClassVar[str] = "verification"
 
     file: str
     """What was judged."""
@@ -38,11 +36,11 @@ class VerificationReport(View):
     """All runtimes that accept the file."""
     instructions: int
     """On all ranks."""
-    name: str
-    """What the runtime knows the file by; empty where it knows files by nothing."""
+    name: str | None
+    """What the runtime knows the file by; null where it knows files by nothing."""
 
     @classmethod
-    def of(cls, file: str, found: Report) -> VerificationReport:
+    def of(cls, file: str, found: Report) -> VerifiedFile:
         """Take a verdict apart."""
         return cls(
             file=file,
@@ -56,15 +54,13 @@ class VerificationReport(View):
             findings=tuple(found.findings),
             dialects=found.dialects,
             instructions=found.instructions,
-            name=found.name,
+            name=found.name or None,
         )
 
 
 @dataclass(frozen=True)
-class UnreadableReport(View):
+class UnreadableFile:
     """A file that is no runtime's, or is not written as one."""
-
-    report: ClassVar[str] = "unreadable"
 
     file: str
     """What was to be judged."""
@@ -76,6 +72,16 @@ class UnreadableReport(View):
     """Why it cannot be read."""
 
     @classmethod
-    def of(cls, file: str, error: str) -> UnreadableReport:
+    def of(cls, file: str, error: str) -> UnreadableFile:
         """Say why a file cannot be read."""
         return cls(file, False, "unreadable", error)
+
+
+@dataclass(frozen=True)
+class VerificationReport(View):
+    """Runtimes' files that were judged, one or several."""
+
+    report: ClassVar[str] = "verification"
+
+    files: tuple[VerifiedFile | UnreadableFile, ...]
+    """In the order in which they were named."""

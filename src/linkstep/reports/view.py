@@ -2,8 +2,8 @@
 
 A report is a frozen dataclass: a value went in, these are the facts. A field is a member of the JSON, in the same order
 and by the same name (but for the underscore of a word that is Python's own: ``from_``). Fields are exact; what is not
-written as it is says so in its type: ``Seconds`` and ``Ratio`` become floats, other Fractions text such as
-"1023/1024". Not here: what a person reads, which is printed by commands or shown by a page.
+written as it is says so in its type: ``Seconds``, ``BitRate``, ``Bytes`` and ``Ratio`` become numbers, other Fractions
+text such as "1023/1024". Not here: what a person reads, which is printed by commands or shown by a page.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from fractions import Fraction
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
+from linkstep.core.units import parse_size
+
+FORMATS = "linkstep/"
+"""How the ``format`` of every document of ours begins."""
+
 
 class FieldForm(Enum):
     """How a field is written where it is not written as it is."""
 
     FLOAT = auto()
     """As the nearest float."""
+    NUMBER = auto()
+    """As an integer where it is whole, else as the nearest float; a size that is text, as its bytes."""
     OPTIONAL = auto()
     """Left out where it is None."""
     INLINE = auto()
@@ -31,6 +38,18 @@ class FieldForm(Enum):
 
 Seconds = Annotated[Fraction, FieldForm.FLOAT, "seconds"]
 """A time."""
+ClockSeconds = Annotated[float, "seconds"]
+"""A time that a clock gave, or a simulator's clock."""
+BitRate = Annotated[Fraction, FieldForm.NUMBER, "bit/s"]
+"""A bandwidth."""
+Bytes = Annotated[Fraction, FieldForm.NUMBER, "bytes"]
+"""An amount of data."""
+Size = Annotated[str, FieldForm.NUMBER, "bytes"]
+"""An amount of data as it was asked for, "1MB", which is how it is shown; JSON has its bytes."""
+ByteCount = Annotated[int, "bytes"]
+"""A whole number of bytes."""
+TB = Annotated[Fraction, "M/B"]
+"""T_B: what a schedule takes but for its steps, times the data M over the bandwidth B of a node."""
 Ratio = Annotated[Fraction, FieldForm.FLOAT]
 """A number without a unit."""
 
@@ -39,11 +58,12 @@ class View:
     """A report: its JSON says which it is, and of which version; a version only ever gains members."""
 
     report: ClassVar[str]
-    version: ClassVar[int] = 1
+    """Its name; the ``format`` of its JSON is "linkstep/" and this."""
+    version: ClassVar[int] = 2
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``json.dumps`` takes."""
-        return {"report": self.report, "version": self.version} | to_members(self)
+        return {"format": f"{FORMATS}{self.report}", "version": self.version} | to_members(self)
 
 
 def to_members(value: Any) -> dict[str, Any]:
@@ -63,7 +83,7 @@ def to_members(value: Any) -> dict[str, Any]:
         if FieldForm.INLINE in forms:
             found |= to_members(member)
         else:
-            found[member_name(name)] = _written(member, FieldForm.FLOAT in forms)
+            found[member_name(name)] = _written(member, forms)
     return found
 
 
@@ -85,13 +105,24 @@ def _forms(hint: Any) -> Iterator[FieldForm]:
         yield from _forms(inner)
 
 
-def _written(value: Any, as_float: bool) -> Any:
+def _written(value: Any, forms: frozenset[FieldForm]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_written(one, forms) for one in value]
+    if isinstance(value, dict):
+        return {key: _written(one, forms) for key, one in value.items()}
+    if FieldForm.NUMBER in forms and value is not None:
+        return number(parse_size(value) if isinstance(value, str) else value)
     if isinstance(value, Fraction):
-        return float(value) if as_float else str(value)
+        return float(value) if FieldForm.FLOAT in forms else str(value)
     if is_dataclass(value):
         return to_members(value)
-    if isinstance(value, (list, tuple)):
-        return [_written(one, as_float) for one in value]
-    if isinstance(value, dict):
-        return {key: _written(one, as_float) for key, one in value.items()}
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def number(value: Fraction) -> int | float:
+    """Return a number as JSON has it: whole where it is.
+
+    >>> number(Fraction(10**11)), number(Fraction(1, 8))
+    (100000000000, 0.125)
+    """
+    return int(value) if value.denominator == 1 else float(value)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated
 
 from linkstep.core.collective import Collective
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, WiringBound, standing
-from linkstep.reports.view import FieldForm
+from linkstep.reports.view import TB, FieldForm
 
 
 @dataclass(frozen=True)
@@ -18,17 +17,17 @@ class WiringCut:
 
     steps: int
     """The fewest steps, T_L."""
-    bandwidth: Fraction
+    t_b: TB
     """The least T_B, in M/B."""
     halves: tuple[WiringHalf, ...]
     """Of an allreduce: the bounds of its reduce-scatter and its allgather."""
-    nodes: tuple[str, ...]
+    cut_hosts: tuple[str, ...]
     """Hosts inside the cut that proves it; none where all links count."""
-    links: tuple[tuple[str, str], ...]
+    cut_links: tuple[tuple[str, str], ...]
     """The links across the cut, from which host to which."""
-    hosts: tuple[str, ...]
+    limited_hosts: tuple[str, ...]
     """Hosts whose ports have a limit together that counts in place of their links."""
-    why: str
+    proof: str
     """The proof in words."""
 
     @classmethod
@@ -61,7 +60,7 @@ class WiringStanding:
     """How a schedule's T_B stands beside the least that its wiring allows."""
 
     cut: Annotated[WiringCut, FieldForm.INLINE]
-    in_steps: Fraction | None
+    t_b_bound_in_steps: TB | None
     """The least T_B in as many steps as the schedule has, in M/B; null: not known."""
     optimal: bool
     """Whether the schedule reaches the least."""

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.extras import missing
 from linkstep.reproduction import (
     fits,
     frontiers,
@@ -60,12 +61,13 @@ def exhibit_labelled(label: str) -> Exhibit:
     raise LinkstepError(f"no exhibit is labelled {label!r}; {hint}")
 
 
+_EXTRAS = {"highspy": "flow", "ortools": "synthesis", "matplotlib": "plot"}
+"""The extra that brings a module."""
+
+
 def check_needs(exhibits: Sequence[Exhibit]) -> None:
     """Raise if an exhibit cannot be computed because a package that it needs is not installed."""
     for exhibit in exhibits:
         for module in exhibit.needs:
             if find_spec(module) is None:
-                raise LinkstepError(
-                    f"{exhibit.label} needs {module}: install all that exhibits need with pip install "
-                    "'.[plot,synthesis,flow]' from a clone of linkstep"
-                )
+                raise LinkstepError(missing(exhibit.label, module, _EXTRAS.get(module, "all")))

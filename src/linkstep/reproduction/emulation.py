@@ -53,7 +53,7 @@ def _measure(made: Schedule, folder: Path) -> float:
         result: dict[str, Any] = json.loads(_command(*words))
     finally:
         _command("testbed", "down", bed)
-    return float(result["rows"][0]["median"])
+    return float(result["rows"][0]["median_seconds"])
 
 
 def emulated_seconds(made: Schedule) -> tuple[float | None, str]:

@@ -91,7 +91,7 @@ def _networks(num_nodes: int, model: str) -> dict[str, list[Network]]:
     job = load_model(model).job(num_nodes)
     side, ring = isqrt(num_nodes), Cost(num_nodes - 1, bandwidth_bound(num_nodes))
     rings = exact_all_to_all(paper_rings(num_nodes))
-    answer = find(num_nodes, 4, spot=Spot(0))
+    answer = find(num_nodes, 4, directed=True, spot=Spot(0))
     rows = {
         recipe: costed_network(recipe, num_nodes, cost + cost, flow_of(recipe).least, FABRIC)
         for recipe, cost in paper_rows(num_nodes)
@@ -331,7 +331,7 @@ def _draw(done: Iteration, title: str, path: object) -> None:
 EXPERT_EXHIBITS = (
     Exhibit(
         "fig:simmoetraining", "Expert-parallel training on 32 to 1024 servers", compute_experts,
-        "The paper's own simulation again: exact costs, flows within half a percent, alpha = 10us, 100 Gbps a node.",
+        "The paper's own simulation again: exact costs, flows within half a percent, alpha = 10us, 100 Gbps a server.",
         "compute times measured on an A100 GPU; they come from a count of FLOPs.", is_quick=False, needs=("highspy",),
         takes="30 s",
     ),

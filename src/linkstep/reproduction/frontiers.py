@@ -117,7 +117,7 @@ _BOUNDS = {
 
 @cache
 def _found(size: int) -> Answer:
-    return find(size, DEGREE, spot=Spot(0))
+    return find(size, DEGREE, directed=True, spot=Spot(0))
 
 
 @cache
@@ -320,7 +320,7 @@ def compute_small() -> ExhibitResult:
     cells, drawn = [], []
     for size, recipe, steps in _SMALL:
         made = schedule(recipe, Collective.ALLREDUCE, method="bfb").cost
-        rows = find(size, DEGREE, bidirectional=True, spot=Spot(0)).frontier
+        rows = find(size, DEGREE, spot=Spot(0)).frontier
         best = min((row.allreduce_cost for row in rows if row.is_bandwidth_optimal), key=lambda cost: cost.steps)
         optimal = made.bandwidth == 2 * bandwidth_bound(size)
         item = f"N = {size}, {recipe}"

@@ -176,7 +176,7 @@ def _computed(exhibit: Exhibit, testbed: bool) -> ExhibitResult:
         return result
     if testbed:
         return replace(result, cells=(*result.cells, *exhibit.emulate()))
-    left_out = f"Left out: {exhibit.emulates}. `linkstep reproduce {exhibit.label} --testbed` adds them."
+    left_out = f"Left out: {exhibit.emulates}. `linkstep reproduce {exhibit.label} --emulate` adds them."
     return replace(result, notes=(*result.notes, left_out))
 
 

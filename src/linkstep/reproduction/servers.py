@@ -48,7 +48,7 @@ def paper_half(num_nodes: int) -> Cost:
 @cache
 def _best_half(num_nodes: int) -> Cost:
     """Return the halves of the fastest bandwidth-optimal allreduce that linkstep has with duplex links."""
-    rows = find(num_nodes, 4, bidirectional=True, spot=Spot(0)).frontier
+    rows = find(num_nodes, 4, spot=Spot(0)).frontier
     halves = [row.worse_half for row in rows if row.is_bandwidth_optimal]
     return min(halves, key=lambda cost: cost.steps)
 

@@ -228,6 +228,6 @@ EXHIBITS = (
     ),
     Exhibit(
         "fig:opttopodiffn", "Least allreduce time at every N for d = 4", compute_best,
-        "The finder's frontier at every N up to 2000, alpha = 10us, 100 Gbps a node.", is_quick=False, takes="30 s",
+        "The finder's frontier at every N up to 2000, alpha = 10us, 100 Gbps a server.", is_quick=False, takes="30 s",
     ),
 )  # fmt: skip

@@ -61,7 +61,9 @@ def _allreduces(num_nodes: int) -> dict[str, Fraction]:
         "double binary tree": double_tree_time(FABRIC, num_nodes, SIZE),
         PIPELINED: baseline("double binary tree", f"DoubleBinaryTree({num_nodes})").allreduce_time(FABRIC, SIZE),
         "paper's bases": min(_allreduce(c.allreduce_cost) for c in finder("paper", False).frontier(num_nodes, DEGREE)),
-        "linkstep": min(_allreduce(row.allreduce_cost) for row in find(num_nodes, DEGREE, spot=Spot(0)).frontier),
+        "linkstep": min(
+            _allreduce(row.allreduce_cost) for row in find(num_nodes, DEGREE, directed=True, spot=Spot(0)).frontier
+        ),
         "no graph beats": _allreduce(bound + bound),
     }
     side = isqrt(num_nodes)
@@ -77,7 +79,7 @@ def _flows(num_nodes: int) -> dict[str, Interval]:
     jump = best_two_jumps(num_nodes)
     rings, best = (exact_all_to_all(one) for one in (paper_rings(num_nodes), circulant(num_nodes, (jump, jump + 1))))
     assert rings is not None and best is not None
-    ours = best_flow(find(num_nodes, DEGREE, spot=Spot(0)))
+    ours = best_flow(find(num_nodes, DEGREE, directed=True, spot=Spot(0)))
     found = {
         "ShiftedRing": exactly(rings),
         "double binary tree": _flow_of(double_binary_tree(num_nodes)),
@@ -211,7 +213,7 @@ def _comparison_curves() -> tuple[list[Cell], tuple[ChartPanel, ...]]:
 EXHIBITS = (
     Exhibit(
         "fig:comparisonwithringdbt", "Allreduce and all-to-all beside what is wired today", compute_comparison,
-        "Exact costs for alpha = 10us and 100 Gbps a node; all-to-all by flows that are exact or within 1%.",
+        "Exact costs for alpha = 10us and 100 Gbps a server; all-to-all by flows that are exact or within 1%.",
         is_quick=False, needs=("highspy",), takes="2 min",
     ),
 )  # fmt: skip

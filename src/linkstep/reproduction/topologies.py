@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.costs import Cost, bandwidth_bound, cost_of, moore_steps
 from linkstep.methods.bfb import bfb_cost
@@ -77,7 +78,7 @@ _MEMBERS = (
 def _summary_of(member: _Member) -> list[Cell]:
     recipe = parse(member.recipe)
     topology, own = recipe.topology(), cost_of(recipe.build())
-    best = schedule(recipe).cost
+    best = schedule(recipe, Collective.ALLGATHER).cost
     least = bandwidth_bound(topology.num_nodes)
     name = member.recipe
 
@@ -165,7 +166,7 @@ def _expected(recipe: str, base: Recipe, size: int) -> Cost:
 def _expansion(recipe: str, base: str, size: int, degree: int) -> list[Cell]:
     built = parse(recipe)
     start = parse(base)
-    made, best = cost_of(built.build()), schedule(built).cost
+    made, best = cost_of(built.build()), schedule(built, Collective.ALLGATHER).cost
     expected = _expected(recipe, start, size)
     is_line = _is_line(recipe)
     kept = {
@@ -271,7 +272,7 @@ def _fewest_optimal_steps(size: int) -> int:
     from linkstep.search import find
     from linkstep.search.spot import Spot
 
-    rows = find(size, 4, bidirectional=True, spot=Spot(0)).frontier
+    rows = find(size, 4, spot=Spot(0)).frontier
     return min(row.worse_half.steps for row in rows if row.is_bandwidth_optimal)
 
 
@@ -335,7 +336,7 @@ def _trend_here(base: str, sizes: list[int]) -> Cell:
     from linkstep.search.spot import Spot
 
     size = max(n for n in sizes if load_catalog().covers(n, 4, False))
-    rows = find(size, 4, spot=Spot(0)).frontier
+    rows = find(size, 4, directed=True, spot=Spot(0)).frontier
     recipe = parse(base)
     times = sizes.index(size)
     theirs = parse(f"L^{times}({base})").cost if times else recipe.cost

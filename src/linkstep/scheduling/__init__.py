@@ -4,9 +4,22 @@
 against bandwidth. Not here: how methods work (``linkstep.methods``), and which wiring to build (``linkstep.search``).
 """
 
-from linkstep.scheduling.make import BEST, MAX_ROWS, schedule
+from linkstep.scheduling.make import BEST, MAX_ROWS, best_offer, schedule
 from linkstep.scheduling.methods import METHODS
-from linkstep.scheduling.request import Method, Request, ScheduleResult
-from linkstep.scheduling.tradeoff import Point, trade_off
+from linkstep.scheduling.request import Method, Offers, Request, ScheduleResult
+from linkstep.scheduling.tradeoff import Point, TradeOff, trade_off
 
-__all__ = ["BEST", "MAX_ROWS", "METHODS", "Method", "Point", "Request", "ScheduleResult", "schedule", "trade_off"]
+__all__ = [
+    "BEST",
+    "MAX_ROWS",
+    "METHODS",
+    "Method",
+    "Offers",
+    "Point",
+    "Request",
+    "ScheduleResult",
+    "TradeOff",
+    "best_offer",
+    "schedule",
+    "trade_off",
+]

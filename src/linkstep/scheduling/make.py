@@ -10,21 +10,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkstep.core.arguments import check_integer, check_kind, check_seconds
+from linkstep.core.arguments import check_callable, check_integer, check_kind, check_seconds
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, ScheduleError
+from linkstep.core.inputs import WiringLike, as_wiring, hook
 from linkstep.core.progress import Progress
 from linkstep.core.ranks import Ranks
+from linkstep.core.schedule import Schedule
+from linkstep.core.stopping import stoppable
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology, check_permanent
 from linkstep.core.units import Number
 from linkstep.correctness import check
-from linkstep.costs import Fabric, check_host_limit
+from linkstep.costs import Fabric, FabricLike, as_fabric, check_host_limit
 from linkstep.methods.arrival import Watch
 from linkstep.methods.subset import for_ranks
 from linkstep.methods.transform import check_root
 from linkstep.problem import Price, PriceObjective, Problem
-from linkstep.recipe import Recipe
 from linkstep.scheduling.methods import METHODS, certificate_of
 from linkstep.scheduling.request import Method, Offer, Offers, Request, ScheduleResult, Steps
 
@@ -33,8 +35,8 @@ MAX_ROWS = 2**30 // 5
 """The most rows that a file holds; an allgather has at least N (N - 1)."""
 
 
-def _best(request: Request) -> ScheduleResult:
-    """Ask every method what it would cost and make the best.
+def _offered(request: Request) -> Offer:
+    """Ask every method what it would cost and return the best.
 
     The recipe's own schedule, or BFB if that is no worse in either part; arrivals if they are no worse in either part
     than this choice and better in one. Where there is a price, the cheapest of all.
@@ -45,7 +47,13 @@ def _best(request: Request) -> ScheduleResult:
             offers.add(Offer(method, asked))
     if offers.best is None:
         raise LinkstepError("no method makes a schedule that meets the requirements")
-    made = _run(offers.best.method, offers.best.request)
+    return offers.best
+
+
+def _best(request: Request) -> ScheduleResult:
+    """Make what is best."""
+    offer = _offered(request)
+    made = _run(offer.method, offer.request)
     if made.certificate is not None or request.collective.exchanges:
         return made
     return replace(made, certificate=certificate_of(request))
@@ -55,7 +63,17 @@ def _run(method: Method, request: Request) -> ScheduleResult:
     why = method.refuse(request)
     if why is not None:
         raise LinkstepError(f"method {method.name} {why}")
-    return method.make(request)
+    made = method.make(request)
+    return _fitting(method, request, made) if method in METHODS.added else made
+
+
+def _fitting(method: Method, request: Request, made: ScheduleResult) -> ScheduleResult:
+    """Return what a registered method made if it is what it was asked for; that it is right is checked as all is."""
+    if not isinstance(made, ScheduleResult) or not isinstance(made.schedule, Schedule):
+        raise LinkstepError(f"method {method.name} must make a ScheduleResult, not {shown(made)}")
+    if (made.schedule.collective, made.schedule.topology) != (request.collective, request.topology):
+        raise LinkstepError(f"method {method.name} was asked for {request.collective}, and made {made.schedule!r}")
+    return replace(made, method=method.name)
 
 
 def _check_rows(topology: Topology, collective: Collective) -> None:
@@ -75,8 +93,8 @@ def _checked_steps(steps: Steps) -> Steps:
 
 
 def schedule(
-    topology: Topology | Recipe | str | Problem,
-    collective: Collective | str = Collective.ALLGATHER,
+    topology: WiringLike | Problem,
+    collective: Collective | str = Collective.ALLREDUCE,
     *,
     method: str = BEST,
     chunks: int | None = None,
@@ -87,15 +105,16 @@ def schedule(
     seed: int = 0,
     rounds: int | None = None,
     price: Price | None = None,
-    fabric: Fabric | None = None,
+    fabric: FabricLike | None = None,
     ranks: Ranks | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> ScheduleResult:
-    """Make a schedule of a collective on a topology, or on the one a recipe describes, and check it.
+    """Make a schedule of a collective on a wiring, whatever stands for one (``linkstep.core.inputs``), and check it.
 
-    The first argument may be a ``Problem`` instead, which says the wiring, the ranks, the collective, the fabric and,
-    as its objective, the price.
+    On a row of ``find``, or on the best row of its answer, it is the schedule that the row promises, unless a method
+    or steps are asked for. The first argument may be a ``Problem`` instead, which says the wiring, the ranks, the
+    collective, the fabric and, as its objective, the price.
 
     ``method`` is a name in ``METHODS``, or ``best``: BFB where it is no worse than what the recipe says, and arrivals
     where they improve on that; with a ``price``, a function of a cost, whatever is cheapest. ``chunks`` cuts every
@@ -110,16 +129,20 @@ def schedule(
     take part, whose links are no busier then (``methods.subset``). ``root`` is a rank.
 
     The search for arrivals is limited by a budget that does not depend on time, so that a ``seed`` gives the same
-    schedule everywhere. ``seconds`` and KeyboardInterrupt stop it earlier, with the best so far; ``watch`` is called
-    with each improvement.
+    schedule everywhere. ``seconds`` and KeyboardInterrupt stop it earlier, in both halves, with the best so far;
+    ``watch`` is called with each improvement.
 
     >>> made = schedule("L(Paley(7))", "allreduce")
     >>> made.schedule, made.method, made.cost
     (<Schedule allreduce on L(Paley(7)): 924 rows, 6 steps, unit 3>, 'bfb', Cost(steps=6, bandwidth=Fraction(40, 21)))
     """
+    check_callable("progress", progress)
+    check_callable("watch", watch)
     problem = _problem(topology, collective, price, fabric, ranks)
     if check_kind("method", method, str) != BEST and method not in METHODS:
         raise LinkstepError(f"method must be one of {', '.join((BEST, *METHODS))}, not {method!r}")
+    if method == BEST and steps is None and rounds is None and problem.objective is None:
+        method, steps, rounds = _promised(topology, problem.collective)
     graph, recipe = problem.resolved()
     seconds = None if seconds is None else check_seconds("seconds", seconds)
     root, steps = _root_node(graph, problem.ranks, root), _checked_steps(steps)
@@ -135,35 +158,58 @@ def schedule(
         raise LinkstepError(f"steps must be one number where links are duplex, not {steps[0]} and {steps[1]}")
     _check_rows(graph, request.collective)
     request = replace(request, topology=_with_rates(request))
-    made = _best(request) if method == BEST else _run(METHODS[method], request)
+    with stoppable():
+        made = _best(request) if method == BEST else _run(METHODS[method], request)
     if request.topology is not graph:
         made = replace(made, schedule=replace(made.schedule, topology=graph))
     if problem.ranks is not None and not problem.ranks.is_everyone:
         made = ScheduleResult(for_ranks(made.schedule, problem.ranks), made.method)
     check(made.schedule)
-    made = replace(made, fabric=problem.fabric)
+    made = replace(made, schedule=replace(made.schedule, method=made.method), fabric=problem.fabric)
     if problem.requirements and not request.is_met(made.cost):
         raise LinkstepError(f"method {made.method} makes what does not meet the requirements: {made.cost}")
     return made
 
 
+def best_offer(
+    topology: WiringLike, collective: Collective, fabric: Fabric | None = None, price: Price | None = None
+) -> Offer:
+    """Return what ``schedule`` would make by its best method, at a price if there is one; it is costed and not made.
+
+    >>> offer = best_offer("Cat(16,4,53548)", Collective.ALLREDUCE)
+    >>> offer.method.name, offer.cost
+    ('arrival', Cost(steps=6, bandwidth=Fraction(15, 8)))
+    """
+    problem = _problem(topology, collective, price, fabric, None)
+    graph, recipe = problem.resolved()
+    check_permanent(graph, "making a schedule")
+    return _offered(Request(graph, problem.collective, recipe, price=problem.price(graph), fabric=fabric))
+
+
 def _problem(
-    topology: Topology | Recipe | str | Problem,
+    topology: WiringLike | Problem,
     collective: Collective | str,
     price: Price | None,
-    fabric: Fabric | None,
+    fabric: FabricLike | None,
     ranks: Ranks | None,
 ) -> Problem:
     """Return the problem that was given, or that of a short call."""
     if price is not None and not callable(price):
         raise LinkstepError(f"price must be a function of a cost, not {shown(price)}")
     if not isinstance(topology, Problem):
-        check_kind("topology", topology, Topology, Recipe, str)
-        problem = Problem(wiring=topology, ranks=ranks, collectives=collective, fabric=fabric)
+        wires = None if fabric is None else as_fabric(fabric)
+        problem = Problem(wiring=as_wiring(topology), ranks=ranks, collectives=collective, fabric=wires)
         return problem if price is None else replace(problem, objective=PriceObjective(price, problem.collective))
-    if collective != Collective.ALLGATHER or any(given is not None for given in (price, fabric, ranks)):
+    if collective != Collective.ALLREDUCE or any(given is not None for given in (price, fabric, ranks)):
         raise LinkstepError("a Problem says the ranks, the collective, the price and the fabric: give them there")
     return topology
+
+
+def _promised(wiring: object, collective: Collective) -> tuple[str, Steps, int | None]:
+    """Return the method, steps and rounds by which a row of ``find`` has its costs; ``best`` for all else."""
+    own = hook(wiring, "_how_")
+    how = {} if own is None or collective.exchanges else own()
+    return how.get("method", BEST), how.get("steps"), how.get("rounds")
 
 
 def _root_node(topology: Topology, ranks: Ranks | None, root: int) -> int:

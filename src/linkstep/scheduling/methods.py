@@ -14,12 +14,14 @@ from linkstep.core.collective import Collective
 from linkstep.core.distances import diameter
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
+from linkstep.core.tables import NamedRows
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, bandwidth_bound, cost_of
 from linkstep.methods.arrival import arrival_allgather, arrival_certificate
 from linkstep.methods.bfb import Certificate, bfb_allgather, bfb_certificate
 from linkstep.methods.exchange import all_to_all_schedule
 from linkstep.methods.overlap import least_overlapped_steps, overlapped_allreduce, overlapped_cost
+from linkstep.methods.relayed import relayed_allgather, relayed_cost, why_not
 from linkstep.methods.rooted import best_root, rooted_allreduce, rooted_cost
 from linkstep.methods.synthesis import synthesize
 from linkstep.methods.transform import derive
@@ -118,6 +120,18 @@ def _by_overlap(request: Request) -> ScheduleResult:
     return ScheduleResult(overlapped_allreduce(request.topology, request.limits(), watch=request.watch), "overlapped")
 
 
+def _by_relays(request: Request) -> ScheduleResult:
+    return _from_allgathers(request, relayed_allgather, "relayed", None)
+
+
+def _no_relays(request: Request) -> str | None:
+    if request.chunks is not None:
+        return "takes no chunks: it cuts shards into a cell for each port"
+    if request.width is not None:
+        return "knows no limit of hosts"
+    return _fewest_steps(request) or why_not(request.topology)
+
+
 def _by_root(request: Request) -> ScheduleResult:
     return ScheduleResult(rooted_allreduce(request.topology), "rooted")
 
@@ -195,6 +209,10 @@ def _overlapped_cost(request: Request) -> Cost:
 
 def _rooted_cost(request: Request) -> Cost:
     return rooted_cost(request.topology)
+
+
+def _relayed_cost(request: Request) -> Cost:
+    return sum((relayed_cost(topology) for topology in request.gathered), Cost.zero())
 
 
 def _recipe_cost(request: Request) -> Cost | None:
@@ -276,6 +294,11 @@ def _try_root(request: Request, offers: Offers) -> Iterable[Request]:
     return [request] if best_root(request.topology)[1] < 2 * diameter(request.topology) else []
 
 
+def _try_relays(request: Request, offers: Offers) -> Iterable[Request]:
+    """At a price: a second step, where that takes bandwidth off."""
+    return [request] if request.price is not None and _no_relays(request) is None else []
+
+
 def _try_nothing(request: Request, offers: Offers) -> Iterable[Request]:
     return []
 
@@ -284,9 +307,13 @@ def _try_exchange(request: Request, offers: Offers) -> Iterable[Request]:
     return [request] if request.collective is Collective.ALL_TO_ALL else []
 
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
+_NO_NAMES = {"best": "that is the best of all methods", "file": "that is a schedule from a file"}
+"""What is said as a method, and is none."""
+
+METHODS = NamedRows(
+    Method,
+    "method",
+    (
         Method(
             "bfb", "breadth-first broadcast", _by_bfb, _fewest_steps, _bfb_cost, _try_bfb, turn=2, wins_ties=True
         ),
@@ -298,6 +325,10 @@ METHODS: dict[str, Method] = {
             "rooted", "a reduction to one root and a broadcast from it", _by_root, _no_root, _rooted_cost, _try_root,
             turn=5,
         ),
+        Method(
+            "relayed", "spare links of a complete wiring relay for the others", _by_relays, _no_relays, _relayed_cost,
+            _try_relays, turn=3,
+        ),
         Method("expand", "expanded from its base", _by_expanding, _no_recipe, _recipe_cost, _try_expanding, turn=1),
         Method("stored", "from the store of schedules", _from_store, _nothing_stored, _recipe_cost, _try_store, turn=1),
         Method(
@@ -306,5 +337,7 @@ METHODS: dict[str, Method] = {
         Method(
             "exchange", "paths balanced step by step", _by_exchange, _only_exchange, _not_known, _try_exchange, turn=6
         ),
-    )
-}  # fmt: skip
+    ),
+    key=lambda method: method.name,
+    check=lambda method: _NO_NAMES.get(method.name),
+)  # fmt: skip

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from linkstep.core.collective import Collective
+from linkstep.core.notebook import html_table
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
@@ -44,6 +46,21 @@ class ScheduleResult:
 
     def __repr__(self) -> str:
         return f"<ScheduleResult {self.schedule!r} by {self.method}: {self.cost}>"
+
+    def _wiring_(self) -> Topology:
+        return self.schedule.topology
+
+    def _schedule_(self) -> Schedule:
+        return self.schedule
+
+    def to_frame(self) -> Any:
+        """Return a row for each message of the schedule, as a DataFrame of pandas or polars."""
+        return self.schedule.to_frame()
+
+    def _repr_html_(self) -> str:
+        where = self.schedule.topology.name or f"N={self.schedule.topology.num_nodes}"
+        fields = [("topology", where), ("method", self.method), ("cost", self.cost), ("rows", self.schedule.num_rows)]
+        return html_table(f"{self.schedule.collective} schedule", fields)
 
     @property
     def cost(self) -> Cost:
@@ -112,9 +129,9 @@ class _Scheduled:
     cost: Cost
 
     @property
-    def half_steps(self) -> int:
-        """Steps of each phase, the same in all."""
-        return -(-self.cost.steps // len(self.request.collective.phases))
+    def steps(self) -> int:
+        """T_L."""
+        return self.cost.steps
 
     @property
     def is_bidirectional(self) -> bool:

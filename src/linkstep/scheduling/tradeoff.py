@@ -7,20 +7,25 @@ many steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
-from linkstep.core.arguments import check_integer, check_kind, check_seconds
+from linkstep.core.arguments import check_callable, check_integer, check_kind, check_seconds
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.frames import Table
+from linkstep.core.inputs import WiringLike
+from linkstep.core.notebook import cell_text, html_table
 from linkstep.core.pareto import pareto
+from linkstep.core.stopping import is_stopped, stoppable
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, bandwidth_bound, bound_if_quick, step_bound
 from linkstep.methods.arrival import SearchLimits, Watch, arrival_cost
 from linkstep.methods.bfb import bfb_cost
-from linkstep.recipe import Recipe, resolve
+from linkstep.recipe import resolve
 
 MORE_STEPS = 4
 """Steps beyond the diameter that are looked at, in each half of an allreduce."""
@@ -39,21 +44,63 @@ class Point:
     """Of an allreduce: its reduce-scatter and its allgather."""
     least: Fraction | None = None
 
+    def _row_(self) -> dict[str, Any]:
+        return {"T_L": self.cost.steps, "T_B": self.cost.bandwidth, "method": self.method, "T_B_least": self.least}
+
+    def _repr_html_(self) -> str:
+        return html_table("point", [(name, cell_text(cell)) for name, cell in self._row_().items()])
+
+
+class TradeOff(Table[Point]):
+    """Pareto-optimal points, fewest steps first."""
+
+    topology: Topology
+    collective: Collective
+
+    @classmethod
+    def of(cls, topology: Topology, collective: Collective, points: Iterable[Point]) -> TradeOff:
+        """Return the points that were found for a collective on a topology."""
+        found = cls(points)
+        found.topology, found.collective = topology, collective
+        return found
+
+    @property
+    def name(self) -> str:
+        """What the points are of."""
+        return f"{self.topology.name or f'N={self.topology.num_nodes}'}: {self.collective}"
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What the table says above its rows."""
+        return f"{self.name}, steps against bandwidth"
+
+    @property
+    def bound(self) -> Fraction:
+        """T_B that no graph of this N goes below."""
+        return bandwidth_bound(self.topology.num_nodes) * len(self.collective.phases)
+
+    def _wiring_(self) -> Topology:
+        return self.topology
+
+    def __repr__(self) -> str:
+        return f"<TradeOff of {len(self)} points: {', '.join(str(point.cost) for point in self[:3])}>"
+
 
 def trade_off(
-    topology: Topology | Recipe | str,
-    collective: Collective | str = Collective.ALLGATHER,
+    topology: WiringLike,
+    collective: Collective | str = Collective.ALLREDUCE,
     *,
     more_steps: int = MORE_STEPS,
     seconds: float | None = None,
     seed: int = 0,
     watch: Watch | None = None,
-) -> tuple[Point, ...]:
+) -> TradeOff:
     """Return the Pareto-optimal costs found on a wiring, fewest steps first; ``seconds`` limit each search.
 
-    >>> [str(point.cost) for point in trade_off("BiRing(2,5)")]
+    >>> [str(point.cost) for point in trade_off("BiRing(2,5)", "allgather")]
     ['2 alpha + 4/5 M/B']
     """
+    check_callable("watch", watch)
     wanted = Collective(check_kind("collective", collective, str))
     if wanted.has_root or wanted.exchanges:
         raise LinkstepError(f"a frontier is of an allgather, a reduce-scatter or an allreduce, not of {wanted}")
@@ -63,11 +110,12 @@ def trade_off(
     graph, recipe = resolve(topology)
     transpose = graph if graph.is_bidirectional else graph.transpose()
     sides = [transpose] * wanted.reduces + [graph] * wanted.gathers
-    points = list(_of_arrivals(sides, limits, more_steps, watch))
+    with stoppable():
+        points = list(_of_arrivals(sides, limits, more_steps, watch))
     if recipe is not None and not recipe.predict().is_bfb:
         points.append(Point(recipe.cost_of(wanted), "expand"))
     kept = pareto(points, figures=lambda p: (p.cost.steps, p.cost.bandwidth), tie=lambda p: p.method != "bfb")
-    return tuple(_with_least(graph, wanted, point) for point in kept)
+    return TradeOff.of(graph, wanted, (_with_least(graph, wanted, point) for point in kept))
 
 
 def _of_arrivals(sides: list[Topology], limits: SearchLimits, more_steps: int, watch: Watch | None) -> Iterator[Point]:
@@ -79,7 +127,7 @@ def _of_arrivals(sides: list[Topology], limits: SearchLimits, more_steps: int, w
         costs = [arrival_cost(side, replace(limits, steps=steps), watch=watch) for side in sides]
         method = "bfb" if costs == plain else "arrival"
         yield Point(sum(costs, Cost.zero()), method, tuple(costs) if len(costs) > 1 else ())
-        if all(cost.bandwidth <= bound for cost, bound in zip(costs, least, strict=True)):
+        if is_stopped() or all(cost.bandwidth <= bound for cost, bound in zip(costs, least, strict=True)):
             return
 
 

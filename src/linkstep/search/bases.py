@@ -35,8 +35,8 @@ def family_bases(num_nodes: int, degree: int, *, compute: bool = True) -> Iterat
 def _members(num_nodes: int, degree: int, paper_only: bool, compute: bool = True) -> Iterator[Choice]:
     for family in FAMILIES:
         if family.is_searched and (family.in_paper or not paper_only):
-            for args in family.members(num_nodes, degree):
-                choice = member_choice(Member(family, args), compute=compute)
+            for args in family.members(num_nodes, degree):  # no sweep has scored what was registered
+                choice = member_choice(Member(family, args), compute=compute or family in FAMILIES.added)
                 if choice is not None:
                     yield choice
 

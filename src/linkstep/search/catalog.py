@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from linkstep.core.errors import FileError
+from linkstep.core.errors import FileError, warn
 from linkstep.core.pareto import pareto
 from linkstep.files import locked, write_atomically
-from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text, source_of
+from linkstep.recipe.names import DATA, HEADER, catalog_folders, lines_by_size, read_text, source_of, user_folder
 from linkstep.search.entry import Entry
 
 
@@ -77,7 +77,7 @@ class Catalog:
             for folder in self.folders:
                 if (folder / f"d{degree}.csv").exists():
                     for nodes, lines in lines_by_size(folder, degree).items():
-                        found[nodes] += lines
+                        found[nodes] += _own_entries(folder, degree, lines) if folder == user_folder() else lines
             self._lines[degree] = dict(found)
         return self._lines[degree]
 
@@ -110,6 +110,19 @@ class Catalog:
         for degree in self.degrees:
             for lines in self._degree(degree).values():
                 yield from map(Entry.from_line, lines)
+
+
+def _own_entries(folder: Path, degree: int, lines: list[str]) -> list[str]:
+    """Return the lines of the user's own catalog that are entries; a warning says of others that they are left out."""
+    kept = []
+    for line in lines:
+        try:
+            Entry.from_line(line)
+        except FileError as error:
+            warn(f"a line of your own catalog is left out: {folder / f'd{degree}.csv'}: {error}")
+        else:
+            kept.append(line)
+    return kept
 
 
 def _files(folder: Path) -> list[tuple[int, Path]]:

@@ -11,11 +11,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from linkstep.core.arguments import check_kind, check_seconds
 from linkstep.core.collective import Collective
 from linkstep.core.errors import ScheduleError
+from linkstep.core.notebook import html_table
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.costs import Cost, Fabric, bandwidth_bound, cost_of, distance_flow_bound
+from linkstep.costs import Cost, Fabric, as_fabric, bandwidth_bound, cost_of, distance_flow_bound
 from linkstep.methods.bfb import bfb_cost
 from linkstep.recipe import Member, Product, Recipe
 from linkstep.scheduling import BEST, schedule
@@ -69,6 +71,33 @@ class Choice:
         other = "" if self.cost == self.reduce_scatter else f" (reduce-scatter: {self.reduce_scatter})"
         return f"<Choice {self.recipe.short} by {self.method}: {most}{self.cost}{other}>"
 
+    def _wiring_(self) -> Recipe:
+        return self.recipe
+
+    def _schedule_(self) -> Schedule:
+        return self.build(Collective.ALLREDUCE)
+
+    def _how_(self) -> dict[str, Any]:
+        return self.how
+
+    def _row_(self) -> dict[str, Any]:
+        whole, half = self.allreduce_cost, self.worse_half
+        return {
+            "topology": self.recipe.short, "N": self.num_nodes, "d": self.recipe.degree, "method": self.method,
+            "steps": whole.steps, "bandwidth": whole.bandwidth, "half_steps": half.steps,
+            "half_bandwidth": half.bandwidth, "diameter": self.diameter, "flow": self.flow,
+            "duplex": self.is_bidirectional,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        most = "" if self.is_exact else "at most "
+        fields = [
+            ("N", self.num_nodes), ("d", self.recipe.degree), ("method", self.method),
+            ("allreduce", f"{most}{self.allreduce_cost}"), ("allgather", f"{most}{self.cost}"),
+            ("reduce-scatter", f"{most}{self.reduce_scatter}"),
+        ]  # fmt: skip
+        return html_table(self.recipe.short, fields)
+
     @property
     def num_nodes(self) -> int:
         """N of the topology."""
@@ -88,7 +117,7 @@ class Choice:
 
     def cost_of(self, collective: Collective) -> Cost | None:
         """Return what a collective that gathers, reduces or does both costs; None for those with a root and others."""
-        return self._costs.get(collective)
+        return self._costs.get(Collective(check_kind("collective", collective, str)))
 
     @property
     def _costs(self) -> dict[Collective, Cost]:
@@ -99,9 +128,9 @@ class Choice:
         }
 
     @property
-    def half_steps(self) -> int:
-        """Steps that allgather and reduce-scatter both stay within."""
-        return self.worse_half.steps
+    def steps(self) -> int:
+        """T_L of an allreduce."""
+        return self.allreduce_cost.steps
 
     def topology(self) -> Topology:
         """Build the wiring, which is not kept: it may be large."""
@@ -132,7 +161,7 @@ class Choice:
         >>> Choice(parse("K_3"), "bfb", half, half).build("allreduce")
         <Schedule allreduce on K_3: 12 rows, 2 steps, unit 1>
         """
-        if Collective(collective).exchanges:
+        if Collective(check_kind("collective", collective, str)).exchanges:
             return schedule(self.recipe, collective, method=BEST, root=root).schedule
         return schedule(self.recipe, collective, root=root, fabric=self.fabric, **self.how).schedule
 
@@ -177,6 +206,7 @@ class Choice:
         A bandwidth-optimal schedule stays one: all hosts are equally busy at every step. Where building another would
         take long its cost is what it is at most, on links that are all slower.
         """
+        fabric = as_fabric(fabric)
         if not fabric.is_limited_by_hosts or self.is_bandwidth_optimal:
             return self
         if self.num_nodes > BUILD_NODES:
@@ -212,6 +242,7 @@ class Choice:
 
         Where one is known and may be far from the most that the wiring allows, the better of the two.
         """
+        check_seconds("seconds", seconds)
         if self.flow is None or (self.is_flow_reached and not self._is_flow_loose):
             return self
         found = all_to_all(self.topology(), seconds=seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from linkstep.families import FAMILIES as TABLE
 from linkstep.search.bases import catalog_bases, family_bases, paper_bases
 from linkstep.search.catalog import load_catalog
 from linkstep.search.choice import Choice
@@ -42,6 +43,9 @@ def known_finder(bidirectional: bool) -> Finder:
 
 
 def forget_catalog() -> None:
-    """Let finders read the catalog again: something was added to it."""
+    """Let finders read the catalog, and the families, again: something was added."""
     finder.cache_clear()
     known_finder.cache_clear()
+
+
+TABLE.on_change(forget_catalog)

@@ -39,7 +39,7 @@ def windows(answer: Answer, fabric: Fabric, sizes: Sequence[int]) -> tuple[Windo
     stays.
 
     >>> from linkstep.search import find
-    >>> found = windows(find(20, 4, families="paper"), Fabric.of("10us", "100Gbps", 4), (1000, 10**9))
+    >>> found = windows(find(20, 4, directed=True, families="paper"), Fabric.of("10us", "100Gbps", 4), (1000, 10**9))
     >>> [(str(w.choice.recipe), w.smallest, w.largest) for w in found]
     [('L(K_5)', 1000, 2500000), ('C(20,{3,4})', 2500001, 1000000000)]
     """

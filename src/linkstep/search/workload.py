@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from linkstep.core.errors import FileError
 from linkstep.core.units import parse_size
 from linkstep.costs import Fabric
+from linkstep.files import wrong_kind
 from linkstep.problem import Objective, Workload, ranked
 from linkstep.search.answer import Answer
 from linkstep.search.choice import Choice
@@ -20,6 +22,24 @@ __all__ = ["Workload", "load_workload", "pick"]
 
 def load_workload(path: Path) -> Workload:
     """Read a job's collectives: ``collective,size,count`` lines, or a JSON list of objects with these keys."""
+    try:
+        return _read(path)
+    except FileError:
+        other = None if _is_meant(path) else wrong_kind(path, "a list of collectives")
+        if other is None:
+            raise
+        raise other from None
+
+
+def _is_meant(path: Path) -> bool:
+    """Whether a file has the header of a list of collectives, or is empty: then its own mistake is to be said."""
+    with suppress(OSError, UnicodeDecodeError):
+        head = path.read_text().partition("\n")[0]
+        return not head.strip() or "size" in head.split(",")
+    return False
+
+
+def _read(path: Path) -> Workload:
     try:
         text = path.read_text()
         rows: list[Any] = json.loads(text) if path.suffix == ".json" else list(csv.DictReader(text.splitlines()))

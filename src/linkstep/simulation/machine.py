@@ -6,7 +6,8 @@ import heapq
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from types import NoneType
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,26 @@ from linkstep.assembly import assemble
 from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.frames import frame_of
+from linkstep.core.inputs import ScheduleLike, WiringLike, as_schedule, as_topology
+from linkstep.core.notebook import html_table
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ints, Topology, check_permanent
 from linkstep.core.units import Number, format_time, parse_size, parse_time
-from linkstep.costs import Fabric, all_to_all_bound, bandwidth_bound, seconds_of
-from linkstep.lowering import lower
+from linkstep.costs import (
+    SIZE,
+    Fabric,
+    FabricLike,
+    all_to_all_bound,
+    as_fabric,
+    bandwidth_bound,
+    seconds_of,
+    usual_fabric,
+)
+from linkstep.lowering import Lowered, lower
 from linkstep.methods.transform import in_rank_order
-from linkstep.programs import Program
+from linkstep.programs import Program, read_program, runtime_text
 from linkstep.programs.events import NONE
 from linkstep.simulation.link_times import LinkTimes, link_times_of
 from linkstep.simulation.wires import WireTraffic, first_links, used_links, wires_of
@@ -55,6 +68,25 @@ class Simulation:
         what = f"{self.program.collective} for {self.program.dialect}"
         where = self.topology.name or f"N={self.topology.num_nodes}"
         return f"<Simulation {what} on {where}: {format_time(self.time)}>"
+
+    def _wiring_(self) -> Topology:
+        return self.topology
+
+    def to_frame(self) -> Any:
+        """Return a row for each transfer, as a DataFrame of pandas or polars: its link, its round, and when it was."""
+        link = self.sent_link
+        return frame_of({
+            "link": link, "from": self.topology.tail[link], "to": self.topology.head[link], "round": self.sent_round,
+            "start": self.sent_start, "end": self.sent_end,
+        })  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        fields = [
+            ("topology", self.topology.name or f"N={self.topology.num_nodes}"), ("time", format_time(self.time)),
+            ("predicted", "" if self.predicted is None else format_time(self.predicted)),
+            ("busiest link busy", f"{self.utilisation:.0%}"), ("transfers", self.sent_link.size),
+        ]  # fmt: skip
+        return html_table(f"{self.program.collective} for {self.program.dialect}, simulated", fields)
 
     @property
     def rank(self) -> Ints:
@@ -339,26 +371,53 @@ def simulate_schedule(
 
 
 def simulate(
-    what: Schedule | Program,
-    fabric: Fabric,
-    size: Number,
+    what: ScheduleLike | Lowered | Program,
+    fabric: FabricLike | None = None,
+    size: Number = SIZE,
     *,
     to: str = "msccl",
-    topology: Topology | None = None,
+    topology: WiringLike | None = None,
     instruction_time: Number = 0,
 ) -> Simulation:
     """Run a schedule as lowered to a runtime, or a runtime's program as it is, with ``size`` bytes of data in all.
 
-    A program runs on ``topology``, or where it needs a link for each pair that it sends between.
+    What was lowered runs as it is, on its schedule's topology. A program, or a runtime's file, runs on ``topology``, or
+    where it needs a link for each pair that it sends between. Without a fabric it is the usual one.
 
     >>> import linkstep
     >>> made = linkstep.schedule("K_{4,4}", "allreduce")
     >>> linkstep.simulate(made.schedule, linkstep.Fabric.of("10us", "100Gbps", 4), "1MB")
     <Simulation allreduce for msccl on K_{4,4}: 180us>
     """
-    check_kind("what", what, Schedule, Program)
-    check_kind("fabric", fabric, Fabric)
-    check_kind("topology", topology, Topology, NoneType)
-    if isinstance(what, Schedule):
-        return simulate_schedule(what, to, fabric, size, instruction_time=instruction_time)
-    return simulate_program(what, topology or used_links(what), fabric, size, instruction_time=instruction_time)
+    wires = None if fabric is None else as_fabric(fabric)
+    more: dict[str, Any] = {"instruction_time": parse_time(instruction_time)}
+    wiring = None if topology is None else as_topology(topology)
+    check_kind("to", to, str)
+    parse_size(size)
+    if isinstance(what, Lowered):
+        return _simulate_lowered(what, wiring, wires, size, more)
+    text = runtime_text(what) if isinstance(what, str | PathLike) else None
+    program = what if text is None else read_program(text)
+    if isinstance(program, Program):
+        wiring = used_links(program) if wiring is None else wiring
+        return simulate_program(program, wiring, wires or _usual(wiring), size, **more)
+    made = as_schedule(program, "what")
+    if wiring is not None:
+        raise LinkstepError("topology is for programs: a schedule runs on its own")
+    return simulate_schedule(made, to, wires or _usual(made.topology), size, **more)
+
+
+def _usual(topology: Topology) -> Fabric:
+    return usual_fabric(max(topology.degree, 1)).on(topology)
+
+
+def _simulate_lowered(
+    lowered: Lowered, topology: Topology | None, fabric: Fabric | None, size: Number, more: dict[str, Any]
+) -> Simulation:
+    """Run what was lowered as it is, beside what its schedule is predicted to take."""
+    schedule = lowered.placement.schedule
+    wiring = topology or schedule.topology
+    wires = fabric or _usual(wiring)
+    if topology is None:
+        more = {**more, "predicted": float(seconds_of(schedule, wires, size))}
+    return simulate_program(assemble(lowered), wiring, wires, size, **more)

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.symmetry.known import Declaration, known_symmetry
-from linkstep.symmetry.permutations import link_images
+from linkstep.symmetry.permutations import is_automorphism, link_images
 from linkstep.symmetry.value import Origin, Symmetry
 
 Carry = Callable[[Ids], Ints]
@@ -23,6 +23,20 @@ Carry = Callable[[Ids], Ints]
 def same_nodes(base: Topology) -> Declaration:
     """Of a topology on the nodes of its base whose links follow from the base's, however that is: all of it."""
     return _carried(base, "recipe", lambda new: new.astype(np.int64))
+
+
+def on_union(*parts: Topology) -> Declaration:
+    """Of the links of several topologies on the same nodes: what the first has and all others have too."""
+
+    def declaration(topology: Topology) -> Symmetry | None:
+        known = known_symmetry(parts[0])
+        if known is None:
+            return None
+        common = [new for new in known.others if is_automorphism(topology, new)]
+        moves = [new for new in known.translations or () if is_automorphism(topology, new)]
+        return Symmetry.of(topology, common, "recipe", moves or None) if common or moves else None
+
+    return declaration
 
 
 def on_links(base: Topology) -> Declaration:

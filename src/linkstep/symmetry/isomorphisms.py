@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkstep.core.errors import TopologyError
+from linkstep.core.extras import missing
 from linkstep.core.topology import Ids, Topology
 from linkstep.symmetry.libraries import Library, find_library
 from linkstep.symmetry.refinement import GaveUp, Pair
@@ -76,10 +77,8 @@ def _by_refinement(left: Pairs, right: Pairs, num_nodes: int) -> list[int] | Non
     try:
         mapping = Pair(num_nodes, tail, head, code).match(np.zeros(2 * num_nodes, np.int64))
     except GaveUp:
-        raise TopologyError(
-            f"no isomorphism was found and none ruled out for {num_nodes} nodes: pybliss or igraph decides it "
-            "(pip install '.[symmetry]' in a clone)"
-        ) from None
+        need = missing("deciding it", "pybliss or igraph", "symmetry")
+        raise TopologyError(f"no isomorphism was found and none ruled out for {num_nodes} nodes: {need}") from None
     return None if mapping is None else [int(x) for x in mapping]
 
 

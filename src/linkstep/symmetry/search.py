@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 
 from linkstep.core.columns import LINK_COLUMNS
+from linkstep.core.extras import missing
 from linkstep.core.memo import Memo
 from linkstep.core.topology import Ids, Topology
 from linkstep.symmetry.known import known_symmetry
@@ -40,10 +41,8 @@ def is_available() -> bool:
     """Whether automorphisms that nobody declared can be searched for; says once how, if not."""
     if find_library() is not None:
         return True
-    logging.getLogger("linkstep").warning(
-        "linkstep: neither pybliss nor igraph is installed, so symmetries that no recipe knows of stay unused "
-        "(pip install '.[symmetry]' in a clone adds one)"
-    )
+    need = missing("finding them", "pybliss or igraph", "symmetry")
+    logging.getLogger("linkstep").warning(f"linkstep: symmetries that no recipe knows of stay unused: {need}")
     return False
 
 

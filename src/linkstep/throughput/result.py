@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from linkstep.core.notebook import html_table
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.symmetry.permutations import link_images
 from linkstep.throughput.problem import FlowProblem
@@ -117,6 +118,16 @@ class Throughput:
     def flow(self) -> Flow:
         """Return the flow behind ``value``: what each wire carries, for one source of each orbit of nodes."""
         return self._flow
+
+    def _wiring_(self) -> Topology:
+        return self.topology
+
+    def _repr_html_(self) -> str:
+        fields = [
+            ("f", f"{float(self.value):.6g}"), ("at most", f"{float(self.bound):.6g}"), ("method", self.method),
+            ("by distances", f"{float(self.distance_bound):.6g}"), ("by a cut", f"{float(self.cut_bound):.6g}"),
+        ]  # fmt: skip
+        return html_table(f"all-to-all throughput of {self.topology.name or 'a topology'}", fields)
 
     def __repr__(self) -> str:
         found = f"f={float(self.value):.6g}" + (" exactly" if self.is_exact else f", gap {float(self.gap):.2%}")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from numbers import Real
 
-from linkstep.core.arguments import check_kind, check_seconds
+from linkstep.core.arguments import check_callable, check_seconds
 from linkstep.core.errors import LinkstepError
+from linkstep.core.inputs import WiringLike, as_topology
+from linkstep.core.stopping import have_best, is_stopped
 from linkstep.core.text import shown
 from linkstep.core.topology import Topology, check_permanent
 from linkstep.throughput import lp
@@ -36,7 +38,7 @@ MAX_AMOUNTS = 2**27
 
 
 def all_to_all(
-    topology: Topology, *, gap: Fraction | float = GAP, seconds: float = SECONDS, progress: GapProgress | None = None
+    topology: WiringLike, *, gap: Fraction | float = GAP, seconds: float = SECONDS, progress: GapProgress | None = None
 ) -> Throughput:
     """Return the all-to-all throughput of a topology: a proven value and a proven bound.
 
@@ -48,7 +50,8 @@ def all_to_all(
     >>> all_to_all(ring).value, all_to_all(ring).bound
     (Fraction(1, 6), Fraction(1, 6))
     """
-    check_kind("topology", topology, Topology)
+    check_callable("progress", progress)
+    topology = as_topology(topology)
     check_permanent(topology, "all-to-all")
     if isinstance(gap, bool) or not isinstance(gap, Real):
         raise LinkstepError(f"gap must be a number in [0, 1), such as 0.05, not {shown(gap)}")
@@ -58,6 +61,7 @@ def all_to_all(
         raise LinkstepError(f"gap must lie in [0, 1), not {number}")
     watch = Watch(Fraction(gap), seconds, progress)
     problem = FlowProblem.of(topology)
+    have_best()  # an interrupt is seen between two rounds, each of which proves an interval
     method, found = _solve(problem, watch)
     value = problem.value(found.flow.loads(), found.flow.unit)
     by_distance = problem.bound((1,) * problem.num_classes, problem.route((1,) * problem.num_classes).total)
@@ -134,7 +138,8 @@ def _solve(problem: FlowProblem, watch: Watch) -> tuple[str, Solution]:
     if by_lp is not None and _is_near(problem, by_lp, watch):
         return "lp", by_lp
     found = {"prices": solve_by_prices(problem, watch)} | ({} if by_lp is None else {"lp": by_lp})
-    if problem.num_classes <= MOST_CLASSES and not any(_is_near(problem, one, watch) for one in found.values()):
+    is_near = is_stopped() or any(_is_near(problem, one, watch) for one in found.values())
+    if problem.num_classes <= MOST_CLASSES and not is_near:
         found["columns"] = solve_by_columns(problem, watch)
     return min(found.items(), key=lambda item: _ratio(problem, item[1]))
 

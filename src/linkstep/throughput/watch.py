@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from time import monotonic
 
+from linkstep.core.stopping import is_stopped
+
 GapProgress = Callable[[float], None]
 """Called with the gap so far, bound / value - 1, from time to time."""
 
@@ -21,10 +23,10 @@ class Watch:
     started: float = field(default_factory=monotonic)
 
     def is_up(self, value: Fraction, bound: Fraction) -> bool:
-        """Tell the gap; whether time is up."""
+        """Tell the gap; whether time is up, or the work was stopped."""
         if self.progress is not None:
             self.progress(float(bound / value - 1))
-        return monotonic() - self.started > self.seconds
+        return is_stopped() or monotonic() - self.started > self.seconds
 
     def is_near(self, value: float, bound: float) -> bool:
         """Whether value and bound are as near as was asked for."""

@@ -5,11 +5,13 @@ A new format is a function that makes text of a ``Timeline``, and a row of ``EXP
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError
+from linkstep.core.tables import NamedRows
 from linkstep.files import AnyPath, check_writable, to_path, write_atomically
 from linkstep.timelines.chrome import chrome_text
 from linkstep.timelines.table import csv_text
@@ -26,13 +28,16 @@ class Export:
     write: Callable[[Timeline], str]
 
 
-EXPORTS: dict[str, Export] = {
-    export.ending: export
-    for export in (
+EXPORTS = NamedRows(
+    Export,
+    "timeline export",
+    (
         Export(".json", "trace events for Perfetto", chrome_text),
         Export(".csv", "a table of spans", csv_text),
-    )
-}
+    ),
+    key=lambda export: export.ending,
+    check=lambda export: None if re.fullmatch("[.][a-z0-9]+", export.ending) else "an ending is such as '.json'",
+)
 """All formats; commands and their messages list them from here."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from os import PathLike
 
-from linkstep.core.arguments import check_kind
+from linkstep.core.arguments import check_callable, check_kind
 from linkstep.core.errors import FileError
 from linkstep.core.progress import Progress
 from linkstep.programs import (
@@ -18,9 +18,11 @@ from linkstep.programs import (
     Finding,
     Findings,
     Format,
+    HasText,
     Program,
     read_text,
     sniff,
+    text_of,
 )
 from linkstep.programs.format import RuntimeFile
 from linkstep.verification.names import Names
@@ -45,22 +47,27 @@ CAPACITIES = ("1", "runtime")
 
 
 def verify(
-    what: str | PathLike[str] | Program,
+    what: str | PathLike[str] | Program | HasText,
     dialect: str | None = None,
     capacity: str = "1",
     progress: Progress | None = None,
 ) -> Report:
-    """Verify a runtime's file by its path, its text (anything of several lines) or a program read from it.
+    """Verify what was lowered, or a runtime's file by its path, its text (anything of several lines) or its program.
 
     >>> import linkstep
-    >>> linkstep.verify(linkstep.lower(linkstep.parse("K_4").build("allreduce"), "msccl").text).status
+    >>> linkstep.verify(linkstep.lower("K_4", "msccl")).status
     'verified'
     """
+    check_callable("progress", progress)
     if isinstance(what, Program):
         return verify_program(what, progress)
+    text = text_of(what)
+    if text is not None:
+        return verify_text(text, dialect, capacity, progress)
     if isinstance(what, str) and "\n" in what:
         return verify_text(what, dialect, capacity, progress)
-    return verify_file(what, dialect, capacity, progress)
+    path = check_kind("what", what, str, PathLike)
+    return verify_file(path, dialect, capacity, progress)
 
 
 def verify_file(

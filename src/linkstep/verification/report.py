@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from linkstep.core.frames import frame_of_rows
+from linkstep.core.notebook import MAX_ROWS, html_table
 from linkstep.programs import Finding
 
 
@@ -23,6 +26,21 @@ class Report:
     """What the runtime knows the file by; empty where it knows files by nothing."""
     forwarders: int = 0
     """Nodes that pass data on and take no part."""
+
+    def __repr__(self) -> str:
+        what = f"{self.collective} for {self.dialect}: {self.status}"
+        return f"<Report {what}{f', {len(self.findings)} findings' if self.findings else ''}>"
+
+    def to_frame(self) -> Any:
+        """Return a row for each finding, as a DataFrame of pandas or polars."""
+        return frame_of_rows(self.findings)
+
+    def _repr_html_(self) -> str:
+        fields = [
+            ("status", self.status), ("ranks", self.ranks), ("chunks", self.chunks),
+            ("instructions", self.instructions), *((f.severity, f.message) for f in self.findings[:MAX_ROWS]),
+        ]  # fmt: skip
+        return html_table(f"{self.collective} for {self.dialect}", fields)
 
     @property
     def errors(self) -> list[Finding]:

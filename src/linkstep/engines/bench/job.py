@@ -15,7 +15,6 @@ from typing import Any
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
-from linkstep.core.progress import Progress
 from linkstep.engines.bench.measure import Bench, Measurement
 from linkstep.engines.bench.watch import guarded
 from linkstep.engines.communicator import Communicator
@@ -25,6 +24,9 @@ from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.notes import register_rank, report_silence
 from linkstep.engines.transports.numbering import numbered, order_of
 from linkstep.engines.transports.transport import SETUP, Silent, Transport
+
+OnRow = Callable[[int, Measurement], None]
+"""Called on the first rank with the number of a size and what was measured for it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class BenchJob:
     """The node of each, where that is not its own number."""
     is_by_node: bool = False
     """Whether process v, started by others, is node v; those that are started here are ranks, then forwarders."""
+    warmups: int = 0
+    """Calls of each size before those that are measured."""
     devices: Sequence[Mapping[str, int]] | None = None
     """On a testbed: for each rank, the neighbour behind each network device."""
 
@@ -68,8 +72,8 @@ def _hear_mistakes(transport: Transport) -> None:
             raise EngineError(f"rank {rank} cannot begin: {mistake.decode()}")
 
 
-def run_job(job: BenchJob, progress: Progress) -> tuple[int, list[Measurement]]:
-    """Run a job as one of its ranks; return the rank's number and what was measured."""
+def run_job(job: BenchJob, on_row: OnRow) -> tuple[int, list[Measurement]]:
+    """Run a job as one of its ranks; return the rank's number and what was measured; the first tells of each row."""
     transport = engine_named(job.engine).open(job.timeout)
     register_rank(transport.rank)
     communicator = None
@@ -80,7 +84,7 @@ def run_job(job: BenchJob, progress: Progress) -> tuple[int, list[Measurement]]:
         transport = _placed(transport, job)
         communicator = Communicator(job.compiled[transport.rank], transport, names=job.labels)
         with guarded(f"rank {transport.rank}: {job.collective}", transport.dead):
-            return transport.rank, _measure(job, communicator, progress)
+            return transport.rank, _measure(job, communicator, on_row)
     except Silent as silent:
         transport.mark_failed()
         raise EngineError(f"rank {transport.rank}: the ranks did not find each other: {silent}") from None
@@ -101,15 +105,16 @@ def _placed(transport: Transport, job: BenchJob) -> Transport:
     return numbered(transport, order_of(job.hosts, found))
 
 
-def _measure(job: BenchJob, communicator: Communicator, progress: Progress) -> list[Measurement]:
+def _measure(job: BenchJob, communicator: Communicator, on_row: OnRow) -> list[Measurement]:
     bench = Bench(
-        communicator, job.collective, job.type_name, job.operation, job.root, job.repetitions,
+        communicator, job.collective, job.type_name, job.operation, job.root, job.repetitions, job.warmups,
         counters=None if job.devices is None else _counters(job.devices[communicator.rank]),
     )  # fmt: skip
     rows = []
-    for done, size in enumerate(job.sizes):
-        progress(done, len(job.sizes))
+    for number, size in enumerate(job.sizes):
         rows.append(bench.row(size, job.own))
+        if communicator.rank == 0:
+            on_row(number, rows[-1])
     communicator.close()
     return rows
 

@@ -18,11 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkstep.engines.bench.rank import JOB, ROWS
+from linkstep.engines.bench.rank import JOB, ROW, ROWS
 from linkstep.engines.bench.roster import Roster
 from linkstep.engines.transports.engine import engine_named
 from linkstep.engines.transports.notes import FOLDER
@@ -30,7 +30,7 @@ from linkstep.engines.transports.start import LaunchSite
 from linkstep.engines.transports.transport import SETUP, ranks_in_words
 
 if TYPE_CHECKING:
-    from linkstep.engines.bench.job import BenchJob
+    from linkstep.engines.bench.job import BenchJob, OnRow
     from linkstep.engines.bench.measure import Measurement
     from linkstep.engines.testbed import Testbed
 
@@ -54,8 +54,10 @@ def run_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def launch_job(job: BenchJob, bed: Testbed | None = None) -> tuple[int, list[Measurement]]:
-    """Run a job in ranks started here, on a testbed's hosts if one is named.
+def launch_job(
+    job: BenchJob, bed: Testbed | None = None, on_row: OnRow = lambda number, row: None
+) -> tuple[int, list[Measurement]]:
+    """Run a job in ranks started here, on a testbed's hosts if one is named; ``on_row`` is called as sizes are done.
 
     Return the exit code, which is 1 where results are wrong, and what was measured, nothing if it failed.
     """
@@ -66,16 +68,26 @@ def launch_job(job: BenchJob, bed: Testbed | None = None) -> tuple[int, list[Mea
     with run_folder() as folder:
         (folder / JOB).write_bytes(pickle.dumps(job))
         command = [sys.executable, "-P", "-m", "linkstep.engines.bench.rank", job.engine, str(folder)]
-        code = launch(job.engine, num_ranks, command, folder, job.timeout, place)
+        told = 0
+
+        def tell() -> None:
+            nonlocal told
+            while (path := folder / f"{told}.{ROW}").exists():
+                told += 1
+                on_row(told - 1, pickle.loads(path.read_bytes()))
+
+        code = launch(job.engine, num_ranks, command, folder, job.timeout, place, tell)
         return code, pickle.loads((folder / ROWS).read_bytes()) if code < 2 else []
 
 
 def launch(
-    engine: str, num_ranks: int, command: Sequence[str], folder: Path, timeout: float, place: LaunchSite | None = None
+    engine: str, num_ranks: int, command: Sequence[str], folder: Path, timeout: float,
+    place: LaunchSite | None = None, tell: Callable[[], None] = lambda: None,
 ) -> int:  # fmt: skip
     """Run a command in ``num_ranks`` ranks and return the exit code: 0 if every rank's is.
 
-    Ranks find ``folder`` in the environment; they leave their process numbers and exit codes there.
+    Ranks find ``folder`` in the environment; they leave their process numbers and exit codes there. ``tell`` is called
+    several times a second, and in the end.
     """
     row = engine_named(engine)
     environment = os.environ | {FOLDER: str(folder)} | dict(place.environment if place else {})
@@ -87,18 +99,20 @@ def launch(
         processes = row.start(num_ranks, list(command), environment, place, folder)
         try:
             with _terminated_by_signal():
-                return _supervise(processes, ranks, timeout)
+                return _supervise(processes, ranks, timeout, tell)
         finally:
             codes[:] = [process.poll() for process in processes]
             quiet[:] = sorted(ranks.alive().keys() - ranks.ended().keys())
             _end(processes, ranks)
 
     code = run()
+    tell()
     if code and row.starts_again and not ranks.joined() and not ranks.said() and not ranks.stuck:
         why = "failed before any rank had begun, as it may when many start at once"
         print(f"linkstep: {row.title} {why}: once more", file=sys.stderr)
         ranks.forget()
         code = run()
+        tell()
     for line in [*ranks.said(), ranks.verdict()] if code else []:
         if line:
             print(f"linkstep: {line}", file=sys.stderr)
@@ -120,13 +134,16 @@ def _silent_end(codes: Sequence[int | None], starter: str, lost: set[int]) -> st
     return f"no rank said why it ended{how}: out of memory, or killed?"
 
 
-def _supervise(processes: list[subprocess.Popen[bytes]], ranks: Roster, timeout: float) -> int:
+def _supervise(
+    processes: list[subprocess.Popen[bytes]], ranks: Roster, timeout: float, tell: Callable[[], None]
+) -> int:
     """Wait for all ranks; once one has failed the others have a while, and are not waited for longer.
 
     Nor is a launcher that lingers after its ranks, nor ranks that show no sign of life.
     """
     deadline, num_ranks = float("inf"), ranks.num_ranks
     while any(process.poll() is None for process in processes):
+        tell()
         ranks.look(time.monotonic())
         ranks.stuck = ranks.silent(time.monotonic(), timeout + GRACE + _POLL, SETUP)
         if ranks.stuck:

@@ -149,6 +149,8 @@ class Bench:
     operation: str = "sum"
     root: int = 0
     repetitions: int | None = None
+    warmups: int = 0
+    """Calls of each size that are not measured, besides those that check results and estimate times."""
     counters: Callable[[], dict[int, int]] | None = None
     """Return the bytes that this rank has sent to each neighbour so far, if someone counts them."""
 
@@ -176,6 +178,8 @@ class Bench:
             self.communicator.run(self.collective, source, target, self.operation, self.root)
 
         wrong = sum(self._check(ours, source, target, layout, k) for k in range(2))
+        for _ in range(self.warmups):
+            ours()
         estimate = self._duration([self._once(ours)])[0]
         repetitions = self.repetitions or int(min(max(_BUDGET / max(estimate, 1e-9), _FEWEST), _MOST))
         theirs = self._own(source, target) if own else None

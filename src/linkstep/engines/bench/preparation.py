@@ -68,6 +68,11 @@ class Preparation:
         schedules = [source.schedule(self.collective, self.root) for source in set(self.sources)]
         return schedules[0] if len(schedules) == 1 else None
 
+    def method_of(self, source: Source) -> str | None:
+        """Return the method of a source's schedule; None where that is not known, as of a program."""
+        schedule = source.schedule(self.collective, self.root)
+        return None if schedule is None else schedule.method or None
+
     @property
     def cost(self) -> Cost | None:
         """T_L and T_B; None where no one schedule is known."""
@@ -83,10 +88,12 @@ class Preparation:
         return simulate_program(program, links, wires, size).time
 
 
-def prepare(what: Any, collective: Collective, sizes: Sequence[int], root: int) -> Preparation:
-    """Return what serves each size, compiled for every rank."""
+def prepare(
+    what: Any, collective: Collective, sizes: Sequence[int], root: int, name: str = "the selector"
+) -> Preparation:
+    """Return what serves each size, compiled for every rank; ``name`` is what it is called where nothing does."""
     sources = sources_of(what)
-    chosen = tuple(source_for(sources, collective, size, root) for size in sizes)
+    chosen = tuple(source_for(sources, collective, size, root, name) for size in sizes)
     plans: list[list[tuple[int, Any]]] = [[] for _ in range(chosen[0].num_nodes)]
     prints = []
     for source in dict.fromkeys(chosen):
@@ -136,6 +143,19 @@ class BenchResult:
                 seconds = float(predict_time(bed, schedule, row.size))
             rows.append(replace(row, predicted=seconds))
         return replace(self, rows=rows)
+
+
+def check_reachable(bed: Testbed) -> None:
+    """Raise if two hosts cannot reach each other since their cable is cut: ranks would wait for each other in vain."""
+    cables = {trunk.ends: trunk.num_cables for trunk in bed.trunks}
+    for pair in sorted(set(bed.cut)):
+        if bed.cut.count(pair) == cables[pair] and pair not in bed.rerouted:
+            ends = " and ".join(bed.topology.called(host) for host in pair)
+            cable = f"{bed.name} {','.join(bed.topology.host(host) for host in pair)}"
+            raise LinkstepError(
+                f"testbed {bed.name}: the cable between {ends} is cut, so that ranks there cannot find each other: "
+                f"`linkstep testbed mend {cable}`, or `linkstep testbed cut {cable} --reroute` and run without it"
+            )
 
 
 def check_wires(prepared: Preparation, bed: Testbed) -> None:

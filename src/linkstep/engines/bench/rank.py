@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from linkstep.core.errors import LinkstepError
 from linkstep.engines.transports.engine import engine_named
-from linkstep.engines.transports.notes import count_ended, fail, leave_process, register_end, register_start, say
+from linkstep.engines.transports.notes import count_ended, fail, leave, leave_process, register_end, register_start, say
 
 if TYPE_CHECKING:
     from linkstep.engines.bench.job import BenchJob
 
-JOB, ROWS = "job", "rows"
-"""The files: pickled by this machine's linkstep for itself."""
+JOB, ROWS, ROW = "job", "rows", "row"
+"""The files, and the ending of those of one size: pickled by this machine's linkstep for itself."""
 
 
 _GRACE = 2.5
@@ -36,14 +36,12 @@ def main(engine: str, folder: Path) -> int:
 
     job: BenchJob = pickle.loads((folder / JOB).read_bytes())
     try:
-        rank, rows = run_job(job, lambda done, total: None)
+        rank, rows = run_job(job, lambda number, row: leave(folder / f"{number}.{ROW}", pickle.dumps(row)))
     except LinkstepError as error:
         say(str(error))
         fail(_GRACE)
     if rank == 0:
-        part = folder / f"{ROWS}.part"
-        part.write_bytes(pickle.dumps(rows))
-        part.rename(folder / ROWS)
+        leave(folder / ROWS, pickle.dumps(rows))
     code = 1 if any(row.wrong for row in rows) else 0
     register_end(rank, code)
     if row.lingers:  # the threads of torch take seconds to end, on a busy machine half a minute

@@ -17,13 +17,15 @@ from typing import Any
 from linkstep.assembly import assemble
 from linkstep.core.collective import Collective
 from linkstep.core.errors import FileError, LinkstepError, ScheduleError
+from linkstep.core.inputs import as_made_schedule, as_wiring, holds_schedule, hook
 from linkstep.core.schedule import COLLECTIVES, Schedule
 from linkstep.core.topology import Topology
+from linkstep.core.units import write_size
 from linkstep.correctness import check
 from linkstep.engines.plans.compile import compile_plan
 from linkstep.engines.plans.plan import Plan
-from linkstep.files import SUFFIXES, load
-from linkstep.lowering import lower
+from linkstep.files import READABLE, load
+from linkstep.lowering import Lowered, lower
 from linkstep.programs import Program, read_program, runtime_text
 from linkstep.recipe import Recipe, parse
 from linkstep.scheduling import schedule
@@ -179,7 +181,7 @@ def _from_name(name: str, how: Mapping[str, Any] = MappingProxyType({}), dialect
         return Source(_from_text(text, name, dialect))
     path = Path(name)
     try:
-        is_file = path.is_file() or path.suffix.lower() in SUFFIXES
+        is_file = path.is_file() or path.suffix.lower() in READABLE
     except OSError:
         is_file = False
     if not is_file:
@@ -196,7 +198,8 @@ def is_selector(name: str) -> bool:
     if path.suffix.lower() != ".json" or not path.is_file():
         return False
     with path.open("rb") as file:
-        return b'"linkstep-selector"' in file.read(4096)
+        head = file.read(4096)
+        return b'"linkstep/selector"' in head or b'"linkstep-selector"' in head
 
 
 def sources_of_file(name: str) -> list[Source] | None:
@@ -220,7 +223,14 @@ def _sources(what: Any) -> list[Source]:
         return _selected(what)
     if isinstance(what, (str, Path)):
         return _selected(Selector.load(what)) if is_selector(str(what)) else [_from_name(str(what))]
-    raise LinkstepError(f"give a recipe, a topology, a schedule, a program or a file, not {type(what).__name__}")
+    if isinstance(what, Lowered):
+        return [Source(proven(assemble(what), "what was lowered"))]
+    promised = hook(what, "_how_")
+    if promised is not None:  # a row of ``find``, or its answer: the schedules that it promises
+        return [Source(as_wiring(what), promised())]
+    if holds_schedule(what):
+        return [Source(checked(as_made_schedule(what), "the schedule"))]
+    return [Source(as_wiring(what, "what runs"))]
 
 
 def first_collective(what: Any) -> Collective | None:
@@ -262,13 +272,35 @@ class PlanLibrary:
         return self._plans[key]
 
 
-def source_for(sources: Sequence[Source], collective: Collective, size: int, root: int) -> Source:
-    """Return the first source that serves a collective of ``size`` bytes in all."""
+def source_for(
+    sources: Sequence[Source], collective: Collective, size: int, root: int, name: str = "the selector"
+) -> Source:
+    """Return the first source that serves a collective of ``size`` bytes in all; ``name`` is what they are of."""
     for source in sources:
         if source.serves(collective, size, root):
             return source
     of = f" from root {root}" if collective.has_root else ""
+    rules = [source.rule for source in sources if source.rule is not None and source.rule.collective is collective]
+    if rules:
+        raise LinkstepError(f"{_served(name, rules)}; nothing for {write_size(size)}")
     raise LinkstepError(f"nothing here serves {collective}{of} of {size} bytes: give a schedule or a topology for it")
+
+
+def _served(name: str, rules: Sequence[Rule]) -> str:
+    """Return which sizes of a collective the rules of a selector serve, in all and one by one.
+
+    >>> _served("sel.json", [Rule("allreduce", 2**14, 2**20, "K_4"), Rule("allreduce", 2**20 + 1, 2**30, "UniRing(4)")])
+    'sel.json serves allreduce of 16KiB to 1GiB by 2 plans: K_4 (16KiB to 1MiB), UniRing(4) (1048577B to 1GiB)'
+    """
+    ordered = sorted(rules, key=lambda rule: rule.least)
+    largest = None if any(rule.largest is None for rule in rules) else max(rule.largest or 0 for rule in rules)
+    parts = ", ".join(f"{rule.source} ({_window(rule.least, rule.largest)})" for rule in ordered)
+    plans = "1 plan" if len(rules) == 1 else f"{len(rules)} plans"
+    return f"{name} serves {rules[0].collective} of {_window(ordered[0].least, largest)} by {plans}: {parts}"
+
+
+def _window(least: int, largest: int | None) -> str:
+    return f"{write_size(least)} and more" if largest is None else f"{write_size(least)} to {write_size(largest)}"
 
 
 def sources_of(what: Any, num_nodes: int | None = None) -> list[Source]:

@@ -19,11 +19,13 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.engines.testbed.testbed import Testbed
 from linkstep.files import write_atomically
+from linkstep.files.documents import renamed
 from linkstep.files.own import read_json, write_json
 
 FOLDER = Path("/run/linkstep/testbeds")
-_FORMAT = "linkstep-testbed"
-_VERSION = 1
+_FORMAT, _VERSION = "linkstep/testbed", 2
+_OLDER = {"format_version": "version", "rate": "link_bandwidth"}
+"""What version 1, whose format is "linkstep-testbed", calls members, and what they are called now."""
 _PATIENCE = 30.0
 """Seconds to wait for another command that changes a testbed."""
 
@@ -73,9 +75,9 @@ def to_json(testbed: Testbed) -> dict[str, Any]:
     write_json(testbed.topology, topology)
     return {
         "format": _FORMAT,
-        "format_version": _VERSION,
+        "version": _VERSION,
         "name": testbed.name,
-        "rate": testbed.rate,
+        "link_bandwidth": testbed.rate,
         "delay": str(testbed.delay),
         "token": testbed.token,
         "boot": testbed.boot,
@@ -89,7 +91,9 @@ def to_json(testbed: Testbed) -> dict[str, Any]:
 
 def from_json(facts: dict[str, Any]) -> Testbed:
     """Return the testbed that ``to_json`` wrote; KeyError, TypeError or ValueError if it did not write this."""
-    if (facts["format"], facts["format_version"]) != (_FORMAT, _VERSION):
+    if facts["format"] == "linkstep-testbed":
+        facts = renamed(facts, _OLDER)
+    if (facts["format"], facts["version"]) not in ((_FORMAT, _VERSION), ("linkstep-testbed", 1)):
         raise ValueError("of another format or version")
     topology = read_json(io.BytesIO(json.dumps(facts["topology"]).encode()))
     if not isinstance(topology, Topology):
@@ -97,7 +101,7 @@ def from_json(facts: dict[str, Any]) -> Testbed:
     return Testbed(
         name=str(facts["name"]),
         topology=topology,
-        rate=int(facts["rate"]),
+        rate=int(facts["link_bandwidth"]),
         delay=Fraction(facts["delay"]),
         token=str(facts["token"]),
         boot=str(facts["boot"]),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.tables import NamedRows
 from linkstep.engines.transports.start import Start, start_mpi, start_torch
 
 if TYPE_CHECKING:
@@ -69,9 +70,10 @@ def _open_torch(timeout: float) -> Transport:
     return TorchTransport(timeout=timeout)
 
 
-ENGINES: dict[str, Engine] = {
-    engine.name: engine
-    for engine in (
+ENGINES = NamedRows(
+    Engine,
+    "engine",
+    (
         Engine(
             name="mpi",
             title="MPI",
@@ -92,8 +94,9 @@ ENGINES: dict[str, Engine] = {
             arrays="torch",
             types=("float32", "float64", "float16", "bfloat16", "int32", "int64"),
         ),
-    )
-}
+    ),
+    key=lambda engine: engine.name,
+)
 
 
 def engine_named(name: str) -> Engine:

@@ -20,6 +20,7 @@ import numpy as np
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import EngineError
+from linkstep.core.extras import missing
 from linkstep.engines.transports.arrays import kind_of
 from linkstep.engines.transports.counters import device_bytes
 from linkstep.engines.transports.peers import Beat, Meeting, Peers, joining_patience
@@ -46,8 +47,10 @@ def load_mpi() -> Any:
     """Return mpi4py's MPI module; EngineError in one line if there is no MPI."""
     try:
         from mpi4py import MPI
+    except ModuleNotFoundError:
+        raise EngineError(missing("engine mpi", "mpi4py", "mpi")) from None
     except ImportError as error:
-        raise EngineError(f"no MPI: pip install 'linkstep[mpi]' brings one ({error})") from None
+        raise EngineError(missing("engine mpi", "mpi4py", "mpi", reason=str(error))) from None
     except RuntimeError as error:  # mpi4py found no library
         raise EngineError(f"MPI cannot be used: {str(error).splitlines()[0]}") from None
     return MPI

@@ -142,8 +142,8 @@ def report_silence(rank: int, peers: Sequence[int]) -> None:
             leave(folder / f"{rank}.json", json.dumps(list(peers)))
 
 
-def leave(path: Path, text: str) -> None:
+def leave(path: Path, content: str | bytes) -> None:
     """Put a file where others look, whole: one that is empty for a moment would say that a rank is gone."""
     part = path.with_name(f"{path.name}.part")
-    part.write_text(text)
+    part.write_bytes(content.encode() if isinstance(content, str) else content)
     part.rename(path)

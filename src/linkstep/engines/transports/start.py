@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkstep.core.errors import EngineError
+from linkstep.core.extras import missing
 from linkstep.engines.transports.notes import end_with_parent
 
 
@@ -44,7 +45,7 @@ def mpi_launcher() -> tuple[list[str], dict[str, str]]:
         if found is not None:
             break
     else:
-        raise EngineError("no mpiexec: pip install 'linkstep[mpi]' brings an MPI, or start linkstep run under yours")
+        raise EngineError(f"{missing('starting ranks', 'mpiexec', 'mpi')}; or start linkstep run under your launcher")
     if found.endswith("gforker"):
         return [found], {}
     version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout

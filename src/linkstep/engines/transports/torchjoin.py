@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.core.errors import EngineError
+from linkstep.core.extras import missing
 from linkstep.engines.transports.notes import leave, run_folder_here
 from linkstep.engines.transports.peers import joining_patience
 from linkstep.engines.transports.transport import SETUP, TIMEOUT
@@ -31,8 +32,10 @@ def load_torch() -> Any:
     try:
         import torch
         import torch.distributed as dist
+    except ModuleNotFoundError:
+        raise EngineError(missing("engine torch", "PyTorch", package="torch")) from None
     except ImportError as error:
-        raise EngineError(f"no torch: pip install torch ({str(error).splitlines()[0]})") from None
+        raise EngineError(missing("engine torch", "PyTorch", package="torch", reason=str(error))) from None
     if not dist.is_available():
         raise EngineError("this build of torch has no torch.distributed: install one that has")
     return torch

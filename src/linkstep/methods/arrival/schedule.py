@@ -9,6 +9,7 @@ import numpy as np
 from linkstep.core.memo import Memo
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
+from linkstep.core.stopping import is_stopped
 from linkstep.core.topology import Topology
 from linkstep.core.units import Number, check_count
 from linkstep.costs import Cost, bandwidth_bound, cost_within
@@ -53,7 +54,7 @@ def _of_fewer_steps(
         price = _price(topology, found, limits, size)
         if best is None or price < cheapest:
             best, cheapest = found, price
-        if size is None and cheapest <= bandwidth_bound(topology.num_nodes):
+        if is_stopped() or (size is None and cheapest <= bandwidth_bound(topology.num_nodes)):
             break
     assert best is not None
     return best

@@ -16,6 +16,7 @@ import numpy as np
 from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
 from linkstep.core.memo import Memo
+from linkstep.core.stopping import best_so_far, is_stopped
 from linkstep.core.topology import Ids, Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost, step_bound
@@ -180,10 +181,10 @@ def _search(
     network: ArrivalNetwork, limits: SearchLimits, whole: int | None, bound: Fraction, clock: Clock, best: Best
 ) -> Best:
     assert limits.steps is not None
-    if best.total <= bound:
+    if best.total <= bound or is_stopped():
         return best
     group, holder = best.group, [best]  # what stands when the search is interrupted
-    try:
+    with best_so_far(OutOfTime):
         if group is not None:
             if len(group) == network.num_nodes:
                 search_alike(network, group, limits.steps, limits.chunks, whole, bound, limits.seed, clock, holder)
@@ -195,8 +196,6 @@ def _search(
         n = network.num_nodes
         if limits.rounds != 0 or passes_of_a_glance(n, limits.steps, network.weight.shape[1], n):
             _search_in_rounds(network, limits, whole, bound, clock, holder)
-    except (OutOfTime, KeyboardInterrupt):
-        pass
     return holder[0]
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from linkstep.core.stopping import best_so_far
 from linkstep.core.topology import Ints
 from linkstep.methods.arrival.best import Best
 from linkstep.methods.arrival.search import ArrivalSearch, ticks_for
@@ -28,7 +29,7 @@ def find_arrivals_from(network: ArrivalNetwork, limits: SearchLimits, steps: int
     bound = network.least_total()
     holder = [Best(Fraction(network.num_nodes), network.dist + begin)]
     plan = [p for p in (1, 2, 1, 2)[: 1 if limits.rounds is not None else 4] if (limits.chunks or p) % p == 0]
-    try:
+    with best_so_far(OutOfTime):
         for number, pieces in enumerate(plan):
             parts = None if limits.chunks is None else limits.chunks // pieces
             ticks = limits.chunks or ticks_for(bound, network.num_nodes - 1)
@@ -44,6 +45,4 @@ def find_arrivals_from(network: ArrivalNetwork, limits: SearchLimits, steps: int
                 search.improve(bound, Fraction(number % 3, 3), 40)
             if holder[0].total <= bound:
                 break
-    except (OutOfTime, KeyboardInterrupt):
-        pass
     return holder[0].step + np.int16(first), holder[0].pieces

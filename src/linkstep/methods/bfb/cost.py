@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _costs_by_flows
 from linkstep._kernels.bfb_subsets import _costs_by_subsets
-from linkstep.core.arguments import check_kind
+from linkstep.core.arguments import check_callable
 from linkstep.core.distances import distance_profiles
+from linkstep.core.inputs import WiringLike, as_topology
 from linkstep.core.memo import Memo
+from linkstep.core.notebook import MAX_ROWS, html_table
 from linkstep.core.progress import Progress
 from linkstep.core.topology import Topology, check_permanent
-from linkstep.costs import Cost, Fabric, check_host_limit
+from linkstep.costs import Cost, FabricLike, as_fabric, check_host_limit
 from linkstep.methods.bfb.hosts import Bottleneck, HostFlows, all_send_alike
 from linkstep.methods.bfb.problems import Block, for_each_block, max_steps, nodes_to_solve
 from linkstep.methods.common.arrivals import Arrivals, pieces_of
@@ -68,6 +70,13 @@ class Certificate:
     def __repr__(self) -> str:
         what = "BFB" if self.arrivals is None else "arrivals"
         return f"<Certificate of {what} on {self.topology!r}: {self.cost}>"
+
+    def _wiring_(self) -> Topology:
+        return self.topology
+
+    def _repr_html_(self) -> str:
+        rows = [(f"step {s.step}", f"{s.load} shards on a link of {self.topology.called(s.node)}") for s in self.steps]
+        return html_table(f"no such schedule beats {self.cost}", rows[:MAX_ROWS])
 
     @property
     def cost(self) -> Cost:
@@ -177,7 +186,7 @@ def _limited(flows: HostFlows, steps: list[StepCertificate]) -> list[StepCertifi
 
 
 def bfb_certificate(
-    topology: Topology, fabric: Fabric | None = None, *, progress: Progress | None = None
+    topology: WiringLike, fabric: FabricLike | None = None, *, progress: Progress | None = None
 ) -> Certificate:
     """Return, for each step, the node that decides its load and the links that cannot carry less.
 
@@ -187,9 +196,10 @@ def bfb_certificate(
     >>> bfb_certificate(ring).steps[0]
     StepCertificate(step=1, node=0, links=(2,), sources=1, load=Fraction(1, 1), senders=(), receivers=())
     """
-    check_kind("topology", topology, Topology)
-    check_host_limit(topology, check_kind("fabric", fabric, Fabric, type(None)), "BFB")
-    width = None if fabric is None else fabric.width(topology)
+    check_callable("progress", progress)
+    topology, wires = as_topology(topology), None if fabric is None else as_fabric(fabric)
+    check_host_limit(topology, wires, "BFB")
+    width = None if wires is None else wires.width(topology)
     return certificate_of(topology, width, progress)
 
 
@@ -199,7 +209,7 @@ def certificate_of(topology: Topology, width: Fraction | None, progress: Progres
     return _FOUND.find(topology, lambda: solve(topology, Links.of(topology), progress=progress, width=width), width)
 
 
-def bfb_cost(topology: Topology, fabric: Fabric | None = None, *, progress: Progress | None = None) -> Cost:
+def bfb_cost(topology: WiringLike, fabric: FabricLike | None = None, *, progress: Progress | None = None) -> Cost:
     """Return the cost of the best BFB schedule, exactly, without building one (thm:shortestlpopt).
 
     One node is enough where the topology is known to be vertex-transitive. T_B counts the limit of a fabric's hosts as

@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkstep._kernels.bfb_flow import _place, _plan_translation, _rows, _tally, _translate
+from linkstep.core.arguments import check_callable
 from linkstep.core.errors import ScheduleError
+from linkstep.core.inputs import WiringLike, as_topology
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Ids, Ints, Topology
 from linkstep.core.units import Number, check_count, parse_size
-from linkstep.costs import Fabric
+from linkstep.costs import FabricLike
 from linkstep.methods.bfb.cost import Certificate, bfb_certificate, solve
 from linkstep.methods.bfb.hosts import HostFlows, share_of
 from linkstep.methods.bfb.problems import Block, cores, for_each_block, in_parallel
@@ -74,11 +76,11 @@ def _chunked(loads: list[Fraction], links: Links, chunks: int) -> Capacities:
 
 
 def bfb_allgather(
-    topology: Topology,
+    topology: WiringLike,
     chunks: int | None = None,
     *,
     size: Number | None = None,
-    fabric: Fabric | None = None,
+    fabric: FabricLike | None = None,
     progress: Progress | None = None,
 ) -> Schedule:
     """Return a BFB allgather of least T_B (thm:shortestlpopt), or the best with ``chunks`` equal chunks a shard.
@@ -92,6 +94,8 @@ def bfb_allgather(
     >>> bfb_allgather(ring)
     <Schedule allgather on N=4: 16 rows, 2 steps, unit 2>
     """
+    check_callable("progress", progress)
+    topology = as_topology(topology)
     return build(topology, bfb_certificate(topology, fabric), chunks, size, progress)
 
 

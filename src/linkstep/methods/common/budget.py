@@ -10,6 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from linkstep.core.stopping import is_stopped
+
 
 class OutOfTime(Exception):
     """The time allowed is used up; what was found so far stands."""
@@ -24,7 +26,9 @@ class Clock:
     _start: float = field(default_factory=time.monotonic)
 
     def check(self) -> None:
-        """Raise ``OutOfTime`` if there is no time left."""
+        """Raise ``OutOfTime`` if there is no time left, or the work was stopped."""
+        if is_stopped():
+            raise OutOfTime
         if self.seconds is not None and time.monotonic() - self._start > self.seconds:
             raise OutOfTime
 

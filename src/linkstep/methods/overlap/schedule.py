@@ -13,6 +13,7 @@ from linkstep.core.distances import check_connected
 from linkstep.core.errors import LinkstepError
 from linkstep.core.memo import Memo
 from linkstep.core.schedule import Schedule
+from linkstep.core.stopping import best_so_far, is_stopped
 from linkstep.core.topology import Topology
 from linkstep.core.units import check_count
 from linkstep.costs import Cost
@@ -114,10 +115,10 @@ def _best(wiring: Wiring, middle: Middle, limits: SearchLimits, watch: Watch | N
         else:
             found = _search(wiring, middle, asked, watch)
             best = found if best is None else min(best, found, key=lambda scored: _rank(scored)[:2])
-            if limits.seconds is None:
+            if limits.seconds is None and not is_stopped():
                 _FOUND.keep(wiring.topology, best, asked)
         assert best is not None
-        if best.total <= least_total(wiring):
+        if best.total <= least_total(wiring) or is_stopped():
             break
     assert best is not None
     return best
@@ -141,7 +142,7 @@ def _search(wiring: Wiring, middle: Middle, limits: SearchLimits, watch: Watch |
         best = better(score(wiring, plan, limits.chunks))
     assert best is not None
     begin = [best]
-    try:
+    with best_so_far(OutOfTime):
         if best.total > bound and middle.network.num_nodes <= _FEW_NODES:
             for plan in _in_turn(middle, limits):
                 clock.check()
@@ -152,8 +153,6 @@ def _search(wiring: Wiring, middle: Middle, limits: SearchLimits, watch: Watch |
                 _rounds(middle, start.plan, limits), bound
             ):
                 best = better(found)
-    except (OutOfTime, KeyboardInterrupt):
-        pass
     return best
 
 

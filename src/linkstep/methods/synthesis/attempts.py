@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from linkstep.core.arguments import check_flag, check_integer, check_kind
+from linkstep.core.arguments import check_callable, check_flag, check_integer, check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.inputs import WiringLike, as_topology
+from linkstep.core.notebook import html_table
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
+from linkstep.core.stopping import best_so_far, is_stopped
 from linkstep.core.text import shown
-from linkstep.core.topology import Topology
 from linkstep.core.units import check_quantity
 from linkstep.correctness import check_allgather
 from linkstep.costs import cost_of
@@ -48,6 +50,19 @@ class Synthesis:
     def is_best(self) -> bool:
         """Whether it is proven that no schedule with these steps and chunks has a lower T_B."""
         return self.schedule is not None and cost_of(self.schedule).bandwidth == self.bound
+
+    def _schedule_(self) -> Schedule:
+        if self.schedule is None:
+            raise LinkstepError(f"the synthesis has no schedule ({self.status}): {self.reason}")
+        return self.schedule
+
+    def __repr__(self) -> str:
+        return f"<Synthesis {self.status}: {self.reason if self.schedule is None else self.schedule!r}>"
+
+    def _repr_html_(self) -> str:
+        made = "" if self.schedule is None else repr(self.schedule)
+        fields = [("status", self.status), ("schedule", made), ("T_B at least", self.bound), ("why", self.reason)]
+        return html_table("synthesis", fields)
 
 
 @dataclass
@@ -91,8 +106,8 @@ class SynthesisSearch:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the deadline."""
-        return max(0.0, self.deadline - time.monotonic())
+        """Seconds until the deadline; none once the work is stopped."""
+        return 0.0 if is_stopped() else max(0.0, self.deadline - time.monotonic())
 
     def efforts(self) -> Iterator[float]:
         """Yield growing efforts while there is time and something left to run."""
@@ -135,22 +150,24 @@ class SynthesisSearch:
 
     def minimise(self, below: int) -> tuple[Schedule | None, int]:
         """Return the best schedule found of load under ``below``, and a load that none is under."""
-        best, low, high = None, self.case.least_load, below
-        for effort in self.efforts():
-            tried, stride = low - 1, 1  # up to this load, all is excluded or tried at this effort
-            while tried + 1 < high and self.seconds_left > 0:
-                # The least load is the likeliest. Then gallop up to one that works, and halve what is between.
-                load = min(tried + stride, high - 1) if best is None else (tried + high) // 2
-                status, schedule = self.attempt(load, effort)
-                stride *= 2
-                if schedule is not None:
-                    best, high = schedule, total_load(schedule)
-                else:
-                    tried = load
-                if status == "impossible":
-                    low = load + 1
-            if low >= high:
-                break
+        best: Schedule | None = None
+        low, high = self.case.least_load, below
+        with best_so_far(has_best=lambda: best is not None):
+            for effort in self.efforts():
+                tried, stride = low - 1, 1  # up to this load, all is excluded or tried at this effort
+                while tried + 1 < high and self.seconds_left > 0:
+                    # The least load is the likeliest. Then gallop up to one that works, and halve what is between.
+                    load = min(tried + stride, high - 1) if best is None else (tried + high) // 2
+                    status, schedule = self.attempt(load, effort)
+                    stride *= 2
+                    if schedule is not None:
+                        best, high = schedule, total_load(schedule)
+                    else:
+                        tried = load
+                    if status == "impossible":
+                        low = load + 1
+                if low >= high:
+                    break
         return best, min(low, high)
 
 
@@ -188,7 +205,7 @@ def _most_load(case: Case, bandwidth: Fraction | None, loads: Sequence[int] | No
 
 
 def synthesize(
-    topology: Topology,
+    topology: WiringLike,
     steps: int,
     chunks: int,
     *,
@@ -205,18 +222,19 @@ def synthesize(
     least T_B that is found in ``time_limit`` seconds. ``symmetric=False`` skips the search for schedules that are
     invariant under automorphisms.
 
-    >>> ring = Topology.from_links(3, [0, 1, 2], [1, 2, 0])
-    >>> synthesize(ring, steps=1, chunks=1).reason
+    >>> synthesize("UniRing(1,3)", steps=1, chunks=1).reason
     'needs at least 2 steps, the diameter'
     """
     start = time.monotonic()
+    check_callable("progress", progress)
+    topology = as_topology(topology)
     check_limits(time_limit, seed)
     symmetric = check_flag("symmetric", symmetric)
     if loads is not None:
         loads = [check_integer("a load", load) for load in check_kind("loads", loads, list, tuple)]
     if isinstance(bandwidth, Fraction | int):
         check_quantity(Fraction(bandwidth), "bandwidth")
-    case = Case.of(check_kind("topology", topology, Topology), steps, chunks)
+    case = Case.of(topology, steps, chunks)
     if topology.num_nodes == 1:
         empty = Schedule.from_columns(topology, case.chunks, [], [], [], [], [])
         return Synthesis("found", empty, Fraction(0), 0.0, "one node has nothing to gather")

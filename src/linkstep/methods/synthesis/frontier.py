@@ -11,6 +11,7 @@ from fractions import Fraction
 from linkstep.core.errors import LinkstepError
 from linkstep.core.progress import Progress
 from linkstep.core.schedule import Schedule
+from linkstep.core.stopping import best_so_far, is_stopped, stoppable
 from linkstep.core.topology import Topology
 from linkstep.correctness import check_allgather
 from linkstep.costs import Cost, cost_of
@@ -29,6 +30,12 @@ class ParetoPoint:
     cost: Cost
     schedule: Schedule
     proven: bool
+
+    def _schedule_(self) -> Schedule:
+        return self.schedule
+
+    def _row_(self) -> dict[str, object]:
+        return {"T_L": self.cost.steps, "T_B": self.cost.bandwidth, "proven": self.proven}
 
 
 def pareto(
@@ -57,24 +64,25 @@ def pareto(
     points: list[ParetoPoint] = []
     best: Schedule | None = None
     bound_before: Fraction | None = None
-    for steps in range(case.diameter, case.steps + 1):
-        rows_left = case.steps + 1 - steps
-        share = max(0.0, deadline - time.monotonic()) / rows_left
-        before = (steps - case.diameter) * case.chunks
+    with stoppable(), best_so_far(has_best=lambda: bool(points)):
+        for steps in range(case.diameter, case.steps + 1):
+            rows_left = case.steps + 1 - steps
+            share = max(0.0, deadline - time.monotonic()) / rows_left
+            before = (steps - case.diameter) * case.chunks
 
-        def report(done: int, before: int = before) -> None:
-            if progress is not None:
-                progress(before + done, (case.steps + 1 - case.diameter) * case.chunks)
+            def report(done: int, before: int = before) -> None:
+                if progress is not None:
+                    progress(before + done, (case.steps + 1 - case.diameter) * case.chunks)
 
-        better, bound = _best_of_row(topology, steps, case.chunks, best, share, seed, symmetric, report)
-        if better is not None:
-            check_allgather(better)
-            best, cost = better, cost_of(better)
-            proven = bound >= cost.bandwidth and (bound_before is None or bound_before > cost.bandwidth)
-            points.append(ParetoPoint(cost, better, proven))
-        if best is not None and cost_of(best).bandwidth == least:
-            break
-        bound_before = bound
+            better, bound = _best_of_row(topology, steps, case.chunks, best, share, seed, symmetric, report)
+            if better is not None:
+                check_allgather(better)
+                best, cost = better, cost_of(better)
+                proven = bound >= cost.bandwidth and (bound_before is None or bound_before > cost.bandwidth)
+                points.append(ParetoPoint(cost, better, proven))
+            if best is not None and cost_of(best).bandwidth == least:
+                break
+            bound_before = bound
     return points
 
 
@@ -102,7 +110,7 @@ def _best_of_row(
         else:
             below = math.ceil(cost_of(known).bandwidth * topology.num_nodes * chunks / topology.degree)
         low = case.least_load
-        if low < below:
+        if low < below and not is_stopped():
             share = max(0.0, deadline - time.monotonic()) / (max_chunks + 1 - chunks)
             search = SynthesisSearch.of(case, share, seed, symmetric, progress=lambda *_, done=chunks - 1: report(done))
             found, low = search.minimise(below)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.extras import missing
 
 SCRIPT = Path(__file__).with_name("solver.py")
 WAKE_UP = 0.2
@@ -109,10 +110,8 @@ class SolverProcess:
         if "error" in first:
             self.stop()
             if first["error"] == "not installed":
-                raise LinkstepError(
-                    "synthesis needs OR-tools: run pip install '.[synthesis]' in your clone of linkstep"
-                )
-            raise LinkstepError(f"OR-tools cannot be loaded: {first['error']}")
+                raise LinkstepError(missing("synthesis", "OR-tools", "synthesis"))
+            raise LinkstepError(missing("synthesis", "OR-tools", "synthesis", reason=first["error"]))
         self._ready = True
 
     def _read(self, on_wait: Callable[[], None]) -> dict[str, Any]:

@@ -301,8 +301,9 @@ def read_mscclpp(text: str) -> ExecutionPlan:
         head = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FileError(f"not JSON: {str(error)[:100]}") from None
-    if isinstance(head, dict) and head.get("format") == "linkstep":
-        what = "topology" if head.get("kind") == "topology" else "schedule"
+    kinds = {"linkstep": "schedule", "linkstep/schedule": "schedule", "linkstep/topology": "topology"}
+    if isinstance(head, dict) and (what := kinds.get(str(head.get("format")))) is not None:
+        what = "topology" if head.get("kind") == "topology" else what
         raise FileError(f"a linkstep {what}, not a runtime's file: use `linkstep check`")
     gpus = get(head, "gpus", list, "the plan")
     if not 1 <= len(gpus) <= MAX_RANKS:

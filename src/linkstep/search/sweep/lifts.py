@@ -15,6 +15,7 @@ from random import Random
 import numpy as np
 
 from linkstep._kernels.lifts import _anneal, _anneal_pairs, _bits, _inverse, _levels
+from linkstep.core.stopping import best_so_far
 from linkstep.core.topology import Ints
 from linkstep.costs import moore_steps
 from linkstep.families import family_written
@@ -241,13 +242,14 @@ def search_lifts(job: SweepJob) -> list[Recipe]:
     least = moore_steps(job.num_nodes, job.degree, bidirectional=job.bidirectional)
     rounds = _thirds(len(runs))
     target = least
-    for count in rounds:
-        for run in runs[:count]:
-            run.advance(max(1, job.budget // len(rounds) // count), target)
-        runs.sort(key=lambda run: run.key)
-        if runs[0].key[0] < inf:
-            target = max(least, int(runs[0].key[0]) - 1)
-    return _best(runs)
+    with best_so_far():
+        for count in rounds:
+            for run in runs[:count]:
+                run.advance(max(1, job.budget // len(rounds) // count), target)
+            runs.sort(key=lambda run: run.key)
+            if runs[0].key[0] < inf:
+                target = max(least, int(runs[0].key[0]) - 1)
+    return _best(sorted(runs, key=lambda run: run.key))
 
 
 def _best(runs: Sequence[_Run]) -> list[Recipe]:

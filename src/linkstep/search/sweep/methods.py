@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.stopping import best_so_far, is_stopped
 from linkstep.costs import moore_steps
 from linkstep.recipe import Line, Recipe
 from linkstep.search.sweep.cayley import search_cayley
@@ -97,9 +98,12 @@ def search_best(job: SweepJob) -> list[Recipe]:
     rows = [row for row in SWEEPS if row.share and row.applies(job) and row.quick(job)]
     parts = sum(row.share for row in rows)
     found: list[Recipe] = []
-    for row in rows:
-        budget = max(1, job.budget * row.share // (parts * row.weight(job)))
-        found += row.search(replace(job, budget=budget, method=row.name))
+    with best_so_far():
+        for row in rows:
+            budget = max(1, job.budget * row.share // (parts * row.weight(job)))
+            found += row.search(replace(job, budget=budget, method=row.name))
+            if is_stopped():
+                break
     return list(dict.fromkeys(found))
 
 
@@ -123,6 +127,8 @@ def search_large(job: SweepJob) -> list[Recipe]:
     for times, nodes in sizes:
         lifts = search_lifts(replace(job, num_nodes=nodes, budget=max(1, job.budget // len(sizes))))
         found += [Line(lift, times) if times else lift for lift in lifts[:1]]
+        if is_stopped():
+            return found
     enough = moore_steps(job.num_nodes, job.degree, bidirectional=job.bidirectional) + NEAR
     is_near = any(measure_distances(recipe.topology()).diameter <= enough for recipe in found)
     if not is_near and job.num_nodes <= GRAFTED_NODES:

@@ -16,6 +16,7 @@ from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.extras import missing
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -81,12 +82,11 @@ def _mpi(workers: int | None) -> AbstractContextManager[Executor]:
     try:
         from mpi4py import MPI  # type: ignore[import-not-found,unused-ignore]  # noqa: F401  (loads the library)
         from mpi4py.futures import MPIPoolExecutor  # type: ignore[import-not-found,unused-ignore]
+    except ModuleNotFoundError:
+        raise LinkstepError(missing("--executor mpi", "mpi4py", "mpi")) from None
     except (ImportError, OSError, RuntimeError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise LinkstepError(
-            f"--executor mpi needs mpi4py and an MPI library ({reason[0]}): install an MPI of your system, or run "
-            "pip install '.[mpi]' in a clone of linkstep"
-        ) from None
+        raise LinkstepError(missing("--executor mpi", "mpi4py and an MPI", "mpi", reason=reason[0])) from None
     pool: Any = MPIPoolExecutor(workers, python_args=["-P"])
     return pool  # type: ignore[no-any-return]
 

@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
+from typing import Any
 
 from linkstep.baselines import Baseline
+from linkstep.core.arguments import check_callable, check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.frames import frame_of_rows
+from linkstep.core.notebook import html_rows
 from linkstep.core.progress import Progress
-from linkstep.costs import Cost, Fabric, bandwidth_bound
+from linkstep.core.units import format_time
+from linkstep.costs import Cost, Fabric, FabricLike, as_fabric, bandwidth_bound
 from linkstep.families.circulant import circulant
 from linkstep.search import Answer, Choice
 from linkstep.search.ranking import SECONDS, RankedChoice, rank
@@ -59,6 +64,14 @@ class Outcome:
         """Seconds of an iteration."""
         return self.iteration.time
 
+    def _row_(self) -> dict[str, Any]:
+        done = self.iteration
+        return {
+            "topology": self.name, "role": self.role, "seconds": float(done.time), "compute": float(done.compute),
+            "allreduce": float(done.allreduce), "exposed_allreduce": float(done.exposed_allreduce),
+            "all_to_all": float(done.all_to_all),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -74,15 +87,28 @@ class Comparison:
         """All of them, in the order of tables and plots."""
         return (self.ours, *self.today, self.bound)
 
+    def to_frame(self) -> Any:
+        """Return a row for each topology, as a DataFrame of pandas or polars; times in seconds."""
+        return frame_of_rows(self.outcomes)
+
+    def __repr__(self) -> str:
+        times = ", ".join(f"{one.name} {format_time(float(one.time))}" for one in self.outcomes[:3])
+        return f"<Comparison of {self.job.model} on {len(self.outcomes)} topologies: {times}>"
+
+    def _repr_html_(self) -> str:
+        return html_rows(f"an iteration of {self.job.model}", [one._row_() for one in self.outcomes])
+
 
 def rank_choices(
-    job: Job, answer: Answer, fabric: Fabric, seconds: float = SECONDS, progress: Progress | None = None
+    job: Job, answer: Answer, fabric: FabricLike, seconds: float = SECONDS, progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
     """Return the frontier by the time of an iteration, the best first; its time is proven to be reached.
 
     Rows whose all-to-all throughput is only bounded, and that cannot win, are in the list with what that says.
     """
-    training = Training(job)
+    training, fabric = Training(check_kind("job", job, Job)), as_fabric(fabric)
+    check_kind("answer", answer, Answer)
+    check_callable("progress", progress)
     found = rank(answer.frontier, training, fabric, seconds, progress)
     return tuple(_outcome(one, training, fabric) for one in found)
 
@@ -93,7 +119,7 @@ def _outcome(one: RankedChoice, training: Training, fabric: Fabric) -> Outcome:
 
 
 def compare(
-    job: Job, answer: Answer, fabric: Fabric, seconds: float = SECONDS, progress: Progress | None = None
+    job: Job, answer: Answer, fabric: FabricLike, seconds: float = SECONDS, progress: Progress | None = None
 ) -> Comparison:
     """Simulate the job on the best row of an answer, on what people use today, and on a network of bounds.
 
@@ -103,6 +129,7 @@ def compare(
     >>> found.today[0].name, found.today[0].time > found.ours.time >= found.bound.time
     ('ShiftedRing(4,8)', True)
     """
+    fabric = as_fabric(fabric)
     ranked = rank_choices(job, answer, fabric, seconds, progress)
     if not ranked:
         raise LinkstepError(

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from difflib import get_close_matches
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.text import shown
-from linkstep.core.units import parse_size, parse_time, parse_written, write_time
+from linkstep.core.units import check_count, parse_size, parse_time, parse_written, write_time
 from linkstep.files.disk import AnyPath, to_path
 from linkstep.files.documents import naming, read_document, write_document
 from linkstep.simulation.training.convolutional import Convolutional
@@ -54,13 +56,15 @@ def load_model(name: AnyPath) -> Model:
     >>> load_model("gpt2-small").num_parameters
     124439808
     """
-    if str(name) in model_names():
+    if isinstance(name, str) and name in model_names():
         path: AnyPath = _folder() / f"{name}.json"
     elif to_path(name).suffix.lower() == ".json" or to_path(name).exists():
         path = name
     else:
+        close = get_close_matches(str(name), model_names(), 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise FileError(
-            f"no model is called {shown(str(name))}: name a .json file, or one of {', '.join(model_names())}"
+            f"no model is called {shown(str(name))}{hint}: name a .json file, or one of {', '.join(model_names())}"
         )
     document = read_document(path, _KIND)
     with naming(path):
@@ -262,6 +266,10 @@ def save_layers(
     """
     if to_path(path).suffix.lower() != ".json":
         raise FileError(f"{path}: the name of a model file must end in .json")
+    for row in check_kind("layers", layers, list, tuple):
+        if not isinstance(row, tuple) or len(row) != 2 or not isinstance(row[0], Layer):
+            raise LinkstepError(f"layers must be pairs of a Layer and its number of parameters, not {shown(row)}")
+    check_count("gradient_bytes", gradient_bytes, 1, 2**20)
     rows = [
         {
             "name": layer.name,

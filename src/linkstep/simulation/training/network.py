@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from linkstep.baselines import Baseline
+from linkstep.core.arguments import check_kind
 from linkstep.core.collective import Collective
 from linkstep.costs import Cost, Fabric
 from linkstep.search import Answer, Choice
@@ -41,6 +42,7 @@ def costed_network(name: str, num_nodes: int, allreduce: Cost, flow: Fraction | 
     >>> wire.allreduce(Fraction(1000)) * 10**9, wire.all_to_all(Fraction(1000)) * 10**9
     (Fraction(7500, 1), Fraction(1000, 1))
     """
+    check_kind("fabric", fabric, Fabric)
 
     def reduce_all(size: Fraction) -> Fraction:
         return fabric.time(allreduce, Collective.ALLREDUCE, size)
@@ -50,6 +52,7 @@ def costed_network(name: str, num_nodes: int, allreduce: Cost, flow: Fraction | 
 
 def choice_network(choice: Choice, fabric: Fabric) -> Network:
     """Return the network of a row of ``find``; its all-to-all is a bound unless its flow is reached."""
+    check_kind("choice", choice, Choice)
     return costed_network(choice.recipe.short, choice.num_nodes, choice.allreduce_cost, choice.flow, fabric)
 
 
@@ -64,6 +67,7 @@ def baseline_network(baseline: Baseline, fabric: Fabric) -> Network:
 
 def bound_network(answer: Answer, fabric: Fabric) -> Network:
     """Return a network that no topology of this N and d beats: all its bounds reached at once."""
+    check_kind("answer", answer, Answer)
     return costed_network("no graph beats", answer.num_nodes, answer.bound + answer.bound, answer.flow_bound, fabric)
 
 

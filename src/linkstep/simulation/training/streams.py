@@ -12,11 +12,13 @@ whose collectives are all as fast as another's gives an iteration that is as fas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from linkstep.core.arguments import check_kind
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import shown
 from linkstep.core.units import Number, parse_size
 from linkstep.simulation.training.job import Job, Layer
 from linkstep.simulation.training.network import Network
@@ -99,6 +101,8 @@ def simulate_iteration(job: Job, network: Network, bucket: Number) -> Iteration:
     >>> done.time, done.exposed_allreduce
     (Fraction(7, 1), Fraction(1, 1))
     """
+    check_kind("job", job, Job)
+    check_kind("network", network, Network)
     capacity = parse_size(bucket)
     if capacity <= 0:
         raise LinkstepError(f"a bucket must hold more than 0 bytes, not {bucket}")
@@ -159,6 +163,11 @@ def iterations(job: Job, network: Network, buckets: Iterable[Number] = BUCKETS) 
     return (simulate_iteration(job, network, bucket) for bucket in buckets)
 
 
-def best_iteration(job: Job, network: Network, buckets: Iterable[Number] = BUCKETS) -> Iteration:
+def best_iteration(job: Job, network: Network, buckets: Sequence[Number] = BUCKETS) -> Iteration:
     """Return the fastest iteration over some bucket sizes; of equally fast ones that with the first size."""
-    return min(iterations(job, network, buckets), key=lambda iteration: iteration.time)
+    if not isinstance(buckets, list | tuple):
+        raise LinkstepError(f"buckets must be a list of sizes, not {shown(buckets)}")
+    found = list(iterations(job, network, buckets))
+    if not found:
+        raise LinkstepError("buckets must have a size")
+    return min(found, key=lambda iteration: iteration.time)

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 from linkstep.core.errors import LinkstepError
+from linkstep.core.extras import missing
 from linkstep.simulation.training.job import Layer
 
 Loss = Callable[[Any], Any]
@@ -40,7 +41,7 @@ def import_torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise LinkstepError("measuring a model needs PyTorch, which is not installed: pip install torch") from None
+        raise LinkstepError(missing("measuring a model", "PyTorch", package="torch")) from None
     return torch
 
 
