@@ -200,9 +200,11 @@ def test_disconnected_wiring_names_two_nodes(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("command", load_commands(), ids=lambda command: command.name)
-def test_help_has_an_example(capsys, command):
+def test_help_has_an_example_and_fits(capsys, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run(capsys, command.name, "--help")
     assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
     assert f"example: {command.example}" in out
     assert command.example.startswith(f"linkstep {command.name}")
 

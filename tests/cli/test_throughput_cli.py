@@ -21,15 +21,16 @@ def test_an_exact_answer(capsys):
     assert (code, err) == (0, "")
     assert out == (
         "Torus(8,8)\n"
-        "  nodes N                  64\n"
-        "  degree d                 4\n"
-        "  all-to-all throughput f  0.015625 exactly (1/64)\n"
-        "    by distances at most   0.015625\n"
-        "    by cuts at most        0.015625\n"
-        "    any topology at most   0.0242424\n"
-        "    found by               mixtures of cheapest routes, in fractions\n"
-        "  what f is                the part of a link's rate that every host can send to every other, all at once\n"
-        "  time for 64MB a host     20.48ms (alpha 10us, 100Gbps a server)\n"
+        "  servers N               64\n"
+        "  ports d                 4\n"
+        "  all-to-all              24.6Gbps a server, to all others at once\n"
+        "    time for 64MB a host  20.48ms (alpha 10us, 100Gbps a server)\n"
+        "  throughput f            0.015625 exactly (1/64)\n"
+        "    by distances at most  0.015625\n"
+        "    by cuts at most       0.015625\n"
+        "    any topology at most  0.0242424\n"
+        "    found by              mixtures of cheapest routes, in fractions\n"
+        "  what f is               the part of a link's rate that every host can send to every other, all at once\n"
     )
 
 
@@ -46,7 +47,7 @@ def test_json_with_faults(capsys):
     assert facts["faults"] == ["slow 0,1=10Gbps"] and facts["all_to_all_exact"]
     assert Fraction(facts["all_to_all"]) == Fraction(3, 10) == Fraction(facts["all_to_all_bound"])
     assert facts["all_to_all_seconds"] == pytest.approx(8e6 / 9 / (0.3 * 25e9))
-    assert facts["pair_bandwidth"] == 0.3 * 25e9
+    assert facts["pair_bandwidth"] == 0.3 * 25e9 and facts["all_to_all_bandwidth"] == 8 * facts["pair_bandwidth"]
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="baselines",
-    example="linkstep baselines 16 4 --on 'Torus(4,4)' --schedule swing -o allreduce.npz",
+    example="linkstep baselines 16 4 --on 'Torus(4,4)' --schedule swing -o ar.npz",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -224,7 +224,7 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="catalog",
-    example="linkstep catalog build found.csv --nodes 8-64 --degree 4 --budget 2000000",
+    example="linkstep catalog build found.csv --nodes 8-64 --degree 4",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -111,7 +111,7 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="completion",
-    example="linkstep completion bash > ~/.local/share/bash-completion/completions/linkstep",
+    example="linkstep completion fish > ~/.config/fish/completions/linkstep.fish",
     add_arguments=_add_arguments,
     run=_run,
 )

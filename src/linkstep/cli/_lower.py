@@ -231,7 +231,7 @@ def _conditions(report: LoweringReport) -> list[tuple[str, str]]:
 
 COMMAND = Command(
     name="lower",
-    example="linkstep lower 'Torus(4,4)' --collective allreduce --to rccl -o allreduce.xml",
+    example="linkstep lower 'Torus(4,4)' --to rccl -o allreduce.xml",
     add_arguments=_add_arguments,
     run=_run,
 )

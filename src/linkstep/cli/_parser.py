@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from linkstep.cli._command import Command
 
 _TAKES_ALL = (argparse.REMAINDER, argparse.PARSER)
+_LONG = 32
+"""Characters of an option's choices that a usage lists."""
 
 
 def load_commands(names: Sequence[str] = NAMES) -> tuple[Command, ...]:
@@ -95,8 +97,22 @@ def build_parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
         )  # fmt: skip
         command.add_arguments(sub)
         add_plugin(sub)
+        _name_long_choices(sub)
         sub.set_defaults(run=command.run)
     return parser
+
+
+def _name_long_choices(parser: argparse.ArgumentParser) -> None:
+    """Let an option stand for its choices in the usage, which cannot be broken there, where these are long."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                _name_long_choices(sub)
+        elif action.choices is not None and action.metavar is None:
+            choices = [str(choice) for choice in action.choices]
+            if sum(map(len, choices)) > _LONG:
+                action.metavar = action.dest.upper().replace("_", "-")
+                action.help = f"{', '.join(choices)}; {action.help}"
 
 
 def _without_commands(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -250,7 +250,7 @@ def _finish(report: RunReport, args: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="run",
-    example="linkstep run 'K_{4,4}' --collective allreduce --sizes 1KiB:16MiB --engine mpi",
+    example="linkstep run 'K_{4,4}' --sizes 1KiB:16MiB --engine mpi",
     add_arguments=_add_arguments,
     run=_run,
 )

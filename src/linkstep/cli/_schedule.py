@@ -38,7 +38,9 @@ def _steps(text: str) -> int | tuple[int, int]:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topology", metavar="RECIPE|FILE", help="a recipe, or a topology file")
     add_collective(parser)
-    parser.add_argument("--method", choices=[BEST, *METHODS], default=BEST, help="explained below; default: best")
+    parser.add_argument(
+        "--method", choices=[BEST, *METHODS], default=BEST, metavar="METHOD", help="one of those below; default: best"
+    )
     parser.add_argument(
         "--steps",
         type=_steps,
@@ -169,7 +171,7 @@ def _least(report: ScheduleReport) -> str:
 
 COMMAND = Command(
     name="schedule",
-    example="linkstep schedule 'Torus(8,8)' --collective allreduce -o allreduce.npz",
+    example="linkstep schedule 'Torus(8,8)' -o allreduce.npz",
     add_arguments=_add_arguments,
     run=_run,
 )

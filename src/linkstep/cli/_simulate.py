@@ -171,7 +171,7 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="simulate",
-    example="linkstep simulate 'Torus(4,4)' --to rccl --size 16MB --timeline links.svg",
+    example="linkstep simulate 'Torus(4,4)' --to rccl --size 16MB --timeline a.svg",
     add_arguments=_add_arguments,
     run=_run,
 )

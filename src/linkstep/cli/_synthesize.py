@@ -123,7 +123,7 @@ def _print_pareto(report: ParetoReport) -> None:
 
 COMMAND = Command(
     name="synthesize",
-    example="linkstep synthesize Diamond --steps 3 --chunks 2 --at-most 7/8 -o diamond.json",
+    example="linkstep synthesize Diamond --steps 3 --chunks 2 --at-most 7/8",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -13,7 +13,7 @@ from linkstep.cli._progress import gap_bar
 from linkstep.cli._quantities import add_seconds, add_size
 from linkstep.cli._signals import one_stop
 from linkstep.cli._topology_argument import add_faults, read
-from linkstep.core.units import format_time, parse_part, parse_size
+from linkstep.core.units import format_bandwidth, format_time, parse_part, parse_size
 from linkstep.reports.throughput import ThroughputReport
 from linkstep.throughput import all_to_all
 
@@ -52,19 +52,20 @@ def _fields(report: ThroughputReport) -> Iterator[tuple[str, str]]:
     value, time = _number(report.all_to_all), time_text(report.all_to_all_seconds, report.all_to_all_at_most)
     if report.all_to_all_exact and len(str(report.all_to_all)) <= _LONGEST:
         value = f"{value} exactly ({report.all_to_all})"
-    yield "nodes N", str(report.nodes)
-    yield "degree d", str(report.degree)
-    yield "all-to-all throughput f", value
-    if not report.all_to_all_exact:
-        yield "  proven to be at most", f"{_number(report.all_to_all_bound)} (gap {_percent(float(report.gap))})"
     if not report.all_to_all_exact or report.all_to_all_at_most:
         time += f", and no schedule takes less than {format_time(report.all_to_all_bound_seconds)}"
+    yield "servers N", str(report.nodes)
+    yield "ports d", str(report.degree)
+    yield "all-to-all", f"{format_bandwidth(report.all_to_all_bandwidth)} a server, to all others at once"
+    yield f"  time for {report.size} a host", f"{time} ({report.fabric})"
+    yield "throughput f", value
+    if not report.all_to_all_exact:
+        yield "  proven to be at most", f"{_number(report.all_to_all_bound)} (gap {_percent(float(report.gap))})"
     yield "  by distances at most", _number(report.all_to_all_distance_bound)
     yield "  by cuts at most", _number(report.all_to_all_cut_bound)
     yield "  any topology at most", _number(report.all_to_all_bound_any)
     yield "  found by", _METHODS[report.found_by]
     yield "what f is", "the part of a link's rate that every host can send to every other, all at once"
-    yield f"time for {report.size} a host", f"{time} ({report.fabric})"
     if report.faults:
         yield "faults", "; ".join(report.faults)
 

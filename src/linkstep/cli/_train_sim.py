@@ -153,7 +153,7 @@ def _run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="train-sim",
-    example="linkstep train-sim switch-base-256 --nodes 256 --degree 4 --plot parts.svg --timeline streams.svg",
+    example="linkstep train-sim gpt2-medium --nodes 64 --degree 4 --plot parts.svg",
     add_arguments=_add_arguments,
     run=_run,
 )

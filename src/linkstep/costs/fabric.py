@@ -298,6 +298,10 @@ class Fabric:
         """
         return 8 * parse_size(size) * self.degree / (num_nodes * flow * self.bandwidth)
 
+    def all_to_all_rate(self, flow: Fraction, num_nodes: int) -> Fraction:
+        """bit/s that each node sends to the others in an all-to-all; of any size, the same."""
+        return Fraction(8 * (num_nodes - 1), num_nodes) / self.all_to_all_time(flow, num_nodes, 1)
+
 
 def check_host_limit(topology: Topology, fabric: Fabric | None, who: str) -> None:
     """Refuse a limit of hosts that several nodes share, for those who count it by nodes."""

@@ -20,7 +20,7 @@ from linkstep.symmetry.carried import on_union, same_nodes
 
 
 def with_idle_ports(topology: Topology, ports: int) -> Topology:
-    """Return G with so many idle ports more at every node: N and D stay, d grows by them.
+    """Return G with more ports at every node, which stay idle: N and D stay, d grows by ``ports``.
 
     >>> idle = with_idle_ports(Topology.from_links(2, [0, 1], [1, 0]), 2)
     >>> idle.degree, idle.num_self_loops

@@ -355,9 +355,7 @@ def _all_to_all(fabric: Fabric, flow: Fraction | None, num_nodes: int, size: str
 
 
 def _exchange_rate(fabric: Fabric, flow: Fraction | None, num_nodes: int) -> Fraction | None:
-    """Return bit/s that a server sends to the others in an all-to-all; of any size, the same."""
-    seconds = _all_to_all(fabric, flow, num_nodes, 1)
-    return None if seconds is None else Fraction(8 * (num_nodes - 1), num_nodes) / seconds
+    return None if flow is None else fabric.all_to_all_rate(flow, num_nodes)
 
 
 def _is_exchange_at_most(row: Choice | Baseline, fabric: Fabric) -> bool:

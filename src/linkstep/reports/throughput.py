@@ -54,6 +54,8 @@ class ThroughputReport(View):
     """Whether it takes at most that: under a limit of hosts, links are all taken to run slower."""
     all_to_all_bound_seconds: Seconds
     """What no all-to-all beats: by ``all_to_all_bound`` or, under a limit of hosts, by what these pass on in all."""
+    all_to_all_bandwidth: BitRate
+    """What each host then sends in all."""
     pair_bandwidth: BitRate
     """From each host to each other, all at once."""
     fabric: str
@@ -84,6 +86,7 @@ class ThroughputReport(View):
             all_to_all_seconds=seconds,
             all_to_all_at_most=fabric.is_limited_by_hosts and seconds != least,
             all_to_all_bound_seconds=least,
+            all_to_all_bandwidth=fabric.all_to_all_rate(found.value, n),
             pair_bandwidth=found.value * fabric.link_bandwidth,
             fabric=pricing.words_for(topology),
         )

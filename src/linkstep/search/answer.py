@@ -82,8 +82,11 @@ class Answer:
         return frame_of_rows(self.frontier)
 
     def __repr__(self) -> str:
-        best = ", ".join(f"{row.cost.steps} steps {float(row.cost.bandwidth):.3f} M/B" for row in self.frontier[:4])
-        return f"<Answer for N={self.num_nodes} d={self.degree}: {len(self.frontier)} topologies, {best}>"
+        kind = "one-way fibres" if self.directed else "duplex cables"
+        rows = [f"{row.recipe.short} allreduce {row.allreduce_cost}" for row in self.frontier[:3]]
+        more = [f"{len(self.frontier) - 3} more"] if len(self.frontier) > 3 else []
+        found = "; ".join([*rows, *more]) or "nothing found"
+        return f"<Answer for N={self.num_nodes} d={self.degree}, {kind}: {found}>"
 
     def _repr_html_(self) -> str:
         rows = [(str(row.recipe.short), str(row.allreduce_cost)) for row in self.frontier]

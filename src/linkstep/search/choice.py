@@ -68,8 +68,7 @@ class Choice:
 
     def __repr__(self) -> str:
         most = "" if self.is_exact else "at most "
-        other = "" if self.cost == self.reduce_scatter else f" (reduce-scatter: {self.reduce_scatter})"
-        return f"<Choice {self.recipe.short} by {self.method}: {most}{self.cost}{other}>"
+        return f"<Choice {self.recipe.short} by {self.method}: allreduce {most}{self.allreduce_cost}>"
 
     def _wiring_(self) -> Recipe:
         return self.recipe

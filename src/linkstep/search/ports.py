@@ -48,6 +48,8 @@ def over_ports(
     if _is_beyond_fewer(rows, num_nodes, degree, bidirectional):
         return rows
     if num_nodes <= SEARCHED_NODES:
+        if load_catalog().covers(num_nodes, degree, bidirectional):
+            spot = replace(spot, seconds=0)  # what was searched for long needs no short search nearby
         fewer = over_ports(frontier, num_nodes, degree - 1, bidirectional, spot, work)
     else:
         fewer = [c for c in catalog_bases(load_catalog(), num_nodes, degree - 1) if c.is_bidirectional >= bidirectional]
@@ -135,7 +137,7 @@ def idle(choice: Choice) -> Choice:
     >>> from linkstep.search.bases import member_choice
     >>> from linkstep.recipe import parse
     >>> idle(idle(member_choice(parse("K_8"))))
-    <Choice Idle(K_8,2) by bfb: 1 alpha + 9/8 M/B>
+    <Choice Idle(K_8,2) by bfb: allreduce 2 alpha + 9/4 M/B>
     """
     whole = choice.recipe
     recipe = Idle(whole.base, whole.count + 1) if isinstance(whole, Idle) else Idle(whole, 1)
@@ -187,7 +189,7 @@ def copied(choice: Choice, times: int) -> Choice:
     >>> from linkstep.search.bases import member_choice
     >>> from linkstep.recipe import parse
     >>> copied(member_choice(parse("K_8")), 2)
-    <Choice Copies(K_8,2) by bfb: 1 alpha + 7/8 M/B>
+    <Choice Copies(K_8,2) by bfb: allreduce 2 alpha + 7/4 M/B>
     """
     flow, bound = (None if value is None else value * times for value in (choice.flow, choice.flow_bound))
     return choice.expanded(
