@@ -216,6 +216,13 @@ def test_times_by_size_on_a_wiring(capsys, tmp_path):
     for row in found:
         made = facts(capsys, "schedule", "Torus(4,4)", "--size", str(row["size"]))
         assert row["seconds"] == pytest.approx(made["seconds"]) and row["torus_seconds"] >= row["seconds"]
+    out = printed(capsys, "show", "K_{4,4}", "--sizes", "1KiB:1GiB:x32")
+    assert re.search(r"^ +size +ours +ring +tree +bound +speed-up$", out, re.M)
+    (ours,) = facts(capsys, "show", "K_{4,4}", "--sizes", "1MiB")["sizes"]
+    (elsewhere,) = facts(capsys, "find", "8", "4", "--sizes", "1MiB")["sizes"]
+    assert all(ours[key] == elsewhere[key] for key in ("ring_seconds", "tree_seconds", "speed_up"))
+    (slow,) = facts(capsys, "show", "K_{4,4}", "--slow", "0,4=10Gbps", "--sizes", "1MiB")["sizes"]
+    assert slow["ring_seconds"] is None and slow["speed_up"] is None
     (tmp_path / "path.csv").write_text("tail,head\n0,1\n1,0\n1,2\n2,1\n")
     out = printed(capsys, "show", str(tmp_path / "path.csv"), "--sizes", "1KB")
     assert re.search(r"^size +ours +bound$", out, re.M)

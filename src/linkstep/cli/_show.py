@@ -20,6 +20,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_bandwidth, format_time, parse_sizes
 from linkstep.description import Description, describe
 from linkstep.pictures.style import check_drawable
+from linkstep.reports.sizes import kind_of_today
 from linkstep.reports.topology import BestSchedule, BfbFacts, ScheduleInUse, SplitFacts, TopologyReport, WholeTopology
 from linkstep.scheduling import METHODS, ScheduleResult, schedule
 
@@ -209,7 +210,7 @@ def _run(args: argparse.Namespace) -> int:
     print_fields(_fields(report))
     if report.sizes:
         print()
-        print_sizes(report.sizes)
+        print_sizes(report.sizes, {kind_of_today(given.recipe)} if report.baselines and given.recipe else ())
     if args.draw:
         print(f"drawn to {args.draw}")
     if args.plot is not None:

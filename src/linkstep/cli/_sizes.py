@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from linkstep.cli._output import print_table, print_text, time_text
@@ -12,29 +12,36 @@ from linkstep.reports.sizes import SizeRow
 _TODAY = ("ring", "tree", "torus", "other")
 
 
-def print_sizes(rows: Sequence[SizeRow]) -> None:
-    """Print a line for each size; a column of today only where there is such a wiring."""
+def print_sizes(rows: Sequence[SizeRow], here: Collection[str] | None = None) -> None:
+    """Print a line for each size; a column of today only where there is such a wiring.
+
+    ``here`` are the kinds of today that run on the wiring that is looked at; None where none is.
+    """
     kinds = [kind for kind in _TODAY if any(kind in row.today for row in rows)]
-    changes = len({(row.name, row.method) for row in rows}) > 1
-    head = (
-        "size",
-        "ours",
-        *kinds,
-        "bound",
-        *(("speed-up",) if kinds else ()),
-        *(("wiring, method",) if changes else ()),
-    )
-    print_table(head, (_line(row, kinds, changes) for row in rows), right=range(len(head) - changes))
+    ours = {"wiring": [row.name for row in rows], "method": [row.method for row in rows]}
+    changing = {head: column for head, column in ours.items() if len(set(column)) > 1}
+    numbers = ("size", "ours", *kinds, "bound", *(("speed-up",) if kinds else ()))
+    lines = ((*_line(row, kinds), *which) for row, *which in zip(rows, *changing.values(), strict=True))
+    print_table((*numbers, *changing), lines, right=range(len(numbers)))
     if kinds:
-        print_text(f"{', '.join(kinds)}: the fastest of today's; speed-up: what that takes over ours")
+        print_text(_today(kinds, here))
 
 
-def _line(row: SizeRow, kinds: Sequence[str], changes: bool) -> tuple[str, ...]:
+def _today(kinds: Sequence[str], here: Collection[str] | None) -> str:
+    if here is None:
+        return f"{', '.join(kinds)}: the fastest of today's; speed-up: what that takes over ours"
+    these = [kind for kind in kinds if kind in here]
+    others = [kind for kind in kinds if kind not in here]
+    said = [f"{', '.join(these)}: today's schedules on these cables"] if these else []
+    own = [f"{', '.join(others)}: today's, on as many servers and ports wired as they need"] if others else []
+    return "; ".join([*said, *own, "speed-up: what the fastest of these takes over ours"])
+
+
+def _line(row: SizeRow, kinds: Sequence[str]) -> tuple[str, ...]:
     today = [format_time(row.today[kind]) if kind in row.today else "-" for kind in kinds]
     gain = [f"{float(row.speed_up):.2f}x" if row.speed_up is not None else "-"] if kinds else []
-    which = [f"{row.name}, {row.method}"] if changes else []
     ours = time_text(row.seconds, row.seconds_at_most)
-    return write_size(row.size), ours, *today, format_time(row.bound_seconds), *gain, *which
+    return write_size(row.size), ours, *today, format_time(row.bound_seconds), *gain
 
 
 def plot_sizes(rows: Sequence[SizeRow], title: str, path: Path) -> None:

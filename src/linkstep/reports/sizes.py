@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from linkstep.baselines import Baseline, baselines_on
+from linkstep.baselines import Baseline, baselines_on, usual_baselines
 from linkstep.core.collective import Collective
 from linkstep.core.topology import Topology
 from linkstep.costs import Cost, Fabric, bound_if_quick, lower_bound
@@ -37,11 +37,11 @@ class SizeRow:
     seconds_at_most: bool
     """Whether it takes at most that."""
     ring_seconds: Seconds | None
-    """Of the fastest on a ring today; null where there is none."""
+    """Of the fastest on a ring today, of as many servers and ports; null where there is none."""
     tree_seconds: Seconds | None
-    """Of the fastest on a tree today; null where there is none."""
+    """Of the fastest on a tree today, of as many servers and ports; null where there is none."""
     torus_seconds: Seconds | None
-    """Of the fastest on a torus today; null where there is none."""
+    """Of the fastest on a torus today: on this wiring, or of as many servers and ports; null where there is none."""
     other_seconds: Seconds | None
     """Of the fastest on other wirings today, such as hypercubes; null where there is none."""
     bound_seconds: Seconds
@@ -56,7 +56,7 @@ class SizeRow:
         """Price a size; ``ours`` is the wiring, the method, its seconds, and whether they are at most that."""
         found: dict[str, Fraction] = {}
         for one in today:
-            kind, time = _kind(one.recipe), one.allreduce_time(fabric, size)
+            kind, time = kind_of_today(one.recipe), one.allreduce_time(fabric, size)
             found[kind] = min(time, found.get(kind, time))
         least = fabric.time(bound, Collective.ALLREDUCE, size)
         name, method, seconds, at_most = ours
@@ -73,7 +73,8 @@ class SizeRow:
         return {kind: time for kind, time in zip(("ring", "tree", "torus", "other"), times, strict=True) if time}
 
 
-def _kind(recipe: Recipe) -> str:
+def kind_of_today(recipe: Recipe) -> str:
+    """Return what a wiring of today is called in a table of sizes."""
     return _KINDS.get(str(recipe).partition("(")[0], "other")
 
 
@@ -94,7 +95,7 @@ def sizes_of_wiring(
 ) -> tuple[SizeRow, ...]:
     """Return the row for each size, ours being the best schedule on a wiring at that size."""
     fabric = pricing.fabric_for(topology.degree)
-    today = () if recipe is None else baselines_on(recipe)
+    today = _today_beside(topology, recipe) if sizes else ()
     known = bound_if_quick(topology, Collective.ALLREDUCE, fabric)
     half = lower_bound(topology.num_nodes, topology.degree, bidirectional=is_duplex_bound(topology))
     bound, wires = half + half if known is None else known.cost, fabric.slowest_on(topology)
@@ -106,3 +107,16 @@ def sizes_of_wiring(
         ours = (topology.name or "this wiring", offer.method.name, time, topology.alpha is not None)
         rows.append(SizeRow.of(size, ours, today, wires, bound))
     return tuple(rows)
+
+
+def _today_beside(topology: Topology, recipe: Recipe | None) -> tuple[Baseline, ...]:
+    """Return what is run today on this wiring and, of other kinds, on wirings of as many servers and ports.
+
+    Where ports are idle or cables differ, wirings of their own are no fair comparison.
+    """
+    here = () if recipe is None else tuple(baselines_on(recipe))
+    if not topology.is_regular or topology.bandwidth is not None or topology.alpha is not None:
+        return here
+    kinds = {kind_of_today(one.recipe) for one in here}
+    usual = usual_baselines(topology.num_nodes, topology.degree, bidirectional=topology.is_bidirectional)
+    return here + tuple(one for one in usual if kind_of_today(one.recipe) not in kinds)
