@@ -31,9 +31,9 @@ def report_of(what):
     return RunReport.of(BenchResult("K_{4,4}", "mpi", "float32", "sum", None, prepared, rows))
 
 
-def print_rows(report, *, methods=False):
+def print_rows(report, methods=()):
     """Print a report as ``linkstep run`` does, a row at a time."""
-    show = text_rows(SIZES, methods=methods)
+    show = text_rows(SIZES, methods)
     for row in report.rows:
         show(replace(report, rows=(row,)))
 
@@ -68,7 +68,7 @@ def test_equal_schedules_may_have_different_methods():
 
 
 @pytest.mark.parametrize("method", ["bfb", "arrival"])
-def test_a_run_says_its_method(capsys, tmp_path, method):
+def test_a_run_says_its_method(capsys, tmp_path, wide, method):
     report = report_of(linkstep.schedule("K_{4,4}", "allreduce", method=method).schedule)
     assert (report.method, [row.method for row in report.rows]) == (method, [method, method])
     print_rows(report)
@@ -86,7 +86,7 @@ def test_a_run_of_several_methods_says_which_size_has_which(capsys, tmp_path):
     )
     report = report_of(Selector(rules))
     assert (report.method, [row.method for row in report.rows]) == (None, ["rooted", "bfb"])
-    print_rows(report, methods=True)
+    print_rows(report, {"rooted", "bfb"})
     head, columns, *rows = capsys.readouterr().out.splitlines()
     assert "method" not in head and columns.split()[-1] == "method"
     assert [row.split()[-1] for row in rows] == ["rooted", "bfb"]

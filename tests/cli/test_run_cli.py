@@ -165,17 +165,31 @@ def ran(*words, before=(), **variables):
     return done.stdout
 
 
+def test_more_ranks_than_memory(capsys, unlaunched, monkeypatch):
+    monkeypatch.setattr("linkstep.engines.bench.launch._free_memory", lambda: 10**9)
+    monkeypatch.setattr(RUN, "prepare", lambda *_: pytest.fail("plans were made"))
+    line = refused(capsys, "Torus(6,6)", "--size", "1KB")
+    assert "36 ranks with 1KB of data need 1.08GB of memory at least, and 1GB are free here" in line
+    monkeypatch.setattr("linkstep.engines.bench.launch._free_memory", lambda: None)
+    with pytest.raises(pytest.fail.Exception, match="plans were made"):
+        main(["run", "Torus(6,6)", "--size", "1KB"])
+
+
 @pytest.mark.slow
 @needs_mpi
 def test_a_sweep_as_text_and_a_picture(tmp_path):
     plot = tmp_path / "plot.svg"
-    text = ran("K_4", "--sizes", "1KiB,1000003B", "--alpha", "10us", "--bandwidth", "10Gbps", "--plot", plot)
+    words = ["K_4", "--sizes", "1KiB,1000003B", "--alpha", "10us", "--bandwidth", "10Gbps"]
+    text = ran(*words, "--plot", plot, COLUMNS="120")
     head, names, *rows, drawn = text.splitlines()
     assert head == "K_4: allreduce by mpi, 4 ranks, float32, sum, method bfb, 2 alpha + 3/2 M/B"
     for name in ("size", "count", "min", "median", "p99", "algbw", "busbw", "wrong", "mpi's own", "predicted"):
         assert name in names
     assert [row.split()[:2] for row in rows] == [["1KiB", "256"], ["1MB", "250000"]]
     assert all(row.split()[7] == "0" for row in rows)
+    narrow = ran(*words, COLUMNS="80")
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert {"size", "median", "busbw", "wrong", "mpi's", "predicted"} < set(narrow.split())
     assert drawn == f"drawn to {plot}"
     assert {"measured", "mpi's own", "predicted"} < set(texts(plot))
 

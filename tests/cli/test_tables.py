@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -13,7 +14,12 @@ import pytest
 import linkstep
 from linkstep.cli import main
 from linkstep.cli._output import Style, print_line, print_table
+from linkstep.cli._run_table import text_rows
+from linkstep.core.collective import Collective
+from linkstep.engines.bench.measure import Measurement
+from linkstep.engines.bench.preparation import BenchResult, prepare
 from linkstep.recipe import parse
+from linkstep.reports.run import RunReport
 from linkstep.search.spot import Spot
 
 COMMANDS = [
@@ -229,3 +235,32 @@ def test_times_by_size_on_a_wiring(capsys, tmp_path):
     for words in (["--plot", "x.svg"], ["--sizes", "banana"], ["--sizes", "1KB:2KB:3KB:4KB"]):
         assert main(["show", "K_4", *words]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+# Runs
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120])
+@pytest.mark.parametrize("methods", [(), ("arrival", "torus-rings")], ids=["one method", "methods"])
+@pytest.mark.parametrize("testbed", [False, True], ids=["here", "testbed"])
+def test_a_table_of_runs_fits(capsys, monkeypatch, columns, methods, testbed):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    sizes = (1024, 2**30)
+    more = {"predicted": 1.5e-3, "cables": (0.998, 1.002)} if testbed else {}
+    measured = [
+        Measurement(size, size // 4, 3, 1e-3, 1.234e-3, 123.4e-3, Fraction(7, 4), 0, own_median=2.5e-3, **more)
+        for size in sizes
+    ]
+    prepared = prepare(linkstep.schedule("Torus(4,4)").schedule, Collective.ALLREDUCE, sizes, 0)
+    report = RunReport.of(BenchResult("Torus(4,4)", "torch", "float32", "sum", None, prepared, measured))
+    show = text_rows(sizes, methods)
+    for row, method in zip(report.rows, methods or (None, None), strict=True):
+        show(replace(report, rows=(replace(row, method=method),)))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    head, first, last = lines[-3:]
+    assert len(head) == len(first) == len(last)
+    names = {"size", "median", "wrong", "torch's own", "speed-up"} | ({"predicted"} if testbed else set())
+    assert all(name in head for name in names | ({"method"} if methods else set()))
+    assert ("count" in head) == (columns >= (149 if testbed else 115 if methods else 100))
+    assert ("cables" in head) == any(line.startswith("cables: ") for line in lines)

@@ -24,7 +24,7 @@ from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
 from linkstep.core.units import parse_sizes
 from linkstep.engines.bench.job import BenchJob, OnRow, run_job, tell_mistake
-from linkstep.engines.bench.launch import is_rank, launch_job
+from linkstep.engines.bench.launch import check_memory, is_rank, launch_job
 from linkstep.engines.bench.measure import TYPES, Measurement, actual_sizes, check_type
 from linkstep.engines.bench.preparation import (
     BenchResult,
@@ -186,6 +186,8 @@ def _prepared(
     root = _root(labels, num_ranks, args.root)
     hosts = None if args.hosts is None else host_names(args.hosts, num_nodes, "--hosts")
     sizes = actual_sizes(sizes, collective, num_ranks, args.type)
+    if not started:
+        check_memory(num_nodes, max(sizes))
     with busy("compiling plans"):
         prepared = prepare(sources, collective, sizes, root, name)
     if bed is not None:
@@ -226,8 +228,9 @@ def _run(args: argparse.Namespace) -> int:
 def _row_shown(args: argparse.Namespace, result: BenchResult, bed: Testbed | None, sizes: Sequence[int]) -> OnRow:
     """Return what to call with a row when it is measured: it is shown at once, but JSON is printed in the end."""
     prepared, whole = result.prepared, RunReport.of(result)
-    several = len({prepared.method_of(source) for source in prepared.sources}) > 1
-    show = None if args.json else csv_rows() if args.csv else text_rows(sizes, methods=several)
+    methods = {prepared.method_of(source) or "-" for source in prepared.sources}
+    several = methods if len(methods) > 1 else ()
+    show = None if args.json else csv_rows() if args.csv else text_rows(sizes, several)
 
     def on_row(number: int, row: Measurement) -> None:
         if show is not None:

@@ -1,15 +1,16 @@
 """The table of ``linkstep run``, a line as soon as a size is measured: as text, or as CSV.
 
 Widths are known before the first line: sizes and counts are, and times and rates are never longer than their columns.
+Where the terminal is too narrow for all, columns are left out; JSON and CSV have them.
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from linkstep.cli._output import ranks_text
+from linkstep.cli._output import GAP, columns, print_text, ranks_text
 from linkstep.core.units import format_time, write_size
 from linkstep.reports.run import RunReport, RunRow
 from linkstep.reports.view import to_members
@@ -17,41 +18,54 @@ from linkstep.reports.view import to_members
 ShowRow = Callable[[RunReport], None]
 """Called with a report of one row, that of the size that was measured last."""
 
-_WIDTH = 8
-"""Characters of a time or a rate, such as ``12.3us`` and ``1.23GB/s``."""
+_TIME, _RATE, _SPAN = len("123.4us"), len("1.23GB/s"), len("0.998-1.002")
+_WIDTHS = dict.fromkeys(("min", "median", "p99"), _TIME) | {"algbw": _RATE, "busbw": _RATE, "cables": _SPAN}
+"""Characters of what is wider than the name of its column."""
+_DROPPED = ("count", "min", "algbw", "p99", "of it", "cables", "busbw")
+"""What a narrow terminal does without, the first first."""
 
 
 def headline(report: RunReport) -> str:
-    """Return what runs, in a line or two; a report without rows will do."""
+    """Return what runs; a report without rows will do."""
     op = f", {report.operation}" if report.collective.reduces else ""
     cost = "" if report.cost is None else f", {report.cost}"
     cost = cost if report.method is None else f", method {report.method}{cost}"
     ranks = ranks_text(report.ranks, report.forwarders)
-    line = f"{report.what}: {report.collective} by {report.engine}, {ranks}, {report.type_}{op}{cost}"
-    if report.unswitched:
-        line += "\nlinks that open later or close were there all the time: nothing is switched in a run"
-    return line
+    return f"{report.what}: {report.collective} by {report.engine}, {ranks}, {report.type_}{op}{cost}"
 
 
-def text_rows(sizes: Sequence[int], *, methods: bool = False) -> ShowRow:
+def text_rows(sizes: Sequence[int], methods: Collection[str] = ()) -> ShowRow:
     """Return what prints the lines of a table of these sizes, with the headline and the head before the first.
 
-    ``methods``: sizes have schedules of different methods, which are named.
+    ``methods``: those of the sizes, if they differ; each is named in its line.
     """
-    widths: list[int] = []
+    widths: dict[str, int] = {}
 
     def show(report: RunReport) -> None:
         [row] = report.rows
         cells = _cells(row, report.engine) | ({"method": row.method or "-"} if methods else {})
         if not widths:
-            widths.extend(max(len(name), _WIDTH) for name in cells)
-            widths[0] = max(map(len, ["size", *map(write_size, sizes)]))
-            widths[1] = max(len("count"), len(str(max(sizes))))
-            print(headline(report))
-            _print_line(cells.keys(), widths)
-        _print_line(cells.values(), widths)
+            widths.update(_fitting({name: max(len(name), _WIDTHS.get(name, 0)) for name in cells} | own))
+            print_text(headline(report))
+            if report.unswitched:
+                print_text("links that open later or close were there all the time: nothing is switched in a run")
+            if "cables" in widths:
+                print_text("cables: the bytes that they carried over those of the schedule, least and most")
+            _print_line({name: name for name in widths}, widths)
+        _print_line(cells, widths)
 
+    own = {"size": max(map(len, ["size", *map(write_size, sizes)])), "count": max(5, len(str(max(sizes))))}
+    own |= {"method": max(map(len, ["method", *methods]))} if methods else {}
     return show
+
+
+def _fitting(widths: dict[str, int]) -> dict[str, int]:
+    """Return the columns that fit the terminal."""
+    for name in _DROPPED:
+        if sum(widths.values()) + len(GAP) * (len(widths) - 1) <= columns():
+            break
+        widths.pop(name, None)
+    return widths
 
 
 def csv_rows() -> ShowRow:
@@ -71,13 +85,18 @@ def csv_rows() -> ShowRow:
     return show
 
 
-def _print_line(cells: Iterable[str], widths: Sequence[int]) -> None:
-    print("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)), flush=True)
+def _print_line(cells: Mapping[str, str], widths: Mapping[str, int]) -> None:
+    print(GAP.join(cells[name].rjust(width) for name, width in widths.items()), flush=True)
 
 
 def _rate(rate: float) -> str:
-    for unit, scale in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if rate >= scale:
+    """Return bytes a second with three digits.
+
+    >>> _rate(999.6e6), _rate(1.523e12), _rate(12.0)
+    ('1GB/s', '1.52TB/s', '12B/s')
+    """
+    for unit, scale in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if rate >= 0.9995 * scale:
             return f"{rate / scale:.3g}{unit}"
     return f"{rate:.3g}B/s"
 
@@ -97,7 +116,7 @@ def _cells(row: RunRow, engine: str) -> dict[str, str]:
     if row.own_median_seconds is not None:
         cells |= {
             f"{engine}'s own": format_time(row.own_median_seconds),
-            "over ours": f"{row.own_median_seconds / row.median_seconds:.2f}x",
+            "speed-up": f"{row.own_median_seconds / row.median_seconds:.2f}x",
         }
     if row.predicted_seconds is not None:
         cells |= {
@@ -105,5 +124,5 @@ def _cells(row: RunRow, engine: str) -> dict[str, str]:
             "of it": f"{row.predicted_seconds / row.median_seconds:.0%}",
         }
     if row.cables_over_schedule is not None:
-        cells["cables carried"] = "{:.3f} to {:.3f} of the schedule's bytes".format(*row.cables_over_schedule)
+        cells["cables"] = "{:.3f}-{:.3f}".format(*row.cables_over_schedule)
     return cells

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linkstep.core.errors import EngineError
+from linkstep.core.units import format_size
 from linkstep.engines.bench.rank import JOB, ROW, ROWS
 from linkstep.engines.bench.roster import Roster
 from linkstep.engines.transports.engine import engine_named
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from linkstep.engines.testbed import Testbed
 
 _POLL = 0.05
+RANK_BYTES = 30 * 10**6
+"""Of memory that a rank has for itself at least: Python, NumPy and the engine, before any data."""
 GRACE = 2.0
 """Seconds that other ranks have to say what they wait for when one has given up."""
 
@@ -42,6 +46,29 @@ GRACE = 2.0
 def is_rank(engine: str) -> bool:
     """Whether this process was started as a rank, by whatever launcher."""
     return engine_named(engine).rank_of(os.environ) is not None
+
+
+def check_memory(num_ranks: int, size: int) -> None:
+    """Refuse more ranks than this machine has memory for: Linux would end a process of its own choice.
+
+    A rank has the data, ``size`` bytes, once at least; where nobody says what is free, nothing is refused.
+    """
+    need, free = num_ranks * (RANK_BYTES + size), _free_memory()
+    if free is not None and need > free:
+        raise EngineError(
+            f"{num_ranks} ranks with {format_size(size)} of data need {format_size(need)} of memory at least, and"
+            f" {format_size(free)} are free here: start linkstep run on several machines, by mpiexec or srun"
+        )
+
+
+def _free_memory() -> int | None:
+    """Return the bytes that processes could still have without swapping, as Linux says."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name == "MemAvailable":
+                return int(value.split()[0]) * 1024
+    return None
 
 
 @contextlib.contextmanager
