@@ -15,7 +15,7 @@ from linkstep.cli._output import (
     print_text,
     time_text,
 )
-from linkstep.core.text import shortened
+from linkstep.core.text import counted, shortened
 from linkstep.core.units import format_bandwidth, format_time
 from linkstep.costs import Cost
 from linkstep.reports.find import FindReport, FoundRow, TodayRow
@@ -214,7 +214,7 @@ def print_details(row: FoundRow) -> None:
     if least is not None and not row.bandwidth_optimal:
         fields.append(("on this wiring", f"each half needs {float(least):.4f} M/B at least"))
     if row.diameter is not None:
-        fields.append(("diameter", f"{row.diameter} hops"))
+        fields.append(("diameter", counted(row.diameter, "hop")))
     if flow is not None:
         fields.append(("all-to-all f", f"{'' if reached else '<='}{float(flow):.3e} of a link's rate for every pair"))
     if row.origin is not None:

@@ -25,6 +25,7 @@ from linkstep.cli._quantities import add_size
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import counted
 from linkstep.core.units import format_time, parse_size
 from linkstep.correctness import check
 from linkstep.costs import Cost, Fabric
@@ -185,7 +186,7 @@ def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:
 
 def _fields(report: BaselineScheduleReport) -> Iterator[tuple[str, str]]:
     yield "what", report.title
-    yield "T_L", f"{report.steps} steps"
+    yield "T_L", counted(report.steps, "step")
     yield "T_B", f"{report.t_b} = {float(report.t_b):.4f} M/B"
     if report.is_charged_more:
         listed = f"{report.charged_t_b} = {float(report.charged_t_b):.4f} M/B"

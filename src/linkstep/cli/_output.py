@@ -15,7 +15,7 @@ from pathlib import Path
 
 from linkstep.cli._terminal import printable, raw
 from linkstep.core.errors import FileError, LinkstepError
-from linkstep.core.text import shortened
+from linkstep.core.text import counted, shortened
 from linkstep.core.units import format_time
 from linkstep.costs import Cost
 from linkstep.files.disk import check_writable, to_path, write_atomically
@@ -199,8 +199,8 @@ def halves_text(halves: Sequence[Cost]) -> str:
     """
     first, second = halves
     if first == second:
-        return f"{first.steps} steps and {float(first.bandwidth):.4f} M/B each half"
-    return " + ".join(f"({half.steps} steps, {float(half.bandwidth):.4f} M/B)" for half in (first, second))
+        return f"{counted(first.steps, 'step')} and {float(first.bandwidth):.4f} M/B each half"
+    return " + ".join(f"({counted(half.steps, 'step')}, {float(half.bandwidth):.4f} M/B)" for half in (first, second))
 
 
 AT_MOST = "<=: at most, as if every port ran slower by what its host lacks"

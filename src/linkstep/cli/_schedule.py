@@ -18,6 +18,7 @@ from linkstep.cli._signals import one_stop
 from linkstep.cli._topology_argument import TopologyArgument, add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import counted
 from linkstep.core.units import format_time
 from linkstep.costs import Cost
 from linkstep.files import check_savable, save
@@ -150,7 +151,7 @@ def _fields(report: ScheduleReport) -> Iterator[tuple[str, str]]:
         yield "  halves", halves_text([Cost(half.steps, half.t_b) for half in report.halves])
     if report.bandwidth_optimal is None and report.t_b_bound is not None:
         least = float(report.t_b_bound)
-        yield "at least", f"{least:.4f} M/B in {report.steps} steps; M is what each node has"
+        yield "at least", f"{least:.4f} M/B in {counted(report.steps, 'step')}; M is what each node has"
     if report.limited_by and not report.is_optimal_here:
         yield "  limited by", report.limited_by
     yield from wiring_fields(report.wiring_bound)
@@ -159,7 +160,7 @@ def _fields(report: ScheduleReport) -> Iterator[tuple[str, str]]:
     if report.without_faults is not None:
         before = report.without_faults
         yield "faults", "; ".join(report.faults)
-        yield "without the faults", f"{before.steps} steps, {before.t_b} M/B, {format_time(before.seconds)}"
+        yield "without the faults", f"{counted(before.steps, 'step')}, {before.t_b} M/B, {format_time(before.seconds)}"
 
 
 def _least(report: ScheduleReport) -> str:

@@ -17,6 +17,7 @@ from linkstep.cli._sizes import plot_sizes, print_sizes
 from linkstep.cli._topology_argument import TopologyArgument, add_faults, read
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.core.text import counted
 from linkstep.core.units import format_bandwidth, format_time, parse_sizes
 from linkstep.description import Description, describe
 from linkstep.pictures.style import check_drawable
@@ -98,7 +99,7 @@ def _diameter(report: TopologyReport) -> str:
     least, kind = report.moore_steps, "wiring"
     if report.duplex and report.moore_steps_duplex is not None:
         least, kind = report.moore_steps_duplex, "duplex wiring"
-    return f"{report.diameter} hops; no {kind} of this N and d has less than {least}"
+    return f"{counted(report.diameter, 'hop')}; no {kind} of this N and d has less than {least}"
 
 
 def _best_fields(report: TopologyReport, best: BestSchedule) -> Iterator[tuple[str, str]]:
@@ -106,7 +107,7 @@ def _best_fields(report: TopologyReport, best: BestSchedule) -> Iterator[tuple[s
     time, title = format_time(best.allreduce_seconds), METHODS[best.method].title
     yield f"allreduce of {best.size}", f"{time} by {title} ({best.fabric})"
     reached = "bandwidth-optimal" if best.bandwidth_optimal else f"not bandwidth-optimal ({2 * report.t_b_bound})"
-    yield "  costs", f"{best.steps} steps, {best.t_b} = {float(best.t_b):.4f} M/B, {reached}"
+    yield "  costs", f"{counted(best.steps, 'step')}, {best.t_b} = {float(best.t_b):.4f} M/B, {reached}"
 
 
 def _exchange(report: TopologyReport) -> str:
@@ -126,7 +127,7 @@ def _bfb_fields(report: TopologyReport, bfb: BfbFacts) -> Iterator[tuple[str, st
     why = bfb.limited_by
     reached = "bandwidth-optimal" if why is None else f"not bandwidth-optimal ({report.t_b_bound})"
     bandwidth = f"{bfb.t_b} = {float(bfb.t_b):.4f} M/B"
-    yield "BFB allgather", f"{report.diameter} steps, {bandwidth}, {reached}"
+    yield "BFB allgather", f"{counted(report.diameter, 'step')}, {bandwidth}, {reached}"
     if report.equal_split is not None:
         yield "  proven by", _proof(report.equal_split)
     if why is not None and not report.is_optimal_here:
@@ -145,7 +146,7 @@ def _proof(split: SplitFacts) -> str:
 
 def _costs(today: ScheduleInUse) -> str:
     time = time_text(today.allreduce_seconds, today.allreduce_at_most)
-    return f"{time}, {today.halves.steps} steps, {float(today.halves.t_b):.4f} M/B"
+    return f"{time}, {counted(today.halves.steps, 'step')}, {float(today.halves.t_b):.4f} M/B"
 
 
 def _before(whole: WholeTopology) -> str:
@@ -154,7 +155,7 @@ def _before(whole: WholeTopology) -> str:
     if whole.best is None:
         return was
     time = format_time(whole.best.allreduce_seconds)
-    return f"{was}, allreduce {time}, {whole.best.steps} steps, {whole.best.t_b} M/B"
+    return f"{was}, allreduce {time}, {counted(whole.best.steps, 'step')}, {whole.best.t_b} M/B"
 
 
 def _oddities(report: TopologyReport) -> str:

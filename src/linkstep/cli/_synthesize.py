@@ -15,6 +15,7 @@ from linkstep.cli._signals import one_stop
 from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
+from linkstep.core.text import counted
 from linkstep.core.topology import Topology
 from linkstep.core.units import parse_fraction
 from linkstep.correctness import check
@@ -90,7 +91,7 @@ def _print(report: SynthesisReport, args: argparse.Namespace) -> None:
     print(f"{where}: found {wanted}, checked")
     print_fields(
         [
-            ("T_L", f"{found.steps} steps"),
+            ("T_L", counted(found.steps, "step")),
             ("T_B", f"{found.t_b} = {float(found.t_b):.4f} M/B"),
             ("bandwidth-optimal", "yes" if found.bandwidth_optimal else f"no (bound {report.bandwidth_bound})"),
             ("proven", report.reason),

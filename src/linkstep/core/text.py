@@ -14,6 +14,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number of things in words: "1 cable", "2 cables"."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def cut(text: str, most: int) -> str:
     """Return text at most this long: the middle goes, since a message says first what is wrong and last what to do.
 

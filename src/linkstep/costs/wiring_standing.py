@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from linkstep.core.collective import Collective
 from linkstep.core.distances import distances_from
+from linkstep.core.text import counted
 from linkstep.core.topology import Topology
 from linkstep.costs.bounds import bandwidth_bound
 from linkstep.costs.cost import Cost
@@ -45,7 +46,7 @@ class Standing:
         if self._by_halves:
             return self.bound.sequential.bandwidth, " for halves that do not overlap"
         if self.in_steps is not None and self.in_steps > self.bound.cost.bandwidth:
-            return self.in_steps, f" in {self.cost.steps} steps"
+            return self.in_steps, f" in {counted(self.cost.steps, 'step')}"
         return self.bound.cost.bandwidth, ""
 
     @property
@@ -71,7 +72,7 @@ class Standing:
         if self._by_halves:
             text, why = f"{text}, overlapped {bound.cost}", max(bound.halves, key=lambda half: half.cost.bandwidth)
         elif self.in_steps is not None and self.in_steps > bound.cost.bandwidth:
-            text += f", {self.in_steps} M/B in {self.cost.steps} steps"
+            text += f", {self.in_steps} M/B in {counted(self.cost.steps, 'step')}"
         return text if why.cost.bandwidth == usual else f"{text}: {why.explain()}"
 
 

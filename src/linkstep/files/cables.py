@@ -18,6 +18,7 @@ import numpy as np
 from linkstep.core.columns import MAX_NODES
 from linkstep.core.errors import FileError
 from linkstep.core.memo import Memo
+from linkstep.core.text import counted
 from linkstep.core.topology import COPY_OF, Ints, Topology
 from linkstep.files.own import check_idle_nodes, check_name
 
@@ -175,11 +176,6 @@ class CableLines:
             details = tuple((what, column[i]) for what, column in self.details.items() if column[i])
             columns = tuple((what, column[i]) for what, column in self.columns.items())
             yield ListedCable(tail, ports[0][i], head, ports[1][i], duplex[i], columns, details)
-
-
-def counted(count: int, what: str) -> str:
-    """Return a number of things in words: "1 cable", "2 cables"."""
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

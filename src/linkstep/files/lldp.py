@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkstep.core.errors import FileError
-from linkstep.files.cables import CableLines, counted
+from linkstep.core.text import counted
+from linkstep.files.cables import CableLines
 
 _OPAQUE = ("mac", "ip", "local")
 """Types of port ids that are not a name of the interface."""

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from linkstep.core.columns import MAX_NODES
 from linkstep.core.errors import FileError
+from linkstep.core.text import counted
 from linkstep.core.topology import Topology
 from linkstep.core.units import parse_bandwidth, parse_time
 from linkstep.files.cables import (
@@ -25,7 +26,6 @@ from linkstep.files.cables import (
     ListedCable,
     ReadWiring,
     cables_of,
-    counted,
     remember_cables,
 )
 from linkstep.files.headers import INTERFACE, Header, guess_header

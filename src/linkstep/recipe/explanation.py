@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from linkstep.core.text import counted
 from linkstep.costs import Cost
 from linkstep.recipe import (
     Bidirectional,
@@ -40,23 +39,19 @@ def _describe(recipe: Recipe) -> str:
     if isinstance(recipe, Bidirectional):
         return "every link gets a partner the other way"
     if isinstance(recipe, Insert):
-        return f"{_count(recipe.changes, 'server')} put into links of the base"
+        return f"{counted(len(recipe.changes), 'server')} put into links of the base"
     if isinstance(recipe, Remove):
-        return f"{_count(recipe.changes, 'server')} taken out, the links joined"
+        return f"{counted(len(recipe.changes), 'server')} taken out, the links joined"
     if isinstance(recipe, Swap):
-        return f"{_count(recipe.changes, 'pair')} of links that exchange ends"
+        return f"{counted(len(recipe.changes), 'pair')} of links that exchange ends"
     if isinstance(recipe, Idle):
-        return f"{recipe.count} {'port' if recipe.count == 1 else 'ports'} of every server idle"
+        return f"{counted(recipe.count, 'port')} of every server idle"
     if isinstance(recipe, Copies):
         return f"{recipe.count} cables in parallel for each: d grows {recipe.count}-fold"
     if isinstance(recipe, Union):
         return "the cables of all these on the same servers"
     assert isinstance(recipe, Transpose)
     return "every link the other way round (the transpose)"
-
-
-def _count(changes: Sequence[object], noun: str) -> str:
-    return f"{len(changes)} {noun}{'' if len(changes) == 1 else 's'}"
 
 
 def explain(recipe: Recipe, cost: Cost | None = None, method: str = "") -> list[str]:
