@@ -44,7 +44,7 @@ LARGE = [(24, 5), (27, 6), (32, 4), (36, 4), (40, 6), (54, 7), (64, 6), (100, 4)
 
 
 def listed(sizes, *marks):
-    found = [one for n, d in sizes for one in baselines(n, d)]
+    found = [one for n, d in sizes for one in baselines(n, d, directed=True)]
     return [pytest.param(one, id=f"{one.row.key}-{one.recipe}", marks=marks) for one in found]
 
 
@@ -398,11 +398,11 @@ def test_what_cannot_be_made():
     [(2, 1), (10**4, 4), (10**7, 1), (10**7, 2), (2**20, 3), pytest.param(2**20, 20, marks=pytest.mark.slow)],
 )
 def test_costs_of_large_clusters_are_quick(num_nodes, degree):
-    for one in usual_baselines(num_nodes, degree):
+    for one in usual_baselines(num_nodes, degree, directed=True):
         assert one.allreduce_time(FABRIC.with_degree(degree), "1MB") > 0
 
 
 def test_rows_of_a_wiring_are_those_of_its_size():
-    of_size = {(one.name, str(one.recipe)) for one in baselines(16, 4)}
+    of_size = {(one.name, str(one.recipe)) for one in baselines(16, 4, directed=True)}
     wirings = {recipe for _, recipe in of_size}
     assert of_size == {(b.name, wiring) for wiring in wirings for b in baselines_on(linkstep.parse(wiring))}

@@ -1,6 +1,7 @@
 """``linkstep baselines``: the list, a schedule that other commands take, and refusals of one line."""
 
 import json
+import re
 
 import pytest
 
@@ -9,27 +10,23 @@ from linkstep.cli import main
 from linkstep.costs import Fabric, cost_of, save_fabric
 
 LIST = """\
-8 servers with 3 ports each; alpha 10us a hop, 100Gbps a server
-an allreduce of M bytes takes steps x alpha + T_B x M/B, B the rate of a server
+8 servers with 3 ports each, duplex cables; alpha 10us a hop, 100Gbps a server
+An allreduce of M bytes takes steps x alpha + T_B x M/B, B the rate of a server
 
 wiring               schedule            allreduce 1MB  steps      T_B
-UniRing(3,8)         ring                        280us     14   1.7500
-                     our schedule (bfb)          280us     14   1.7500
 Torus(2,4)           torus-rings                 320us      8   3.0000
                      swing                       270us      6   2.6250
-                     bruck                       960us     12  10.5000  several
-                                                                        hops
+                     bruck                       960us     12  10.5000  multihop
                      our schedule (bfb)          200us      6   1.7500
 Q(3)                 recursive-doubling          480us      6   5.2500
                      nccl-ring                   560us     14   5.2500
                      our schedule (bfb)          200us      6   1.7500
-TwistedHypercube(3)  recursive-doubling          560us      8   6.0000  several
-                                                                        hops
+TwistedHypercube(3)  recursive-doubling          560us      8   6.0000  multihop
                      nccl-ring                   560us     14   5.2500
                      our schedule (bfb)          180us      4   1.7500
 no wiring beats                                  180us      4   1.7500
 
-next: linkstep baselines 8 3 --on 'UniRing(3,8)' --schedule ring -o allreduce.npz
+next: linkstep baselines 8 3 --on 'Torus(2,4)' --schedule torus-rings -o ar.npz
 """
 
 
@@ -44,18 +41,18 @@ def test_list(capsys):
 
 
 LIMITED = """\
-144 servers with 4 ports each; alpha 10us a hop, 100Gbps a server, at most
-60Gbps together
-an allreduce of M bytes takes steps x alpha + T_B x M/B, B the rate of a server
+144 servers with 4 ports each, duplex cables; alpha 10us a hop, 100Gbps a
+server, at most 60Gbps together
+An allreduce of M bytes takes steps x alpha + T_B x M/B, B the rate of a server
 
 wiring           schedule            allreduce 1MB  steps      T_B
 Torus(9,16)      torus-rings             <=841.5us     46   2.8611
-                 bruck                   <=4.407ms     54  29.0000  several hops
+                 bruck                   <=4.407ms     54  29.0000  multihop
                  our schedule (bfb)        504.8us     24   1.9861
 no wiring beats                            344.8us      8   1.9861
 <=: at most, as if every port ran slower by what its host lacks
 
-next: linkstep baselines 144 4 --on 'Torus(9,16)' --schedule torus-rings -o allreduce.npz
+next: linkstep baselines 144 4 --on 'Torus(9,16)' --schedule torus-rings -o ar.npz
 """
 
 
@@ -79,7 +76,34 @@ def test_cutting_through(capsys):
     assert (facts["baselines"][0]["steps"], facts["baselines"][0]["t_b"]) == (6, "6")
     assert facts["baselines"][0]["several_hops"]
     _, out, _ = run(capsys, "8", "3", "--cut-through")
-    assert out.startswith("8 servers with 3 ports each; alpha 10us a message, 100Gbps a server\n")
+    assert out.startswith("8 servers with 3 ports each, duplex cables; alpha 10us a message, 100Gbps a\nserver\n")
+
+
+def test_one_way_fibres_are_asked_for(capsys):
+    """The bound is that of the kind; `find` says the same. A schedule or a wiring may be named without the option."""
+    duplex, directed = run(capsys, "64", "4")[1], run(capsys, "64", "4", "--directed")[1]
+    assert "UniRing" not in duplex and "UniRing(4,64)" in directed and "one-way fibres" in directed
+    assert re.search(r"^no wiring beats +237.5us ", duplex, re.M)
+    for words, kind, bound in ((("64", "4"), "duplex", 8), (("64", "4", "--directed"), "directed", 6)):
+        facts = json.loads(run(capsys, *words, "--json")[1])
+        assert (facts["kind"], facts["bounds"]["steps"]) == (kind, bound)
+        assert main(["find", *words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["bounds"]["steps"] == bound
+    facts = json.loads(run(capsys, "64", "4", "--on", "UniRing(4,64)", "--json")[1])
+    assert (facts["kind"], facts["bounds"]["steps"]) == ("directed", 6)
+    assert run(capsys, "8", "1")[1].startswith(
+        "no baseline has 8 servers with 1 port each and duplex cables: --directed"
+    )
+    assert run(capsys, "8", "1", "--schedule", "ring")[0] == 0
+
+
+def test_what_cuts_through_has_a_bound_of_its_own(capsys):
+    """5^3 >= 64 > 5^2: from d ports and from itself a node can have heard of that many in three and in two steps."""
+    bounds = json.loads(run(capsys, "64", "4", "--cut-through", "--json")[1])["bounds"]
+    assert bounds["steps"] == 2 * 3
+    facts = json.loads(run(capsys, "125", "4", "--cut-through", "--json")[1])
+    assert facts["bounds"]["steps"] == 2 * 3  # fewer than the Moore bound of one-way fibres, 2 * 4
+    assert all(row["steps"] >= 6 for row in facts["baselines"])
 
 
 def test_a_schedule_is_saved_and_checked(capsys, tmp_path, monkeypatch):

@@ -356,7 +356,7 @@ def test_baselines_say_where_the_limit_is_counted_at_most():
     """Exact without a limit, where schedules are bandwidth-optimal, and of few nodes, where they are built."""
     plain, limited = (Fabric.of("10us", "100Gbps", 4, host_bandwidth=host) for host in (None, "60Gbps"))
     for n, many in ((64, False), (144, True)):
-        for one in baselines(n, 4):
+        for one in baselines(n, 4, directed=True):
             assert one.is_time_exact(plain, "1MB")
             optimal = all(half.bandwidth == Fraction(n - 1, n) for half in one.halves_at(limited, "1MB"))
             assert one.is_time_exact(limited, "1MB") == (not many or optimal), one.name

@@ -26,7 +26,7 @@ def answer(*rows, baselines=()):
     return Answer(16, 4, False, rows, tuple(baselines), Cost(2, Fraction(15, 16)), Fraction(1, 8), 2)
 
 
-TODAY = {str(today.recipe): today for today in usual_baselines(16, 4)}
+TODAY = {str(today.recipe): today for today in usual_baselines(16, 4, directed=True)}
 LONG = ",".join(map(str, range(1, 101)))
 
 

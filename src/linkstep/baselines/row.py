@@ -200,6 +200,11 @@ class Baseline:
         return replace(self, cost=cost)
 
     @property
+    def is_duplex(self) -> bool:
+        """Whether its wiring is of duplex cables."""
+        return self.recipe.family.bidirectional(*self.recipe.args)
+
+    @property
     def takes_several_hops(self) -> bool:
         """Whether some messages go over several links."""
         return self.row.cut_through is not None and self.row.cut_through(self.recipe.args, ONE_DEPTH) != self.row.cost(

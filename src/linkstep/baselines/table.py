@@ -284,41 +284,43 @@ def _checked_size(num_nodes: int, degree: int) -> tuple[int, int]:
     )
 
 
-def _members(num_nodes: int, degree: int) -> Iterator[tuple[BaselineAlgorithm, Member]]:
+def _members(num_nodes: int, degree: int, directed: bool) -> Iterator[tuple[BaselineAlgorithm, Member]]:
+    check_flag("directed", directed)
+    num_nodes, degree = _checked_size(num_nodes, degree)
     for row in BASELINES:
         if not row.is_shown:
             continue
         for args in row.family.members(num_nodes, degree):
-            if row.exists(args):
+            if row.exists(args) and (directed or row.family.bidirectional(*args)):
                 yield row, Member(row.family, args)
 
 
-def baselines(num_nodes: int, degree: int) -> Baselines:
-    """Return the baselines that exist for N nodes and d ports: every algorithm on every wiring.
+def baselines(num_nodes: int, degree: int, *, directed: bool = False) -> Baselines:
+    """Return the baselines that exist for N nodes and d ports: every algorithm on every wiring of duplex cables.
+
+    With ``directed``, on wirings of one-way fibres too.
 
     >>> [(b.name, str(b.recipe)) for b in baselines(12, 4)]  # doctest: +NORMALIZE_WHITESPACE
-    [('ring', 'UniRing(4,12)'), ('bidirectional ring', 'BiRing(4,12)'), ('shifted rings', 'ShiftedRing(4,12)'),
+    [('bidirectional ring', 'BiRing(4,12)'), ('shifted rings', 'ShiftedRing(4,12)'),
      ('shifted BFB rings', 'ShiftedRing(4,12)'), ('Bruck', 'ShiftedRing(4,12)'), ('torus rings', 'Torus(2,2,3)'),
      ('torus rings', 'Torus(3,4)'), ('Bruck', 'Torus(2,2,3)'), ('Bruck', 'Torus(3,4)'),
      ('double binary tree', 'DoubleBinaryTree(12)')]
     """
-    return Baselines(Baseline.of(row, recipe) for row, recipe in _members(*_checked_size(num_nodes, degree)))
+    return Baselines(Baseline.of(row, recipe) for row, recipe in _members(num_nodes, degree, directed))
 
 
-def usual_baselines(num_nodes: int, degree: int, *, bidirectional: bool = False) -> Baselines:
+def usual_baselines(num_nodes: int, degree: int, *, directed: bool = False) -> Baselines:
     """Return the schedule in common use on every wiring for N nodes and d ports, with its all-to-all throughput.
 
-    With ``bidirectional``, only on wirings whose links are all duplex.
+    Wirings are of duplex cables or, with ``directed``, of one-way fibres too.
 
     >>> [f"{b.name} on {b.recipe}" for b in usual_baselines(8, 3)]  # doctest: +NORMALIZE_WHITESPACE
-    ['ring on UniRing(3,8)', 'torus rings on Torus(2,4)', 'recursive doubling on Q(3)',
+    ['torus rings on Torus(2,4)', 'recursive doubling on Q(3)',
      'recursive doubling on TwistedHypercube(3)']
     """
     first: dict[Member, BaselineAlgorithm] = {}
-    check_flag("bidirectional", bidirectional)
-    for row, recipe in _members(*_checked_size(num_nodes, degree)):
-        if recipe.family.bidirectional(*recipe.args) or not bidirectional:
-            first.setdefault(recipe, row)
+    for row, recipe in _members(num_nodes, degree, directed):
+        first.setdefault(recipe, row)
     return Baselines(Baseline.of(row, recipe).measured() for recipe, row in first.items())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from linkstep.cli._directed_option import KIND_WORDS
 from linkstep.cli._output import (
     AT_MOST,
     ONE_MESSAGE,
@@ -27,7 +28,6 @@ LONGEST = 40
 """Characters of a name in a sentence: what was just found has no short name yet."""
 MOST_TODAY = 6
 """Rows of what is wired today, unless all are asked for."""
-_KINDS = {"duplex": "duplex cables", "directed": "one-way fibres"}
 
 
 def short_name(name: str) -> str:
@@ -42,7 +42,7 @@ def short_name(name: str) -> str:
 def print_head(report: FindReport) -> None:
     """Say what was asked for, and what the columns are."""
     wires = f"alpha {report.fabric.alpha}, {report.fabric.rates}{report.fabric.besides}"
-    print_text(f"{report.nodes} servers with {report.degree} ports each, {_KINDS[report.kind]}; {wires}")
+    print_text(f"{report.nodes} servers with {report.degree} ports each, {KIND_WORDS[report.kind]}; {wires}")
     print_text(
         "An allreduce of M bytes takes steps x alpha + T_B x M/B, where B is the rate of a server; all-to-all is the "
         "rate at which a server then sends."
@@ -197,9 +197,9 @@ def why_nothing(report: FindReport, max_steps: int | None) -> str:
         fibres = "" if report.kind == "directed" else "allow one-way fibres (--directed), or "
         return f"nothing found: {fibres}ask for another number of servers or ports"
     return (
-        f"nothing found with --max-steps {max_steps}: with {_KINDS[report.kind]} no reduce-scatter and allgather of "
-        f"{report.nodes} servers with {report.degree} ports take fewer than {report.bounds.steps} steps together (the "
-        f"Moore bound); the best known takes {report.fewest_steps}"
+        f"nothing found with --max-steps {max_steps}: with {KIND_WORDS[report.kind]} no reduce-scatter and allgather "
+        f"of {report.nodes} servers with {report.degree} ports take fewer than {report.bounds.steps} steps together "
+        f"(the Moore bound); the best known takes {report.fewest_steps}"
     )
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from linkstep.baselines import BASELINES, Baseline, baseline, baselines, baselines_on
 from linkstep.cli._collective_options import DEFAULT, add_collective
 from linkstep.cli._command import Command
+from linkstep.cli._directed_option import KIND_WORDS, add_directed
 from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
 from linkstep.cli._output import (
     AT_MOST,
@@ -47,6 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="make the schedule of this name, check it and cost it; with several wirings, say --on which",
     )
+    add_directed(parser, older=False)
     add_collective(parser)
     add_size(parser, SIZE)
     parser.add_argument(
@@ -80,7 +82,7 @@ def _check(args: argparse.Namespace) -> None:
 def _found(args: argparse.Namespace) -> tuple[Baseline, ...]:
     """Return the rows that are asked for."""
     if args.on is None:
-        found = baselines(args.nodes, args.degree)
+        found = baselines(args.nodes, args.degree, directed=args.directed or args.schedule is not None)
     else:
         recipe = parse(args.on)
         if (recipe.num_nodes, recipe.degree) != (args.nodes, args.degree):
@@ -109,12 +111,14 @@ def _one(args: argparse.Namespace, found: Sequence[Baseline]) -> Baseline:
 
 
 def _list(found: Sequence[Baseline], args: argparse.Namespace) -> int:
-    report = BaselinesReport.of(found, args.nodes, args.degree, pricing_of(args), args.cut_through)
+    one_way = args.directed if args.on is None else not all(one.is_duplex for one in found)
+    report = BaselinesReport.of(found, args.nodes, args.degree, pricing_of(args), args.cut_through, directed=one_way)
     if show_json(report, args):
         return 0
     if not report.baselines:
         where = "" if args.on is None else f" on {args.on}"
-        print(f"no baseline has {args.nodes} servers with {args.degree} ports each{where}")
+        cables = "" if one_way or where else " and duplex cables: --directed allows one-way fibres"
+        print_text(f"no baseline has {args.nodes} servers with {counted(args.degree, 'port')} each{cables}{where}")
     else:
         _print_list(report)
     return 0
@@ -123,8 +127,9 @@ def _list(found: Sequence[Baseline], args: argparse.Namespace) -> int:
 def _print_list(report: BaselinesReport) -> None:
     hops = "a message" if report.cut_through else "a hop"
     fabric = f"alpha {report.fabric.alpha} {hops}, {report.fabric.rates}{report.fabric.besides}"
-    print_text(f"{report.nodes} servers with {report.degree} ports each; {fabric}")
-    print_text("an allreduce of M bytes takes steps x alpha + T_B x M/B, B the rate of a server")
+    ports = counted(report.degree, "port")
+    print_text(f"{report.nodes} servers with {ports} each, {KIND_WORDS[report.kind]}; {fabric}")
+    print_text("An allreduce of M bytes takes steps x alpha + T_B x M/B, B the rate of a server")
     print()
     head = ("wiring", "schedule", f"allreduce {report.size}", "bound", "steps", "T_B", "")
     print_table(head, _lines(report), right=range(2, 6), drop=(3,))
@@ -135,7 +140,7 @@ def _print_list(report: BaselinesReport) -> None:
     first = report.baselines[0]
     print(
         f"\nnext: linkstep baselines {report.nodes} {report.degree} --on '{first.recipe}' "
-        f"--schedule {first.schedule} -o allreduce.npz"
+        f"--schedule {first.schedule} -o ar.npz"
     )
 
 
@@ -161,7 +166,7 @@ def _lines(report: BaselinesReport) -> Iterator[tuple[str, ...]]:
 
 def _notes(row: BaselineRow) -> str:
     depth = [] if row.pipeline.pipeline is None else [str(row.pipeline.pipeline)]
-    return ", ".join([*depth, *(["several hops"] if row.several_hops else [])])
+    return ", ".join([*depth, *(["multihop"] if row.several_hops else [])])
 
 
 def _make(one: Baseline, fabric: Fabric, args: argparse.Namespace) -> int:

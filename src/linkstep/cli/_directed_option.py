@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 
+KIND_WORDS = {"duplex": "duplex cables", "directed": "one-way fibres"}
+"""What a report's ``kind`` is called."""
 
-def add_directed(parser: argparse.ArgumentParser) -> None:
-    """Add ``--directed``; ``--bidirectional``, which asked for what is the default now, is still taken."""
+
+def add_directed(parser: argparse.ArgumentParser, *, older: bool = True) -> None:
+    """Add ``--directed``; ``--bidirectional``, which asked for what is the default now, is taken where it was."""
     parser.add_argument(
         "--directed", action="store_true",
         help="allow one-way fibres: a port's two fibres, split, go to different servers; default: duplex cables",
     )  # fmt: skip
-    parser.add_argument("--bidirectional", action="store_true", help=argparse.SUPPRESS)
+    if older:
+        parser.add_argument("--bidirectional", action="store_true", help=argparse.SUPPRESS)
 
 
 def is_directed(args: argparse.Namespace) -> bool:

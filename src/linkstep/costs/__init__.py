@@ -3,6 +3,7 @@
 from linkstep.costs.bounds import (
     all_to_all_bound,
     bandwidth_bound,
+    cut_through_steps,
     distance_flow_bound,
     is_bandwidth_optimal,
     is_moore_optimal,
@@ -48,6 +49,7 @@ __all__ = [
     "check_wiring_bound",
     "cost_of",
     "cost_within",
+    "cut_through_steps",
     "distance_flow_bound",
     "fit",
     "is_bandwidth_optimal",

@@ -49,6 +49,21 @@ def moore_steps(num_nodes: int, degree: int, *, bidirectional: bool = False) -> 
     return len(moore_levels(num_nodes, degree, bidirectional=bidirectional)) - 1
 
 
+def cut_through_steps(num_nodes: int, degree: int) -> int:
+    """Return the fewest steps of an allgather in which a message may go over several links at once.
+
+    Each of d ports takes one message a step, from anywhere: what a node can have heard of grows d + 1 times.
+
+    >>> cut_through_steps(64, 4), cut_through_steps(125, 4), cut_through_steps(126, 4)
+    (3, 3, 4)
+    """
+    _check_size(num_nodes, degree)
+    steps, heard = 0, 1
+    while heard < num_nodes:
+        steps, heard = steps + 1, heard * (degree + 1)
+    return steps
+
+
 def bandwidth_bound(num_nodes: int) -> Fraction:
     """Return T_B* = (N-1)/N (thm:bwoptequation)."""
     _check_size(num_nodes, 1)

@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar
 from linkstep.baselines import Baseline, Pipeline
 from linkstep.core.collective import Collective
 from linkstep.core.schedule import Schedule
-from linkstep.costs import Cost, Fabric, cost_of, lower_bound, seconds_of
+from linkstep.costs import Cost, Fabric, cost_of, cut_through_steps, lower_bound, seconds_of
+from linkstep.reports.find import KINDS
 from linkstep.reports.halves import Halves, OurSchedule
 from linkstep.reports.pricing import FabricText, Pricing
 from linkstep.reports.view import TB, FieldForm, Seconds, Size, View
@@ -80,7 +81,7 @@ class BaselineRow:
 
 @dataclass(frozen=True)
 class AllreduceBound:
-    """What no wiring of this N and d beats by a reduce-scatter and an allgather."""
+    """What no wiring of this N, d and kind beats by a reduce-scatter and an allgather."""
 
     steps: int
     """T_L of an allreduce."""
@@ -100,6 +101,8 @@ class BaselinesReport(View):
     """Servers, N."""
     degree: int
     """Ports of a server, d."""
+    kind: str
+    """``duplex``: ordinary cables; ``directed``: one-way fibres are allowed."""
     fabric: Annotated[FabricText, FieldForm.INLINE]
     size: Size
     """Of the data that times are for."""
@@ -110,14 +113,19 @@ class BaselinesReport(View):
 
     @classmethod
     def of(
-        cls, found: Sequence[Baseline], num_nodes: int, degree: int, pricing: Pricing, cut_through: bool
-    ) -> BaselinesReport:
-        """Price baselines."""
-        fabric, half = pricing.fabric_for(degree), lower_bound(num_nodes, degree)
+        cls, found: Sequence[Baseline], num_nodes: int, degree: int, pricing: Pricing, cut_through: bool,
+        *, directed: bool,
+    ) -> BaselinesReport:  # fmt: skip
+        """Price baselines on wirings of duplex cables or, if ``directed``, of one-way fibres too."""
+        fabric, has_wirings = pricing.fabric_for(degree), degree > 1 or num_nodes <= 2
+        half = lower_bound(num_nodes, degree, bidirectional=has_wirings and not directed)
+        if cut_through:
+            half = Cost(cut_through_steps(num_nodes, degree), half.bandwidth)
         best = fabric.time(half + half, Collective.ALLREDUCE, pricing.size)
         return cls(
             nodes=num_nodes,
             degree=degree,
+            kind=KINDS[directed],
             fabric=pricing.text_for(degree),
             size=pricing.size,
             cut_through=cut_through,

@@ -118,5 +118,5 @@ def _today_beside(topology: Topology, recipe: Recipe | None) -> tuple[Baseline, 
     if not topology.is_regular or topology.bandwidth is not None or topology.alpha is not None:
         return here
     kinds = {kind_of_today(one.recipe) for one in here}
-    usual = usual_baselines(topology.num_nodes, topology.degree, bidirectional=topology.is_bidirectional)
+    usual = usual_baselines(topology.num_nodes, topology.degree, directed=not topology.is_bidirectional)
     return here + tuple(one for one in usual if kind_of_today(one.recipe) not in kinds)

@@ -316,7 +316,7 @@ def find(
         degree,
         not duplex,
         _kept(rows, problem),
-        usual_baselines(num_nodes, degree, bidirectional=duplex),
+        usual_baselines(num_nodes, degree, directed=not duplex),
         lower_bound(num_nodes, degree, bidirectional=duplex and connected),
         all_to_all_bound(num_nodes, degree, bidirectional=duplex and connected),
         fewest_steps,
