@@ -131,5 +131,5 @@ def test_reprs_fit_a_line_or_two(thing):
 def test_answers_are_tables_in_notebooks():
     assert linkstep.find(5, 4)._repr_html_() == (
         "<table><caption>N=5, d=4</caption><tr><th>K_5</th><td>2 alpha + 8/5 M/B</td></tr>"
-        "<tr><th>no graph beats</th><td>2 alpha + 8/5 M/B</td></tr></table>"
+        "<tr><th>no wiring beats</th><td>2 alpha + 8/5 M/B</td></tr></table>"
     )

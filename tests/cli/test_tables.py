@@ -28,7 +28,8 @@ COMMANDS = [
     "show K_{4,4}", "show Cat(64,4,26778)", "show Torus(4,4) --cut 0,1", "show Torus(6,4,3) --sizes 1KiB:1MiB:x8",
     "schedule Torus(4,4)", "schedule Pi_{4,17} --frontier", "baselines 64 4", "families",
     "families --nodes 16 --degree 4", "train-sim resnet50 --nodes 8", "throughput Torus(4,4)", "simulate K_4",
-    "reproduce --list",
+    "reproduce --list", "find 64 4 --job gpt2-medium", "train-sim switch-base-256 --nodes 16",
+    pytest.param("catalog stats", marks=pytest.mark.slow),
 ]  # fmt: skip
 
 

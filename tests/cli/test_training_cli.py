@@ -73,7 +73,7 @@ def test_train_sim_draws(capsys, tmp_path):
     )  # fmt: skip
     assert code == 0
     assert out.endswith(f"plotted to {bars}\ndrawn to {streams}\n")
-    for text in ("compute", "exposed allreduce", "all-to-all", "time of an iteration, ms", "no graph beats"):
+    for text in ("compute", "exposed allreduce", "all-to-all", "time of an iteration, ms", "no wiring beats"):
         assert text in bars.read_text()
     for text in ("forward pass", "backward pass", "communication", "time, ms"):
         assert text in streams.read_text()

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from linkstep.cli._command import Command
-from linkstep.cli._output import add_json, print_table, show_json
+from linkstep.cli._output import add_json, print_table, print_text, show_json
 from linkstep.cli._progress import busy, progress_bar
 from linkstep.cli._quantities import add_seconds, add_seed
 from linkstep.cli._topology_argument import add_both_ways
@@ -177,9 +177,11 @@ def _stats(args: argparse.Namespace) -> int:
             for row in rows
         ),
         right=(0, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+        drop=(8, 10, 4),
     )  # fmt: skip
     over = "the best allreduce over the least that any graph could take"
-    print(f"\nmean and worst: {over}, {ALPHA} and {BANDWIDTH} a server")
+    print()
+    print_text(f"mean and worst: {over}, {ALPHA} and {BANDWIDTH} a server")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from linkstep.cli._output import print_table
+from linkstep.cli._output import print_table, print_text
 from linkstep.cli._progress import progress_bar
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time
@@ -43,4 +43,4 @@ def print_job(ranking: JobRanking) -> None:
     head = ("an iteration of " + ranking.model, "takes", "compute", "exposed allreduce", "all-to-all")
     print()
     print_table(head, rows, right=range(1, 5))
-    print(ranking.reason)
+    print_text(ranking.reason)

@@ -77,13 +77,14 @@ def _print(report: TrainingReport) -> None:
     head = ("topology", "iteration", "of ours", "compute", "exposed allreduce", "all-to-all", "of ours", "bucket")
     print_table(head, rows, right=range(1, 8), drop=(7, 3, 6))
     over = float(report.over_bound)
-    print(f"\n{ours.name}: {over:.1%} above what no topology of {report.nodes} servers beats")
+    print()
+    print_text(f"{ours.name}: {over:.1%} above what no topology of {report.nodes} servers beats")
 
 
 def _print_head(report: TrainingReport) -> None:
     fabric = report.fabric
     batch = "" if report.batch is None else f", a batch of {report.batch} on each"
-    print(f"{report.model}: {report.parameters:,} parameters on {report.nodes} servers{batch}")
+    print_text(f"{report.model}: {report.parameters:,} parameters on {report.nodes} servers{batch}")
     print_text(f"{report.degree} ports on each, alpha {fabric.alpha}, {fabric.rates}; {_compute_line(report)}")
     print_text(
         f"{format_size(report.gradient_bytes)} of gradients are averaged, {report.all_to_alls} all-to-alls; "

@@ -90,7 +90,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         rows = [(str(row.recipe.short), str(row.allreduce_cost)) for row in self.frontier]
-        return html_table(f"N={self.num_nodes}, d={self.degree}", [*rows, ("no graph beats", self.bound + self.bound)])
+        return html_table(f"N={self.num_nodes}, d={self.degree}", [*rows, ("no wiring beats", self.bound + self.bound)])
 
     def ranked_by_all_to_all(self, seconds: float = SECONDS, progress: Progress | None = None) -> Answer:
         """Return the answer with the most all-to-all throughput first, of all rows proven to be reached.

@@ -68,7 +68,7 @@ def baseline_network(baseline: Baseline, fabric: Fabric) -> Network:
 def bound_network(answer: Answer, fabric: Fabric) -> Network:
     """Return a network that no topology of this N and d beats: all its bounds reached at once."""
     check_kind("answer", answer, Answer)
-    return costed_network("no graph beats", answer.num_nodes, answer.bound + answer.bound, answer.flow_bound, fabric)
+    return costed_network("no wiring beats", answer.num_nodes, answer.bound + answer.bound, answer.flow_bound, fabric)
 
 
 def _exchanging(flow: Fraction | None, num_nodes: int, fabric: Fabric) -> tuple[Seconds, Fraction | None]:
