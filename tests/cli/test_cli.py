@@ -177,7 +177,7 @@ BAD = [
     (["schedule", "K_5", "--method", "expand", "--chunks", "2"], "method expand takes neither chunks nor size"),
     (["families", "--nodes", "8"], "--nodes and --degree go together"),
     (["families", "--nodes", "0", "--degree", "4"], "--nodes must be at least 1, not 0"),
-    (["families", "--nodes", "x", "--degree", "4"], "argument --nodes: invalid int value: 'x'"),
+    (["families", "--nodes", "x", "--degree", "4"], "argument --nodes: must be a whole number, not 'x'"),
     (["convert", "K_5", "out.txt"], "must end in one of .npz, .json, .csv, .graphml"),
     (["frobnicate"], "no command is called 'frobnicate'; `linkstep --help` lists them"),
 ]

@@ -29,7 +29,7 @@ def failure(capsys, *words) -> tuple[int, dict, str]:
         ("find 16 4 --max-steps 0 --json", "LinkstepError", "--max-steps must be at least 1, not 0"),
         ("find --json 16", "UsageError", "the following arguments are required: DEGREE"),
         ("find 16 4 --json --nonsense", "UsageError", "unrecognized arguments: --nonsense"),
-        ("find 16 four --json", "UsageError", "invalid int value: 'four'"),
+        ("find 16 four --json", "UsageError", "argument DEGREE: must be a whole number, not 'four'"),
         ("--json", "UsageError", "--json comes after a command, as in `linkstep find 16 4`"),
         ("fidn 16 4 --json", "UsageError", "did you mean 'find'?"),
         ("convert K_4 a.csv --json", "UsageError", "unrecognized arguments: --json"),

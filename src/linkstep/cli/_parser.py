@@ -66,6 +66,17 @@ class _Parser(argparse.ArgumentParser):
         close = nearest(option.lstrip("-"), names, cutoff=0.7)
         return f"did you mean {names[close]}?" if close else None
 
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        """Read a value; what is no number is refused in words of people, not of Python."""
+        try:
+            return super()._get_value(action, text)
+        except argparse.ArgumentError:
+            if action.type is int:
+                raise argparse.ArgumentError(action, f"must be a whole number, not {text!r:.60}") from None
+            if action.type is float:
+                raise argparse.ArgumentError(action, f"must be a number, not {text!r:.60}") from None
+            raise
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse what is none of the choices, with the nearest."""
         if action.choices is None or value in action.choices:
