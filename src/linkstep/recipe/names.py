@@ -82,7 +82,14 @@ def _own_or_raise(folder: Path, name: str) -> str:
 
 
 def lines_by_size(folder: Path, degree: int) -> Mapping[int, list[str]]:
-    """Return the lines of a catalog for one degree by N; those that do not start with one under 0."""
+    """Return the lines of a catalog for one degree by N, none without its file; those that do not start with N under 0.
+
+    A file is read again when it has changed.
+    """
+    return _lines(folder, degree, _stamp(folder, degree))
+
+
+def _read_lines(folder: Path, degree: int) -> Mapping[int, list[str]]:
     by_nodes: dict[int, list[str]] = defaultdict(list)
     for line in _own_or_raise(folder, f"d{degree}.csv").split("\n")[1:]:
         nodes = line.partition(",")[0]
@@ -105,7 +112,7 @@ def _stamp(folder: Path, degree: int) -> _Stamp | None:
 
 @cache
 def _lines(folder: Path, degree: int, stamp: _Stamp | None) -> Mapping[int, list[str]]:
-    return {} if stamp is None else lines_by_size(folder, degree)
+    return {} if stamp is None else _read_lines(folder, degree)
 
 
 def catalog_names(num_nodes: int, degree: int) -> Mapping[int, str]:

@@ -75,9 +75,9 @@ class Catalog:
         if degree not in self._lines:
             found: dict[int, list[str]] = defaultdict(list)
             for folder in self.folders:
-                if (folder / f"d{degree}.csv").exists():
-                    for nodes, lines in lines_by_size(folder, degree).items():
-                        found[nodes] += _own_entries(folder, degree, lines) if folder == user_folder() else lines
+                is_own = folder == user_folder()
+                for nodes, lines in lines_by_size(folder, degree).items():
+                    found[nodes] += _own_entries(folder, degree, lines) if is_own else lines
             self._lines[degree] = dict(found)
         return self._lines[degree]
 
