@@ -30,8 +30,6 @@ Frontier = Callable[[int, int, bool, Spot, FindProgress], list[Choice]]
 
 SEARCHED_NODES = 256
 """Up to this many nodes fewer ports are looked at as if they were asked for; above, only what the catalog has there."""
-STORED_NODES = 64
-"""The same for an N and a d that the catalog has: what was searched for long is rarely beaten by fewer ports."""
 UNION_LINKS = 5_000
 """Up to this many links, unions are built."""
 UNIONS = 6
@@ -49,9 +47,8 @@ def over_ports(
         rows = _joined(rows, _merged(rows, num_nodes, degree, bidirectional))
     if _is_beyond_fewer(rows, num_nodes, degree, bidirectional):
         return rows
-    is_stored = load_catalog().covers(num_nodes, degree, bidirectional)
-    if num_nodes <= (STORED_NODES if is_stored else SEARCHED_NODES):
-        if is_stored:
+    if num_nodes <= SEARCHED_NODES:
+        if load_catalog().covers(num_nodes, degree, bidirectional):
             spot = replace(spot, seconds=0)  # what was searched for long needs no short search nearby
         fewer = over_ports(frontier, num_nodes, degree - 1, bidirectional, spot, work)
     else:
