@@ -1,5 +1,6 @@
 """An ML engineer has 8 servers with 4 and with 8 NICs: which wiring, which runtime file, what training gains."""
 
+import json
 import re
 
 import pytest
@@ -59,7 +60,7 @@ def test_training(walk):
         "train-sim", "resnet50", "--nodes", "8",
         says=["resnet50: 25,557,032 parameters on 8 servers", re.compile(r"^K_\{4,4\} +\S+ms +1\.00x")],
     )  # fmt: skip
-    times = re.findall(r"^\S+(?: graph beats)? +([\d.]+)ms ", out, re.MULTILINE)
+    times = re.findall(r"^\S+(?: wiring beats)? +([\d.]+)ms ", out, re.MULTILINE)
     assert len(times) >= 3 and float(times[0]) == min(map(float, times))
 
 
@@ -69,6 +70,9 @@ def test_measured_here(walk):
     code, out, err = walk.run(["run", "K_{4,4}", "-b", "8", "-e", "1K", "-f", "2", "-o", "run.json"])
     assert code == 0, err
     assert "K_{4,4}: allreduce by mpi, 8 ranks" in out and "read as --sizes 8B:1KiB:x2" in err
-    rows = re.findall(r"^ *(\d+(?:B|KiB)) +(\d+) ", out, re.MULTILINE)
-    assert rows == [(f"{size}B" if size < 1024 else "1KiB", str(size // 4)) for size in (8 << i for i in range(8))]
-    assert (walk.folder / "run.json").exists()
+    sizes = [8 << i for i in range(8)]
+    rows = re.findall(r"^ *(\d+(?:B|KiB)) +\d", out, re.MULTILINE)
+    assert rows == [f"{size}B" if size < 1024 else "1KiB" for size in sizes]
+    assert max(map(len, out.splitlines())) <= 80
+    saved = json.loads((walk.folder / "run.json").read_text())["rows"]
+    assert [(row["size"], row["count"], row["wrong"]) for row in saved] == [(size, size // 4, 0) for size in sizes]
