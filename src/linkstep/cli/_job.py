@@ -43,4 +43,5 @@ def print_job(ranking: JobRanking) -> None:
     head = ("an iteration of " + ranking.model, "takes", "compute", "exposed allreduce", "all-to-all")
     print()
     print_table(head, rows, right=range(1, 5))
-    print_text(ranking.reason)
+    if ranking.reason is not None:
+        print_text(ranking.reason)
