@@ -357,11 +357,12 @@ def test_stats_count():
 
 
 STATS = """\
-degree  links       N  sizes  T_B optimal  Moore bound  both  1MB: mean  100MB: mean  1MB: worst  100MB: worst
-     2  directed  5-5      1            1            1     1      1.000        1.000       1.000         1.000
-     2  duplex    5-5      1            1            1     1      1.000        1.000       1.000         1.000
+degree  links       N  sizes  Moore bound  both  1MB: mean  1MB: worst
+     2  directed  5-5      1            1     1      1.000       1.000
+     2  duplex    5-5      1            1     1      1.000       1.000
 
-mean and worst: the best allreduce over the least that any graph could take, 10us and 100Gbps a server
+mean and worst: the best allreduce over the least that any graph could take,
+10us and 100Gbps a server
 """
 
 
