@@ -1,7 +1,7 @@
 """The definition of correctness: is this schedule an allgather, a reduce-scatter, an allreduce, an all-to-all?
 
 Decides sec:reducescatterallgather exactly, on chunk intervals, and shows a witness on failure. Knows only the
-definitions and imports nothing that makes schedules. The rules are written out in docs/data-model.md.
+definitions and imports nothing that makes schedules. The rules are written out in docs/concepts/data-model.md.
 
 A reduce-scatter is an allgather run backwards: a chunk of u's contribution is "delivered" from step t on if it is
 passed along rows of later and later steps that end at its destination. Reading rows from the last step to the first

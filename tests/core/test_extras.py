@@ -113,4 +113,4 @@ def test_all_is_everything_but_torch():
     assert named == PROJECT.keys() - {"all", "torch", "test", "lint"}
     assert PROJECT["torch"] == []
     assert "'.[all]'" in (ROOT / "README.md").read_text()
-    assert "`all`" in (ROOT / "docs" / "dependencies.md").read_text()
+    assert "`all`" in (ROOT / "docs" / "develop" / "dependencies.md").read_text()

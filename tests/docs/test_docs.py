@@ -9,7 +9,7 @@ import pytest
 from linkstep.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md"))]
 
 
 def sessions() -> list:
@@ -41,6 +41,15 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_pages_that_the_source_names_exist():
+    """Messages, comments and scripts name pages from the root: ``docs/start/tutorial.md``."""
+    folders = ("src", "scripts", "benchmarks", "tests", "examples")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    named = {(name, path) for path in files for name in re.findall(r"\bdocs/[\w/.-]+\.md", path.read_text())}
+    assert len({name for name, _ in named}) > 20
+    assert {(name, path.name) for name, path in named if not (ROOT / name).is_file()} == set()
+
+
 def test_contributing_names_files_that_exist():
     """Of the package, of its tests, or of the folder that the sentence is about."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
@@ -56,7 +65,9 @@ def test_contributing_names_files_that_exist():
 
 def paper_map() -> list[tuple[str, str, str]]:
     """Return the rows of the paper map: label, functions, tests."""
-    return re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", (ROOT / "docs" / "paper-map.md").read_text(), re.M)
+    return re.findall(
+        r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", (ROOT / "docs" / "paper" / "paper-map.md").read_text(), re.M
+    )
 
 
 PAPER_LABELS = (ROOT / "tests" / "support" / "paper_labels.txt").read_text().split()

@@ -1,4 +1,4 @@
-"""The examples of docs/files.md are one wiring, and its headers are read as the page says."""
+"""The examples of docs/reference/files.md are one wiring, and its headers are read as the page says."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from linkstep.core.topology import Topology
 from linkstep.files import READABLE, cables_of, load
 
-PAGE = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "files.md").read_text()
 EXAMPLES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S))
 
 

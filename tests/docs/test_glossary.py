@@ -13,8 +13,8 @@ from linkstep.engines.transports.engine import ENGINES
 from linkstep.lowering import TARGETS
 
 ROOT = Path(__file__).parents[2]
-GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+GLOSSARY = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md"))]
 TERMS = """server, host, rank, forwarder, node, port, cable, link, duplex, directed, topology, wiring, recipe, family,
 catalog, line graph, lift, graft, baseline, collective, M, shard, piece, chunk, step, schedule, method, BFB, alpha, B,
 arrival time, T_L, T_B, bandwidth-optimal, Moore bound, frontier, fabric, throughput, target, runtime, program, plan,
@@ -115,6 +115,7 @@ def test_every_page_that_a_help_names_exists():
 
 
 def test_the_page_of_commands_lists_them_all():
-    text = (ROOT / "docs" / "commands.md").read_text()
-    listed = re.findall(r"^\| `([a-z-]+)` \| (.+?) \| \[(.+?)\]\((.+?)\) \|$", text, re.M)
-    assert listed == [(name, line, page[5:], page[5:]) for name, (line, page) in COMMANDS.items()]
+    page = ROOT / "docs" / "reference" / "commands.md"
+    listed = re.findall(r"^\| `([a-z-]+)` \| (.+?) \| \[(.+?)\]\((.+?)\) \|$", page.read_text(), re.M)
+    wanted = [(name, line, page_of, (ROOT / page_of).resolve()) for name, (line, page_of) in COMMANDS.items()]
+    assert [(*row, f"docs/{text}", (page.parent / link).resolve()) for *row, text, link in listed] == wanted

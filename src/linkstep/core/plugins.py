@@ -75,7 +75,7 @@ def register(*rows: object) -> Registration:
     """Add rows to the tables they belong to: all of them, or none where one is refused.
 
     A row is a ``Family``, a ``Method``, a ``BaselineAlgorithm``, a ``CostModel``, a ``Target`` or its ``Form``, an
-    ``Engine`` or an ``Export`` (docs/plugins.md). Everything that reads a table knows the row from then on.
+    ``Engine`` or an ``Export`` (docs/reference/plugins.md). Everything that reads a table knows the row from then on.
 
     >>> from linkstep.costs import CostModel, Fabric
     >>> sync = CostModel("sync", "waiting for all ranks", ("sync",), lambda step, fabric: fabric.number("sync"))

@@ -1,7 +1,7 @@
 """Fabrics in files: a small JSON object that every command takes with ``--fabric``.
 
-Quantities are exact text with units, or fractions of seconds and bit/s; docs/fabrics.md describes the members. A file
-describes wires: where a topology has another number of ports, a link keeps its rate (``Fabric.with_degree``).
+Quantities are exact text with units, or fractions of seconds and bit/s; docs/concepts/fabrics.md describes the members.
+A file describes wires: where a topology has another number of ports, a link keeps its rate (``Fabric.with_degree``).
 """
 
 from __future__ import annotations

@@ -268,8 +268,9 @@ def _one_way(topology: Topology, collective: Collective, width: Fraction | None)
 def _all_alike(topology: Topology, wires: Wires) -> bool:
     """Whether no set of nodes has less capacity out than one node has, so that all but one node are the worst.
 
-    So it is in a connected vertex-transitive graph without parallel links (docs/wiring-bound.md has the proof): a set
-    has as many links out, or one that goes through a host with a limit has at least that limit.
+    So it is in a connected vertex-transitive graph without parallel links (the proof is in
+    docs/concepts/wiring-bound.md): a set has as many links out, or one that goes through a host with
+    a limit has at least that limit.
     """
     if not topology.vertex_transitive or topology.num_parallel:
         return False

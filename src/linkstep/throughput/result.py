@@ -96,7 +96,7 @@ class Throughput:
     value: Fraction
     bound: Fraction
     method: str
-    """How it was found: columns, lp or prices (docs/all-to-all.md)."""
+    """How it was found: columns, lp or prices (docs/concepts/all-to-all.md)."""
     distance_bound: Fraction
     """What distances alone allow: all capacity over the sum of all distances."""
     cut_bound: Fraction
