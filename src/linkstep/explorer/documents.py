@@ -21,8 +21,12 @@ from linkstep.correctness import check
 from linkstep.costs import Fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document, Panel
+from linkstep.explorer.panels.file import file_panel, program_panel
 from linkstep.explorer.panels.schedule import schedule_panel
 from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.lowering import Lowered
+from linkstep.methods.transform import in_rank_order
+from linkstep.programs import Program, runtime_text
 from linkstep.recipe import Recipe
 from linkstep.reports.pricing import Pricing
 from linkstep.scheduling import ScheduleResult, schedule
@@ -87,6 +91,30 @@ def _text(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
     return of_argument(read_argument(str(thing))[0], pricing, str(thing))
 
 
+def _runtime_file(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    text = runtime_text(thing) if isinstance(thing, (str, Path)) else None
+    if text is None:
+        return None
+    panel = file_panel(text, Path(str(thing)).name, pricing)
+    return panel.title, (panel,)
+
+
+def _lowered(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Lowered):
+        return None
+    made = in_rank_order(thing.placement.schedule)
+    name = f"{made.collective} on {made.topology.name or 'this wiring'} for {thing.target.name}"
+    panel = file_panel(thing.text, name, pricing, made.topology)
+    return panel.title, (panel,)
+
+
+def _program(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Program):
+        return None
+    panel = program_panel(thing, f"{thing.collective} for {thing.dialect}", pricing)
+    return panel.title, (panel,)
+
+
 def _recipe(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
     if not isinstance(thing, Recipe):
         return None
@@ -113,9 +141,12 @@ def _schedule(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
 
 
 SOURCES = (
+    Source("a runtime's file", _runtime_file),
     Source("a recipe or a file", _text),
     Source("a recipe", _recipe),
     Source("a topology", _topology),
     Source("a schedule", _schedule),
+    Source("a lowered schedule", _lowered),
+    Source("a program", _program),
 )
 """All kinds of things, in the order in which they are asked."""

@@ -55,7 +55,8 @@ def pack(document: Document) -> bytes:
 
     panels = [{"kind": one.kind, "title": one.title, "data": place(one.data)} for one in document.panels]
     header = {"format": FORMAT, "version": VERSION, "title": document.title, "panels": panels, "columns": columns}
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    written = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = written.encode(errors="backslashreplace")  # half a surrogate pair, which files may hold, as JSON escapes it
     text += b" " * (-(len(text) + 4) % _ALIGNED)
     return zlib.compress(len(text).to_bytes(4, "little") + text + bytes(body), 9)
 

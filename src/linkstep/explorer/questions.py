@@ -23,6 +23,7 @@ from linkstep.costs import Fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document
 from linkstep.explorer.documents import SIZE, best_schedule
+from linkstep.explorer.panels.file import file_panel
 from linkstep.explorer.panels.schedule import schedule_panel
 from linkstep.explorer.panels.wiring import wiring_panel
 from linkstep.reports.pricing import Pricing
@@ -110,8 +111,19 @@ def _schedule(question: Question, watching: Watching) -> Document:
     return Document(panel.title, (panel,))
 
 
+def _file(question: Question, watching: Watching) -> Document:
+    pricing = pricing_of(question)
+    text, name = check_kind("text", question.get("text"), str), text_of(question, "name", "a file")
+    on = text_of(question, "on")
+    topology = read_argument(on)[0].topology if on else None
+    with _named(watching, "verify") as progress:
+        panel = file_panel(text, name, pricing, topology, progress)
+    return Document(panel.title, (panel,))
+
+
 QUESTIONS = (
     QuestionRow("wiring", _wiring),
     QuestionRow("schedule", _schedule),
+    QuestionRow("file", _file),
 )
 """All that a page can ask."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 from os import PathLike
@@ -63,6 +63,8 @@ class Simulation:
     sent_end: NDArray[np.float64]
     predicted: float | None = None
     """The schedule's cost in seconds: T_L alpha + T_B M/B, reductions included; None for a file without a schedule."""
+    sent_row: Ints | None = field(default=None, repr=False)
+    """Which row of ``wires_of(program)`` each transfer is; None for what was simulated elsewhere."""
 
     def __repr__(self) -> str:
         what = f"{self.program.collective} for {self.program.dialect}"
@@ -316,7 +318,7 @@ def simulate_program(
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
     return Simulation(
         program, topology, float(end.max(initial=0)), start, end,
-        link[order], rounds[order], sent[order], done[order], predicted,
+        link[order], rounds[order], sent[order], done[order], predicted, order,
     )  # fmt: skip
 
 
