@@ -47,7 +47,7 @@ def _layouts(topology: Topology) -> list[dict[str, Any]]:
     found = {"grid" if usual.dims else "ring" if usual.ring else "force": usual.place}
     if "ring" not in found:
         found["ring"] = on_circle(topology.num_nodes)
-    if "force" not in found and topology.num_nodes <= _SPRUNG:
+    if "force" not in found and 1 < topology.num_nodes <= _SPRUNG:
         found["force"] = by_springs(topology)
     if topology.racks is not None:
         found["racks"] = _in_racks(topology.racks)
