@@ -162,7 +162,7 @@ def test_a_deadlock_has_its_pairs() -> None:
     text = text.replace('<send n="1" peer="1" chan="0" src="i" srcoff="2" cnt="1"/>', '<sync n="1" ops="0"/>', 1)
     assert verify_text(text).status == "refuted"
     data = data_of(text)
-    assert data["messages"] is None and data["why_not_played"].startswith("cannot run: ")
+    assert data["messages"] is None and data["why_not_played"].startswith("It cannot run: ")
     assert sorted(zip(data["wires"]["tail"].tolist(), data["wires"]["head"].tolist(), strict=True)) == [
         (0, 1), (1, 2), (2, 0)
     ]  # fmt: skip

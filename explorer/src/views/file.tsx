@@ -42,7 +42,7 @@ function FileView({ panel, isLive }: ViewProps<FileData>) {
         <Findings data={data} chosen={marked.kind === "finding" ? marked.number : -1} choose={(k) => choose(`finding.${k}`)} />
         {hasText && <Jump data={data} choose={choose} />}
         {hasText && <TextView data={data} rows={rows} spots={spots} />}
-        {!data.wires && data.why_not_played && <p class="hint">There is no picture: {data.why_not_played}</p>}
+        {!data.wires && data.why_not_played && <p class="hint">There is no picture. {data.why_not_played}</p>}
         <Facts rows={factRows(data)} />
       </section>
     </div>

@@ -203,7 +203,7 @@ export function verdictText(facts: Verdict): [head: string, says: string] {
   const worst = findings.find((one) => one.severity === (facts.status === "unknown" ? "unknown" : "error"));
   const where = worst ? placeName(worst.rank, worst.threadblock, worst.step) : "";
   const says = worst ? `${where ? `${where}: ` : ""}${worst.message}` : "";
-  if (facts.status === "refuted") return [`Wrong, as ${facts.dialect} runs it`, says];
+  if (facts.status === "refuted") return [`Wrong for ${facts.dialect}`, says];
   if (facts.status === "unknown") return ["Neither proven nor refuted", says];
   return ["This cannot be read", says];
 }

@@ -4,22 +4,23 @@ import { hold } from "../../model/held";
 import { go } from "../../model/route";
 import { sizeText } from "../../model/words";
 
-const MOST = 8 * 2 ** 20; // bytes, as src/linkstep/explorer/serving.py takes
+const MOST = 8 * 2 ** 20; // bytes of a question, as src/linkstep/explorer/serving.py takes
+const ROOM = 4096; // of these for all but the text
 
 export function Drop({ isSmall }: { isSmall?: boolean }) {
   const [problem, setProblem] = useState("");
   const [isOver, setOver] = useState(false);
   const [pasted, setPasted] = useState("");
 
+  const tooLong = (name: string) => setProblem(`${name} is too long for a page, which takes ${sizeText(MOST, true)}: linkstep verify takes more.`);
   const show = (name: string, text: string) => {
+    if (new Blob([JSON.stringify(text)]).size > MOST - ROOM) return tooLong(name);
     setProblem("");
     go({ file: hold(name, text), mark: null, at: null }, true);
   };
   const read = async (file: File | undefined) => {
     if (!file) return setProblem("That is no file.");
-    if (file.size > MOST) {
-      return setProblem(`${file.name} has ${sizeText(file.size, true)}, a page takes ${sizeText(MOST, true)} at most: linkstep verify takes more.`);
-    }
+    if (file.size > MOST) return tooLong(file.name);
     try {
       show(file.name, new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer()));
     } catch {
@@ -59,8 +60,7 @@ export function Drop({ isSmall }: { isSmall?: boolean }) {
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            if (new Blob([pasted]).size > MOST) setProblem(`This text is too long: a page takes ${sizeText(MOST, true)} at most.`);
-            else if (pasted.trim()) show("pasted text", pasted);
+            if (pasted.trim()) show("pasted text", pasted);
             else setProblem("There is no text to read.");
           }}
         >
@@ -77,7 +77,7 @@ export function Drop({ isSmall }: { isSmall?: boolean }) {
         </p>
       )}
       {!isSmall && (
-        <p class="hint">It is proven right, or you see the rank and the step where it is wrong. The file stays on this computer.</p>
+        <p class="hint">It is proven right, or you see the rank and the step where it is wrong. It goes to the linkstep explore behind this page, and nowhere else.</p>
       )}
     </div>
   );

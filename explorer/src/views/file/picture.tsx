@@ -106,10 +106,11 @@ export function Picture({ data, marked, mark }: Props) {
         onLeave={() => point(null)}
       />
       {messages?.parts && <Legend colours={colours} />}
+      {messages?.parts && data.facts.status !== "verified" && <p class="hint">What messages carry is so in one of the orders in which it may run.</p>}
       <p class="pointed" aria-live="polite">
         {shown ? pointedText(data, sent, shown) : "Point at a rank or a link; click a rank to find it in the file."}
       </p>
-      {data.why_not_played && <p class="hint">Not played: {data.why_not_played}</p>}
+      {data.why_not_played && <p class="hint">Not played. {data.why_not_played}</p>}
       {messages && <MessageTable data={data} now={now} time={clock.time} marked={marked} mark={mark} />}
       {messages && <BusyTable data={data} sent={sent} marked={marked} mark={mark} />}
     </>

@@ -29,7 +29,7 @@ export function useClock(total: number): Clock {
   latest.current = at;
   const stop = (time: number) => {
     play(null);
-    keep(time === 0 ? "0" : time.toPrecision(9));
+    keep(String(time));
   };
 
   useEffect(() => {

@@ -17,13 +17,14 @@ from linkstep.core.topology import Topology
 from linkstep.explorer.document import Panel
 from linkstep.explorer.panels.file_messages import MAX_MESSAGES, messages_of
 from linkstep.explorer.panels.file_pairs import pairs_of
-from linkstep.explorer.panels.file_places import NOWHERE, Lines, Places, find_places
+from linkstep.explorer.panels.file_places import Lines, Places, find_places
 from linkstep.explorer.wires import wires_of
 from linkstep.programs import Finding, Program, read_program
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.simulation import SimulationReport
 from linkstep.reports.verification import UnreadableFile, VerificationReport, VerifiedFile
 from linkstep.simulation import simulate_program, used_links
+from linkstep.simulation.wires import wires_of as wires_between
 from linkstep.verification import Report, verify_program, verify_text
 
 SHOWN = 2 * 10**6
@@ -62,7 +63,7 @@ def file_panel(
     try:
         program = read_program(text, report.dialect)
     except LinkstepError as error:
-        why = f"{str(error).removesuffix('.')}."
+        why = f"It {error}."  # "cannot run: " and why
         return Panel("file", title, data | _not_played(why) | {"wires": _pairs(text, report.dialect)})
     return Panel("file", title, data | _played(program, title, pricing, on))
 
@@ -194,23 +195,20 @@ def _pairs(text: str, dialect: str) -> dict[str, Any] | None:
 
 def _played(program: Program, name: str, pricing: Pricing, on: Topology | None) -> dict[str, Any]:
     used = used_links(program)
-    wires = wires_of(used, orbits=False)
-    if not used.num_links:
+    wires, topology = wires_of(used, orbits=False), used if on is None else on
+    messages = wires_between(program).event.size
+    if not messages:
         return _not_played("Nothing is sent between ranks.") | {"wires": wires}
-    fabric = pricing.fabric_for((used if on is None else on).degree)
-    topology = used if on is None else on
+    if messages > MAX_MESSAGES:
+        return _not_played(f"It sends {messages} messages, a page plays {MAX_MESSAGES} at most.") | {"wires": wires}
+    fabric = pricing.fabric_for(topology.degree).on(topology)
     try:
-        done = simulate_program(program, topology, fabric.on(topology), pricing.size)
+        done = simulate_program(program, topology, fabric, pricing.size)
     except LinkstepError as error:
         return _not_played(f"{error}.") | {"wires": wires}
-    if on is not None:
-        wires = wires_of(on, orbits=False)
-    report = SimulationReport.of(done, fabric.on(topology), pricing, None, name).to_json()
-    shown: dict[str, Any] = {"wires": wires, "simulation": report, "messages": None, "why_not_played": None}
-    if done.sent_link.size > MAX_MESSAGES:
-        why = f"It sends {done.sent_link.size} messages, a page plays {MAX_MESSAGES} at most."
-        return shown | {"why_not_played": why}
-    return shown | {"messages": messages_of(done, fabric.on(topology))}
-
-
-__all__ = ["NOWHERE", "SHOWN", "file_panel", "program_panel"]
+    return {
+        "wires": wires if on is None else wires_of(on, orbits=False),
+        "simulation": SimulationReport.of(done, fabric, pricing, None, name).to_json(),
+        "messages": messages_of(done, fabric),
+        "why_not_played": None,
+    }
