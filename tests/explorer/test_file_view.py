@@ -151,6 +151,37 @@ def test_messages_are_played(open_report: Callable[..., OpenPage]) -> None:
     opened.check()
 
 
+def test_what_cannot_be_followed_is_neither(open_report: Callable[..., OpenPage]) -> None:
+    plan = json.loads((PROGRAMS / "allpairs-allreduce.mscclpp.json").read_text())
+    plan["gpus"][2]["threadblocks"][0]["ops"][3] = {"name": "pipeline"}
+    text = json.dumps(plan, indent=1)
+    report = verify_text(text)
+    assert report.status == "unknown"
+    opened = open_report(of_text(text, "plan.json"))
+    page = opened.page
+    assert verdict(page) == f"Neither proven nor refuted: rank 2 tb 0 step 3: {report.unknowns[0].message}"
+    assert "".join(text for _, text in marked_lines(page)) == '{"name": "pipeline"},'
+    assert page.get_by_text("Not played. It cannot run: ").count() == 1
+    assert page.locator(".pointed").count() == 1  # who talks to whom is drawn all the same
+    opened.check()
+
+
+def test_links_and_layouts_are_in_the_url(open_report: Callable[..., OpenPage]) -> None:
+    opened = open_report(PROGRAMS / "ring-allreduce.cpu.xml")
+    page = opened.page
+    page.get_by_label("Layout").select_option("force")
+    links = page.locator("table", has=page.locator("caption", has_text="Links, the busiest"))
+    links.get_by_role("button", name="2 to 0").click()
+    assert page.locator(".pointed").inner_text() == "Rank 2 sends to rank 0: 4 messages, 1.333MB in all."
+    assert page.url.endswith("#layout=force&mark=link.2")
+    for hash in ("#mark=finding.99&at=x&layout=<b>&speed=99", "#mark=rank.999999&at=-5", "#mark=message.99&at=1e9"):
+        other = open_report(PROGRAMS / "ring-allreduce.cpu.xml", hash)
+        assert other.page.locator(".file-text .marked").count() == 0
+        assert other.page.locator("output").inner_text() in ("0s of 146.7us", "146.7us of 146.7us")
+        other.check()
+    opened.check()
+
+
 def test_a_thousand_ranks_stay_fluid(open_report: Callable[..., OpenPage]) -> None:
     schedule = linkstep.schedule("C(1024,{23,24})", "broadcast").schedule
     opened = open_report(linkstep.lower(schedule, "cpu"), "#speed=0.25")
