@@ -42,7 +42,7 @@ def usual_pricing() -> Pricing:
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """A row of ``SOURCES``: a kind of thing that a document is made of."""
 
     what: str
@@ -141,12 +141,12 @@ def _schedule(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
 
 
 SOURCES = (
-    Source("a runtime's file", _runtime_file),
-    Source("a recipe or a file", _text),
-    Source("a recipe", _recipe),
-    Source("a topology", _topology),
-    Source("a schedule", _schedule),
-    Source("a lowered schedule", _lowered),
-    Source("a program", _program),
+    DocumentSource("a runtime's file", _runtime_file),
+    DocumentSource("a recipe or a file", _text),
+    DocumentSource("a recipe", _recipe),
+    DocumentSource("a topology", _topology),
+    DocumentSource("a schedule", _schedule),
+    DocumentSource("a lowered schedule", _lowered),
+    DocumentSource("a program", _program),
 )
 """All kinds of things, in the order in which they are asked."""
