@@ -9,7 +9,12 @@ import pytest
 from linkstep.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "index.md",
+    *sorted((ROOT / "docs").glob("*/*.md")),
+]
 
 
 def sessions() -> list:

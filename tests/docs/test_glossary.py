@@ -14,7 +14,12 @@ from linkstep.lowering import TARGETS
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "docs" / "reference" / "glossary.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "index.md",
+    *sorted((ROOT / "docs").glob("*/*.md")),
+]
 TERMS = """server, host, rank, forwarder, node, port, cable, link, duplex, directed, topology, wiring, recipe, family,
 catalog, line graph, lift, graft, baseline, collective, M, shard, piece, chunk, step, schedule, method, BFB, alpha, B,
 arrival time, T_L, T_B, bandwidth-optimal, Moore bound, frontier, fabric, throughput, target, runtime, program, plan,
