@@ -30,6 +30,7 @@ exclude_patterns = ["_build", *([] if HAS_EXPLORERS else ["start/live.*"])]
 suppress_warnings = [] if HAS_EXPLORERS else ["toc.excluded"]
 myst_heading_anchors = 4  # links to headings are those that GitHub knows
 toc_object_entries_show_parents = "hide"
+smartquotes = False  # quotes and dashes are those of commands and code
 html_theme = "furo"
 html_title = "linkstep"
 html_static_path = ["_static"]

@@ -41,7 +41,7 @@ def _index() -> str:
 
 def _page(name: str, parser: argparse.ArgumentParser, example: str) -> str:
     parts = [f"# linkstep {name}\n", f"{escaped(parser.description or '')} More in {link_to(COMMANDS[name][1])}.\n"]
-    parts.append(fenced("sh", example))
+    parts.append(f"Example:\n\n{fenced('sh', example)}")
     parts += _section(parser)
     for action, sub in _actions(parser).items():
         about = _helps(parser).get(action, "")
@@ -55,6 +55,7 @@ def _section(parser: argparse.ArgumentParser) -> Iterator[str]:
     formatter = argparse.HelpFormatter(parser.prog, width=WIDTH)
     formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups)
     usage = formatter.format_help().strip().removeprefix("usage: ")
+    yield "Usage:\n"
     yield fenced("text", usage.replace("\n       ", "\n"))
     yield f"```{{program}} {parser.prog}\n```\n"
     for group in parser._action_groups:

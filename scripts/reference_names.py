@@ -136,7 +136,7 @@ def _members(kind: type) -> str:
         words = field_words(kind)
         for one in fields(kind):
             if one.name in words and not one.name.startswith("_"):
-                note = f"\n:type: {_annotation(one.type)}\n"
+                note = f":type: {_annotation(one.type)}\n"
                 parts.append(_directive("attribute", one.name, f"{note}\n{escaped(words[one.name])}", 5))
     parts += list(_own_methods(kind))
     return "\n\n" + "\n".join(parts) if parts else ""

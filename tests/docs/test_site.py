@@ -29,7 +29,8 @@ def test_every_page_is_in_one_toctree():
     for name in pages():
         for block in re.findall(r"^```\{toctree\}\n(.*?)^```", (DOCS / f"{name}.md").read_text(), re.M | re.S):
             folder = (DOCS / name).parent
-            for entry in (line for line in block.splitlines() if line and not line.startswith(":")):
+            entries = (line for line in block.splitlines() if line and not line.startswith(":"))
+            for entry in (re.sub(r".*<(.+)>$", r"\1", line) for line in entries):
                 there = sorted(folder.glob(f"{entry}.md")) if "*" in entry else [folder / f"{entry}.md"]
                 listed += [path.relative_to(DOCS).with_suffix("").as_posix() for path in there]
     listed = [name for name in listed if not name.startswith(GENERATED)]
