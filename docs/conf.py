@@ -16,11 +16,8 @@ from scripts.make_reference import write_reference  # noqa: E402
 from linkstep import __version__  # noqa: E402
 from linkstep.cli._commands import NAMES  # noqa: E402
 
-EXPLORERS = (
-    ("Cat(64,4,26778)", "cat-64-4.html", "64 servers with 4 ports: the best wiring known"),
-    ("Torus(8,8)", "torus-8-8.html", "64 servers with 4 ports: a torus"),
-)
-"""Reports that start/live.md shows: the recipe, the file under _static/explorer/ and the title."""
+EXPLORERS = {"cat-64-4.html": "Cat(64,4,26778)", "torus-8-8.html": "Torus(8,8)"}
+"""Explorers that start/live.md shows: the file under _static/explorer/ and its recipe."""
 HAS_EXPLORERS = "report" in NAMES
 """Whether this version has the command that writes them; the page is left out where it has not."""
 
@@ -43,7 +40,7 @@ def write_explorers() -> None:
     """Write the explorers that are not there yet, each a page of its own without anything from outside."""
     folder = HERE / "_static" / "explorer"
     folder.mkdir(exist_ok=True)
-    for recipe, name, _ in EXPLORERS:
+    for name, recipe in EXPLORERS.items():
         if not (folder / name).exists():
             subprocess.run([sys.executable, "-m", "linkstep", "report", recipe, "-o", str(folder / name)], check=True)
 

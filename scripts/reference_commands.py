@@ -82,7 +82,7 @@ def _entry(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     formatter = parser._get_formatter()
     said = formatter._format_action_invocation(action)
     text = formatter._expand_help(action) if action.help else ""
-    return f"```{{option}} {said}\n{escaped(text[:1].upper() + text[1:])}.\n```\n"
+    return f"```{{option}} {said}\n{escaped(f'{text[0].upper()}{text[1:]}.') if text else ''}\n```\n"
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
