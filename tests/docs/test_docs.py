@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from linkstep._version import __version__
 from linkstep.cli import main
+from linkstep.cli._parser import parse_arguments
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -114,3 +116,25 @@ def test_the_family_of_the_first_hour_can_be_built():
     topology = family.build(6)
     assert (topology.num_nodes, topology.degree) == family.size(6) == (12, 3)
     assert topology.is_bidirectional and list(family.members(12, 3)) == [(6,)]
+
+
+def readme_commands() -> list[str]:
+    """Return the ``linkstep`` commands that the README names in its text and tables, without its blocks."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / "README.md").read_text(), flags=re.S | re.M)
+    return re.findall(r"`(linkstep [a-z-]+ [^`]*)`", text)
+
+
+def test_the_readme_names_commands_that_there_are():
+    """Options and arguments too, as far as the parser knows; blocks are run as a whole elsewhere."""
+    found = [command for command in readme_commands() if "find N 4" not in command]
+    assert len(found) > 12
+    for command in found:
+        _, name, *argv = shlex.split(command)
+        parse_arguments([name, *argv])
+
+
+def test_the_readme_shows_python_soon_and_says_how_to_cite():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert "```python" in lines[:30]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {__version__}\n" in citation and "2202.03356" in citation

@@ -1,0 +1,5 @@
+// The views, in the order of their tabs.
+import type { ViewRow } from "./view";
+import { WIRING } from "./wiring";
+
+export const VIEWS: ViewRow[] = [WIRING];
