@@ -60,7 +60,7 @@ view is a frozen dataclass in `src/linkstep/reports/`; `report.to_json()` is its
   `ranks`) or begin with `num_` where the noun is a list elsewhere.
 - Numbers are exact: a fraction is text, such as "1023/1024"; times and ratios are floats in JSON and Fractions in
   Python. `null` is what was not determined, or is not there.
-- [docs/schemas/](../schemas/) has a JSON Schema (draft 2020-12) for each format, made from the source as this page is:
+- `docs/schemas/` has a JSON Schema (draft 2020-12) for each format, made from the source as this page is:
   `schemas/find.json` is that of "linkstep/find"; `schemas/files/` has those of files that people write too. Tests hold
   what every command prints and saves against them.
 - A command that fails prints an [error](#error) instead, on standard output, and the same line on standard error; the

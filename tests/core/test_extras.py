@@ -114,3 +114,10 @@ def test_all_is_everything_but_torch():
     assert PROJECT["torch"] == []
     assert "'.[all]'" in (ROOT / "README.md").read_text()
     assert "`all`" in (ROOT / "docs" / "develop" / "dependencies.md").read_text()
+
+
+def test_the_page_of_extras_has_them_all():
+    text = (ROOT / "docs" / "start" / "install.md").read_text()
+    listed = dict(re.findall(r"^\| `([a-z-]+)`( \(not in `all`\))? \|", text, re.M))
+    assert listed.keys() == PROJECT.keys()
+    assert {extra for extra, mark in listed.items() if mark} == {"test", "lint", "browser", "docs"}

@@ -11,7 +11,12 @@ from linkstep.cli import main
 from linkstep.cli._parser import parse_arguments
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "index.md",
+    *sorted((ROOT / "docs").glob("*/*.md")),
+]
 
 
 def sessions() -> list:

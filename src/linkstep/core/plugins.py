@@ -50,7 +50,14 @@ _installed: set[str] = set()
 
 
 class Registration:
-    """Rows that were added: until ``undo``, or until the end of a ``with`` block."""
+    """Rows that were added: until ``undo``, or until the end of a ``with`` block.
+
+    >>> from linkstep.costs import CostModel
+    >>> added = register(CostModel("idle", "waiting", ("idle",), lambda step, fabric: fabric.number("idle")))
+    >>> added
+    <Registration of cost model>
+    >>> added.undo()
+    """
 
     def __init__(self, entries: Sequence[tuple[RowTable[Any], Any]]) -> None:
         self._entries = tuple(entries)

@@ -101,6 +101,10 @@ class WiringBound:
     than its two ``halves`` together; one that lets them overlap may take less, and ``cost`` is what it takes at least:
     ``nodes`` then have the fewest links to the others for all N shards, or are none where the number of all links
     decides.
+
+    >>> from linkstep import wiring_bound
+    >>> wiring_bound("K_{2,2}", "allreduce")
+    <WiringBound of allreduce on <Topology 'K_{2,2}' N=4 d=2 links=8>: 4 alpha + 3/2 M/B>
     """
 
     topology: Topology
