@@ -141,7 +141,7 @@ function CablingView({ panel }: ViewProps<CablingData>) {
           onLeave={() => point(null)}
         />
         <p class="pointed" aria-live="polite">
-          {at >= 0 ? <CableText row={drawn[at]!.row} change={drawn[at]!.change} called={called} rackOf={rackOf} /> : host >= 0 ? `${chosen}: ${counted(rows.length, "cable")} in the list.` : "Point at a port or a cable; click it or a host to keep it."}
+          {at >= 0 ? <CableText row={drawn[at]!.row} change={drawn[at]!.change} called={called} rackOf={rackOf} /> : host >= 0 ? `${chosen}: ${counted(rows.length, "cable")} in the list.` : <span class="hint">Point at a port or a cable; click it or a host to keep it.</span>}
         </p>
         {chosen !== "" && host < 0 && <p class="error" role="alert">There is no host {chosen} in this plan.</p>}
       </section>
