@@ -16,7 +16,11 @@ from linkstep.files import load
 from linkstep.recipe import parse
 from linkstep.reports.cabling import CablingReport
 
-LIST = "Cable;A side;A port;Rack A;B side;B port;Rack B;Length\nC-01;h1;eth1;r1;h2;eth1;r2;2 m\nC-02;h2;eth2;r2;h3;eth1;r2;10 m\n"
+LIST = """\
+Cable;A side;A port;Rack A;B side;B port;Rack B;Length
+C-01;h1;eth1;r1;h2;eth1;r2;2 m
+C-02;h2;eth2;r2;h3;eth1;r2;10 m
+"""
 
 
 def test_a_plan_is_a_document():
