@@ -68,7 +68,7 @@ function CablingView({ panel }: ViewProps<CablingData>) {
   }, [drawn, passes]);
 
   if (print === "labels") return <Labels rows={rows} hosts={facts.labels} called={called} />;
-  if (print === "racks") return <Sheets rows={rows} rackOf={rackOf} called={called} />;
+  if (print === "racks") return <Sheets rows={rows} hosts={facts.labels} rackOf={rackOf} called={called} />;
 
   const number = cable === "" ? -1 : drawn.findIndex(({ row, change }) => change !== "plug" && String(row.cable) === cable);
   const at = number >= 0 ? number : pointed && "cable" in pointed ? pointed.cable : -1;

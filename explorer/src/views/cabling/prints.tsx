@@ -21,6 +21,11 @@ function ends(rows: CableRow[]): End[] {
   ]);
 }
 
+function byHost(all: End[], hosts: string[]): End[] {
+  const place = new Map(hosts.map((name, k) => [name, k]));
+  return all.sort((a, b) => place.get(a.host)! - place.get(b.host)! || a.row.cable - b.row.cable);
+}
+
 function Bar({ children }: { children: ComponentChildren }) {
   return (
     <div class="controls">
@@ -40,11 +45,7 @@ export function Labels({ rows, hosts, called }: { rows: CableRow[]; hosts: strin
   const [each, setEach] = usePart("each", "24");
   const [order, setOrder] = usePart("order", "cable");
   const [across, down, letters] = SHEETS[each] ?? SHEETS["24"]!;
-  const all = ends(rows);
-  if (order === "host") {
-    const place = new Map(hosts.map((name, k) => [name, k]));
-    all.sort((a, b) => place.get(a.host)! - place.get(b.host)! || a.row.cable - b.row.cable);
-  }
+  const all = order === "host" ? byHost(ends(rows), hosts) : ends(rows);
   const sheets = Array.from({ length: Math.ceil(all.length / (across * down)) }, (_, k) => all.slice(k * across * down, (k + 1) * across * down));
   return (
     <div class="view wide printing">
@@ -90,9 +91,9 @@ export function Labels({ rows, hosts, called }: { rows: CableRow[]; hosts: strin
 }
 
 // A page for each rack, or one for all hosts where no racks are known.
-export function Sheets({ rows, rackOf, called }: { rows: CableRow[]; rackOf: (host: string) => string | null; called: (row: CableRow) => string }) {
+export function Sheets({ rows, hosts, rackOf, called }: { rows: CableRow[]; hosts: string[]; rackOf: (host: string) => string | null; called: (row: CableRow) => string }) {
   const byRack = new Map<string, End[]>();
-  for (const end of ends(rows)) {
+  for (const end of byHost(ends(rows), hosts)) {
     const rack = rackOf(end.host) ?? "";
     const same = byRack.get(rack);
     if (same) same.push(end);
