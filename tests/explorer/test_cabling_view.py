@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -273,8 +274,8 @@ def test_two_plans_with_a_swapped_cable(open_plan) -> None:
         "Unplug cable 0: a port 0 to b port 0.",
         "Unplug cable 2: c port 0 to d port 0.",
         "Move cable 1 between a and e: at a from port 1 to port 2.",
-        "Plug cable 0: a port 0 to d port 0.",
-        "Plug cable 2: b port 0 to c port 0.",
+        "Plug cable 0 of the second plan: a port 0 to d port 0.",
+        "Plug cable 2 of the second plan: b port 0 to c port 0.",
     ]
     assert "From now to then" in page.locator(".changed").inner_text()
     page.get_by_role("button", name="Move cable 1").click()
@@ -306,6 +307,8 @@ def test_hostile_names_are_text(open_plan, print) -> None:
     assert page.locator("main script, main img, main b:text-is('')").count() == 0
     for label in page.locator(".label").all():  # long names are cut, inside of their labels
         assert label.evaluate("one => one.scrollHeight <= one.clientHeight + 1")
+        assert label.evaluate("one => [...one.children].every((line) => line.scrollHeight <= line.clientHeight + 1)")
+        assert re.fullmatch(r"cable \d+\n(.|\n)*:\d\nto (.|\n)*:\d", label.inner_text())  # and their ports are not
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     opened.check()
     opened.check_accessible()

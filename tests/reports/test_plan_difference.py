@@ -94,7 +94,8 @@ def test_two_cables_with_their_ends_swapped():
         "Unplug cable 0: a port 0 to b port 0.", "Unplug cable 1: c port 0 to d port 0.",
     ]  # fmt: skip
     assert [one.words for one in found.plug] == [
-        "Plug cable 0: a port 0 to d port 0.", "Plug cable 1: b port 0 to c port 0.",
+        "Plug cable 0 of the second plan: a port 0 to d port 0.",
+        "Plug cable 1 of the second plan: b port 0 to c port 0.",
     ]  # fmt: skip
     assert not found.move and not found.num_kept
 

@@ -85,7 +85,7 @@ class CablingDifference:
                 unplug.append(PluggedCable(row, f"Unplug cable {_called(row)}: {_ends(row, _has_names(before))}."))
         added = {row.cable for rows in there.values() for row in rows}
         plug = tuple(
-            PluggedCable(row, f"Plug cable {_called(row)}: {_ends(row, _has_names(after))}.")
+            PluggedCable(row, f"Plug cable {_called(row)} of the second plan: {_ends(row, _has_names(after))}.")
             for row in after.cables
             if row.cable in added
         )

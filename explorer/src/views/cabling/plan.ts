@@ -155,7 +155,7 @@ export class PortPlan {
       lit.add(from * this.ports + fromAt).add(to * this.ports + toAt);
     });
     for (const { x, y, text } of this.titles) {
-      if (pitch > 3) painter.text(view.left + x * pitch, view.top + y * pitch, short(text, (this.wide + GAP_X) * pitch, 7), { size: 12, colour: colours.ink, bold: true });
+      if (pitch > 3) painter.text(view.left + x * pitch, view.top + y * pitch, short(text, (this.wide + GAP_X) * pitch, 8.4), { size: 12, colour: colours.ink, bold: true });
     }
     for (let host = 0; host < this.hosts.length; host++) {
       const [x, y] = [view.left + this.left[host]! * pitch, view.top + this.top[host]! * pitch];
@@ -166,7 +166,7 @@ export class PortPlan {
       painter.rect(x, y, wide, high, colours.paper);
       if (wide > 26 && pitch > 5) {
         const size = Math.min(13, 0.8 * pitch);
-        painter.text(x + wide / 2, y + 0.55 * pitch, short(this.hosts[host]!.name, wide, 0.58 * size), { size, colour: colours.ink, bold: host === look.host });
+        painter.text(x + wide / 2, y + 0.55 * pitch, short(this.hosts[host]!.name, wide, 0.68 * size), { size, colour: colours.ink, bold: host === look.host });
       }
       for (let port = 0; port < this.ports; port++) {
         const key = host * this.ports + port;
@@ -229,8 +229,9 @@ export class PortPlan {
 const ONE = new Float32Array(6);
 
 // Text that fits a width: its middle goes, since ends tell names apart.
-function short(text: string, width: number, perLetter: number): string {
-  const most = Math.max(2, Math.floor(width / perLetter));
+const short = (text: string, width: number, perLetter: number): string => shortened(text, Math.max(2, Math.floor(width / perLetter)));
+
+export function shortened(text: string, most: number): string {
   const letters = [...text];
   if (letters.length <= most) return text;
   const tail = Math.floor((most - 1) / 2);

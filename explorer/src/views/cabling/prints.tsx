@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { go, usePart } from "../../model/route";
 import { counted } from "../../model/words";
-import { fromPort, toPort, type CableRow } from "./plan";
+import { fromPort, shortened, toPort, type CableRow } from "./plan";
 
 const SHEETS: Record<string, [across: number, down: number, letters: string]> = { "14": [2, 7, "15px"], "24": [3, 8, "12px"], "48": [4, 12, "9px"] };
 
@@ -39,6 +39,8 @@ function Bar({ children }: { children: ComponentChildren }) {
     </div>
   );
 }
+
+const LETTERS = 96; // of host names in all columns of a label sheet: a long one is shortened, so that its port is read
 
 // ``called`` is what a cable is called: its label, or its number.
 export function Labels({ rows, hosts, called }: { rows: CableRow[]; hosts: string[]; called: (row: CableRow) => string }) {
@@ -77,10 +79,10 @@ export function Labels({ rows, hosts, called }: { rows: CableRow[]; hosts: strin
             <div key={at} class="label">
               <b>cable {called(end.row)}</b>
               <span class="here">
-                {end.host}:{end.port}
+                <bdi>{shortened(end.host, LETTERS / across)}</bdi>:{end.port}
               </span>
               <span>
-                to {end.otherHost}:{end.otherPort}
+                to <bdi>{shortened(end.otherHost, LETTERS / across)}</bdi>:{end.otherPort}
               </span>
             </div>
           ))}
