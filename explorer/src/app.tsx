@@ -101,7 +101,7 @@ function Asked({ row, live }: { row: ViewRow; live: Live }) {
           {error.text}
         </p>
       )}
-      {!question && row.Empty && <row.Empty />}
+      {(!question || (error?.key === key && !last)) && row.Empty && <row.Empty />}
       {question && last && (
         <div class={last.key === key ? "" : "stale"}>
           <row.View panel={last.panel} isLive />
