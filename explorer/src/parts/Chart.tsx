@@ -140,7 +140,7 @@ export function Chart(props: Props) {
           xmlns="http://www.w3.org/2000/svg"
           viewBox={`0 0 ${width} ${height}`}
           role="img"
-          tabIndex={0}
+          {...{ tabindex: 0 } /* of an SVG the name is taken as it is written */}
           aria-label={`${props.label}. Left and right arrows read values.`}
           onPointerMove={point}
           onPointerDown={point}
@@ -189,7 +189,7 @@ export function Chart(props: Props) {
           {props.boundX && <path d={`M${toX(props.boundX.at)} ${top}V${height - BOTTOM}`} stroke={colours.ink} stroke-width={1.5} stroke-dasharray="2 4" />}
           {props.boundY && <path d={`M${left} ${toY(props.boundY.at)}H${width - RIGHT}`} stroke={colours.ink} stroke-width={1.5} stroke-dasharray="2 4" />}
           {props.boundY && (
-            <text x={width - RIGHT - 4} y={toY(props.boundY.at) - 6} text-anchor="end" {...words(12, colours.ink)}>
+            <text x={width - RIGHT - 4} y={toY(props.boundY.at) + 15} text-anchor="end" {...words(12, colours.soft)}>
               {props.boundY.text}
             </text>
           )}
@@ -269,7 +269,7 @@ function span(values: number[], axis: Axis, hasRoom: boolean): [number, number] 
   if (axis.isLog) {
     const room = hasRoom ? Math.max(1.12, (high / low) ** 0.06) : 1;
     if (low === high) [low, high] = [low / 2, high * 2];
-    return [low / room, high * room];
+    return [hasRoom ? low / room ** 1.6 : low, high * room];
   }
   const room = hasRoom ? 0.06 * (high - low || Math.abs(high) || 1) : 0;
   return [low - room, high + room];

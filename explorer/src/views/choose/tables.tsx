@@ -95,7 +95,7 @@ export function Candidates(props: Props) {
   const hops: ColumnOf<Row> = { head: "hops", title: "between the two servers that are farthest apart", cell: (row) => row.diameter ?? "", sort: (row) => row.diameter ?? Infinity, isNumber: true };
   return (
     <Table
-      caption="Candidates: no other row equals or beats one in steps, data (T_B, in M/B) and all-to-all together"
+      caption="Candidates"
       columns={[...first, schedule, ...time, ...last, hops]}
       rows={[...rows.ours, rows.bound]}
       rowKey={(row) => row.key}
@@ -162,7 +162,7 @@ export function Compared({ asked, pair, open, clear }: { asked: Asked; pair: [Ro
     (less, _, by, ratio) => `${name(less)} takes ${timeText(by)} less: ${ratio} times as fast`,
   );
   const [first, second] = timed as [(typeof timed)[0], (typeof timed)[0]];
-  add("steps (T_L)", [String(first.cost.steps), String(second.cost.steps)], [first.cost.steps, second.cost.steps], (less, _, by) => `${name(less)} waits ${by} times less${asked.data.times ? "" : `: ${timeText(clock.cost({ steps: by, t_b: "0" }, pricing.size.value).seconds)}`}`);
+  add("steps (T_L)", [String(first.cost.steps), String(second.cost.steps)], [first.cost.steps, second.cost.steps], (less, _, by) => `${by} fewer on ${name(less)}${asked.data.times ? "" : `: ${timeText(clock.cost({ steps: by, t_b: "0" }, pricing.size.value).seconds)}`}`);
   const t_b = both((row) => clock.allreduce(row, pricing.size.value).cost.t_b);
   add("data (T_B, in M/B)", [decimalText(t_b[0]), decimalText(t_b[1])], [Exact.read(t_b[0]).number, Exact.read(t_b[1]).number], (less, _, __, ratio) => `${name(less)} moves the data ${ratio} times as fast`);
   if (!asked.data.times && !a.pipeline && !b.pipeline) lines.push({ what: "allreduce of other sizes", values: ["", ""], words: sizesText(asked, a, b, name) });
@@ -174,7 +174,7 @@ export function Compared({ asked, pair, open, clear }: { asked: Asked; pair: [Ro
       <Table
         caption={`Side by side: ${name(a)} and ${name(b)}`}
         columns={[
-          { head: "", title: "what is compared", cell: (line) => line.what },
+          { head: "what", cell: (line) => line.what },
           { head: name(a), cell: (line) => line.values[0] },
           { head: `${name(b)} `, cell: (line) => line.values[1] },
           { head: "difference", cell: (line) => line.words },
