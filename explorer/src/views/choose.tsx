@@ -95,6 +95,12 @@ function How({ data, isLive }: { data: ChooseData; isLive: boolean }) {
           In fewer than {bounds.steps} steps the {nodes - 1} other servers cannot be reached through {degree} {degree === 1 ? "port" : "ports"} and back; and with less than {bounds.t_b} M/B a server has not
           had its part of everybody's data. No wiring does better than both by a reduce-scatter and an allgather, and often none reaches both.
         </dd>
+        {Object.entries(data.methods).map(([name, title]) => (
+          <>
+            <dt key={name}>Schedule by {name}</dt>
+            <dd>{title}</dd>
+          </>
+        ))}
         <dt>All-to-all</dt>
         <dd>The rate at which a server sends when every server has something for every other.</dd>
       </dl>

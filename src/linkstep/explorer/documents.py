@@ -33,7 +33,7 @@ from linkstep.programs import Program, runtime_text
 from linkstep.recipe import Recipe
 from linkstep.reports.pricing import Pricing
 from linkstep.scheduling import ScheduleResult, schedule
-from linkstep.search import Answer, find
+from linkstep.search import Answer, Choice, find
 
 SIZE = "1MB"
 _SERVERS = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s*", re.ASCII)
@@ -151,7 +151,7 @@ def _schedule(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
 def of_answer(answer: Answer, pricing: Pricing) -> tuple[str, Panels]:
     """Return the panels of what ``find`` answers: all of it, and the wiring that is best with its schedule."""
     title = f"{answer.num_nodes} servers with {answer.degree} ports"
-    choice = answer.frontier[0] if answer.is_ranked and answer.frontier else best_choice(answer, pricing)[0]
+    choice = best_row(answer, pricing)
     if choice is None or answer.num_nodes > MAX_DRAWN:
         return title, (choose_panel(answer, pricing),)
     name, recipe = choice.recipe.short, choice.recipe
@@ -165,6 +165,11 @@ def of_answer(answer: Answer, pricing: Pricing) -> tuple[str, Panels]:
         made = schedule(recipe, Collective.ALLREDUCE, fabric=fabric, **choice.how)
         panels.append(schedule_panel(made, pricing, name))
     return title, tuple(panels)
+
+
+def best_row(answer: Answer, pricing: Pricing) -> Choice | None:
+    """Return the first row where rows are ranked, else the one whose allreduce takes the least."""
+    return answer.frontier[0] if answer.is_ranked and answer.frontier else best_choice(answer, pricing)
 
 
 def _answer(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Exact } from "../../model/exact";
 import { counted, general, rateText, sizeText, timeText } from "../../model/words";
-import { cablesText, LARGEST, SMALLEST, timesText, windowsOf, type ChooseData, type Clock, type Row, type Rows } from "./model";
+import { cablesText, LARGEST, SMALLEST, timesText, titleOf, windowsOf, type ChooseData, type Clock, type Row, type Rows } from "./model";
 import type { Pricing } from "./controls";
 
 export interface Asked {
@@ -14,18 +14,17 @@ export interface Asked {
 }
 
 // Seconds of a row for what is asked; a job's iterations are known of some rows only.
-export function secondsOf({ data, clock, pricing, load }: Asked, row: Row): number | null {
+export function secondsOf({ clock, pricing, load }: Asked, row: Row): number | null {
   if (load === "all-to-all") return clock.exchange(row, pricing.size.value);
   if (load === "allreduce") return clock.allreduce(row, pricing.size.value).seconds;
-  if (row.role === "bound") return data.job?.bound.seconds ?? null;
-  if (row.role === "today") return data.job?.today.find((one) => one.name === row.name)?.seconds ?? null;
-  return data.facts.job?.rows.find((one) => one.recipe === row.found?.recipe && one.method === row.schedule)?.seconds ?? null;
+  return row.iteration?.seconds ?? null;
 }
 
 export function bound(load: string, row: Row): string {
   if (row.role === "bound") return "";
   if (load === "all-to-all") return row.isFlowReached ? (row.isFlowAtMost ? "at most " : "") : "at least ";
-  return load === "allreduce" && row.isAtMost ? "at most " : "";
+  if (load === "job") return row.iteration?.reached === false ? "at least " : "";
+  return row.isAtMost ? "at most " : "";
 }
 
 // The row that takes the least, the earlier of equals.
@@ -82,6 +81,9 @@ export function AnswerText({ asked, open }: { asked: Asked; open: (row: Row) => 
         {load === "allreduce" && <Stay asked={asked} />}
         {load === "allreduce" && <Other asked={asked} best={best.seconds} />}
       </ul>
+      <p class="hint">
+        {data.times ? `For ${data.fabric.words}.` : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`}
+      </p>
     </section>
   );
 }
@@ -89,7 +91,7 @@ export function AnswerText({ asked, open }: { asked: Asked; open: (row: Row) => 
 // What a job takes on what is wired today, which was worked out for a few wirings.
 function jobRows({ data, rows, load }: Asked): Row[] {
   if (load !== "job" || !data.job) return [];
-  return data.job.today.map((one) => rows.today.find((row) => row.name === one.name) ?? { ...rows.bound, key: one.name, name: one.name, role: "today" as const, schedule: "" });
+  return data.job.today.map((one) => rows.today.find((row) => row.name === one.name) ?? { ...rows.bound, key: one.name, name: one.name, role: "today" as const, schedule: "", iteration: one });
 }
 
 function Against({ best, today }: { best: { row: Row; seconds: number }; today: { row: Row; seconds: number } }) {
@@ -112,18 +114,18 @@ function Against({ best, today }: { best: { row: Row; seconds: number }; today: 
 
 function Limit({ best, limit, asked }: { best: number; limit: number; asked: Asked }) {
   if (asked.load === "job") return best <= limit ? <>No network can beat it.</> : <>No network of such servers can take less than {timeText(limit)}.</>;
-  const kind = asked.data.facts.kind === "duplex" ? "wiring" : "wiring, of one-way fibres either,";
+  const kind = asked.data.facts.kind === "duplex" ? "wiring of duplex cables" : "wiring";
   if (best <= limit) return <>No {kind} can beat it.</>;
   return (
     <>
-      No {kind} can take less than {timeText(limit)}: this is within {general(100 * (best / limit - 1), 2)}% of that.
+      No {kind} can take less than {timeText(limit)}: this takes {general(100 * (best / limit - 1), 2)}% more.
     </>
   );
 }
 
 // Steps and data, beside what is run today.
 function Why({ asked, best, today }: { asked: Asked; best: Row; today: Row | null }) {
-  const { clock, pricing, data, rows } = asked;
+  const { clock, pricing, rows } = asked;
   const ours = clock.allreduce(best, pricing.size.value);
   const theirs = today && clock.allreduce(today, pricing.size.value);
   const t_b = Exact.read(ours.cost.t_b).number;
@@ -136,10 +138,10 @@ function Why({ asked, best, today }: { asked: Asked; best: Row; today: Row | nul
     <>
       <li>
         <strong>Waiting:</strong> {steps}
-        {isLeast && ", as few as any wiring"}. In a step servers send to their neighbours, which takes {data.fabric.alpha === pricing.alpha.text ? data.fabric.alpha : pricing.alpha.text} however little is sent{spent}.
+        {isLeast && ", as few as any wiring"}. In a step servers send to their neighbours, which takes {pricing.alpha.text} however little is sent{spent}.
       </li>
       <li>
-        <strong>Sending:</strong> as long as it takes a server to send {general(t_b, 4)} times the data through all its ports at once ({ours.cost.t_b} M/B)
+        <strong>Sending:</strong> as long as it takes a server to send {t_b === 1 ? "the data once" : `${general(t_b, 4)} times the data`} through all its ports at once ({ours.cost.t_b} M/B)
         {moved}
         {theirs && theirT_b === t_b && ", the same as today"}
         {best.found?.bandwidth_optimal && "; no wiring needs less"}.
@@ -166,7 +168,8 @@ function Cables({ best, today }: { best: Row; today: Row | null }) {
   return (
     <li>
       <strong>Cables:</strong> {cablesText(best.cables)}
-      {today?.cables && (same ? `, as many as ${today.name}: only where they go is different` : `; ${today.name} has ${cablesText(today.cables)}`)}.
+      {!best.cables.is_duplex && `, the two fibres of each of ${(best.cables.count / 2).toLocaleString("en")} cables, split`}
+      {today?.cables && (same ? `, as many as ${today.name} has` : `; ${today.name} has ${cablesText(today.cables)}`)}.
     </li>
   );
 }
@@ -174,7 +177,7 @@ function Cables({ best, today }: { best: Row; today: Row | null }) {
 function Windows({ asked, best }: { asked: Asked; best: Row }) {
   const found = windowsOf(asked.data, asked.rows.ours, asked.clock);
   const size = (bytes: number) => sizeText(bytes, true);
-  const named = (row: Row) => (asked.rows.ours.some((one) => one !== row && one.name === row.name) ? `${row.name} by ${row.schedule}` : row.name);
+  const named = (row: Row) => titleOf(row, asked.rows.ours);
   if (found.length < 2) {
     return (
       <li>

@@ -6,16 +6,11 @@ import { general, sizeText, timeText } from "../../model/words";
 import { Chart, SHAPES, type Point, type Series } from "../../parts/Chart";
 import { useTheme } from "../../parts/theme";
 import { least, secondsOf, type Asked } from "./answer";
-import { decimalText, LARGEST, SMALLEST, type Row } from "./model";
+import { decimalText, LARGEST, SMALLEST, titleOf, type Row } from "./model";
 
 const SAMPLES = 60;
 const BINARY = [2 ** 10, 2 ** 15, 2 ** 20, 2 ** 25, 2 ** 30];
 const short = (bytes: number) => sizeText(bytes, true);
-
-// Rows of the same wiring by another schedule are told apart by it.
-export function titleOf(row: Row, rows: Row[]): string {
-  return rows.some((one) => one !== row && one.name === row.name) ? `${row.name} by ${row.schedule}` : row.name;
-}
 
 function useSizes({ data }: Asked): Exact[] {
   return useMemo(() => {
@@ -24,8 +19,9 @@ function useSizes({ data }: Asked): Exact[] {
   }, [data.times]);
 }
 
-export function TimeChart({ asked }: { asked: Asked }) {
+export function TimeChart({ asked: given }: { asked: Asked }) {
   const { colours } = useTheme();
+  const asked: Asked = given.load === "job" ? { ...given, load: "allreduce" } : given; // iterations have no size
   const { data, rows, pricing } = asked;
   const [scale, setScale] = usePart("scale", "time");
   const sizes = useSizes(asked);
@@ -83,7 +79,7 @@ export function TimeChart({ asked }: { asked: Asked }) {
         Scale
         <select value={scale} onChange={(event) => setScale(event.currentTarget.value)}>
           <option value="time">time</option>
-          <option value="ratio">over what no wiring beats</option>
+          <option value="ratio">times the bound</option>
         </select>
       </label>
     </Chart>

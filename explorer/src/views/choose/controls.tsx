@@ -25,23 +25,23 @@ export function useQuickPart(name: string): [string | null, (text: string | null
   const written = useRoute()[name] ?? null;
   const [now, setNow] = useState<string | null>(written);
   const timer = useRef<number | null>(null);
+  const waiting = useRef<string | null>(null);
   useEffect(() => {
     if (timer.current === null) setNow(written);
   }, [written]);
   const set = (text: string | null) => {
     setNow(text);
     if (timer.current !== null) clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => {
-      timer.current = null;
-      go({ [name]: text });
-    }, 150);
+    waiting.current = text;
+    timer.current = window.setTimeout(write, 150);
   };
-  useEffect(
-    () => () => {
-      if (timer.current !== null) clearTimeout(timer.current);
-    },
-    [],
-  );
+  const write = () => {
+    if (timer.current === null) return;
+    clearTimeout(timer.current);
+    timer.current = null;
+    go({ [name]: waiting.current });
+  };
+  useEffect(() => write, []);
   return [now, set];
 }
 

@@ -67,6 +67,8 @@ export interface WindowFacts {
   max_bytes: number;
   name: string;
   method: string;
+  steps: number;
+  t_b: string;
 }
 
 interface Times {
@@ -94,7 +96,7 @@ export interface ChooseData {
   methods: Record<string, string>;
   cables: Cables[];
   today: { name: string; cables: Cables; pipeline: Pipeline | null }[];
-  job: { today: Iteration[]; bound: Iteration } | null;
+  job: { frontier: (Iteration | null)[]; today: Iteration[]; bound: Iteration } | null;
   jobs: string[];
   shown: Record<string, number>;
 }
@@ -114,6 +116,7 @@ export interface Row {
   diameter: number | null;
   cables: Cables | null;
   times: Times | null;
+  iteration: Iteration | null; // of a training job
   found: Found | null;
   today: Today | null;
 }
@@ -133,9 +136,9 @@ export function rowsOf(data: ChooseData): Rows {
   });
   const ours = facts.frontier.map(
     (one, k): Row => ({
-      key: `${one.name}|${one.method}`, name: one.name, schedule: one.method, role: "ours", cost: one, pipeline: null,
+      key: `${one.name}|${one.method}|${one.steps}`, name: one.name, schedule: one.method, role: "ours", cost: one, pipeline: null,
       isAtMost: one.allreduce_at_most, ...flows(one), diameter: one.diameter, cables: data.cables[k]!,
-      times: times?.frontier[k] ?? null, found: one, today: null,
+      times: times?.frontier[k] ?? null, iteration: data.job?.frontier[k] ?? null, found: one, today: null,
     }),
   );
   const today = facts.baselines.map((one, k): Row => {
@@ -143,14 +146,14 @@ export function rowsOf(data: ChooseData): Rows {
     return {
       key: `${name}|${one.schedule_name}`, name, schedule: one.schedule_name, role: "today", cost: one, pipeline,
       isAtMost: one.allreduce_at_most, ...flows(one), diameter: null, cables,
-      times: times?.today[k] ?? null, found: null, today: one,
+      times: times?.today[k] ?? null, iteration: data.job?.today.find((other) => other.name === name) ?? null, found: null, today: one,
     };
   });
   const { steps, t_b, all_to_all_bound } = facts.bounds;
   const bound: Row = {
     key: "bound", name: "no wiring beats", schedule: "", role: "bound", cost: { steps, t_b }, pipeline: null,
     isAtMost: false, flow: all_to_all_bound, isFlowReached: true, isFlowAtMost: false, diameter: steps / 2, cables: null,
-    times: times?.bound ?? null, found: null, today: null,
+    times: times?.bound ?? null, iteration: data.job?.bound ?? null, found: null, today: null,
   };
   return { ours, today, bound };
 }
@@ -238,7 +241,7 @@ export interface Window {
 // places at one size at most, and at a size at which both take the same the one that was faster before stays.
 export function windowsOf(data: ChooseData, rows: Row[], clock: Clock): Window[] {
   if (data.times) {
-    const row = (one: WindowFacts) => rows.find((found) => found.name === one.name && found.schedule === one.method)!;
+    const row = (one: WindowFacts) => rows.find(({ name, schedule, cost }) => name === one.name && schedule === one.method && cost.steps === one.steps)!;
     return data.facts.windows.map((one) => ({ row: row(one), from: one.min_bytes, to: one.max_bytes }));
   }
   const lines = rows.map((row) => ({
@@ -276,4 +279,12 @@ export const decimalText = (t_b: string): string => Exact.read(t_b).number.toFix
 export function cablesText({ count, is_duplex, is_at_most }: Cables): string {
   const noun = is_duplex ? "duplex cable" : "one-way link";
   return `${is_at_most ? "at most " : ""}${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+// What a row is called beside others: by its schedule, and by that one's steps, where another is of the same wiring.
+export function titleOf(row: Row, rows: Row[]): string {
+  const same = rows.filter((one) => one !== row && one.name === row.name);
+  if (!same.length) return row.name;
+  const by = `${row.name} by ${row.schedule}`;
+  return same.some((one) => one.schedule === row.schedule) ? `${by} in ${row.cost.steps} steps` : by;
 }

@@ -4,7 +4,7 @@ import { Exact } from "../../model/exact";
 import { general, rateText, sizeText, timeText } from "../../model/words";
 import { Table, type ColumnOf } from "../../parts/Table";
 import { bound, ourSeconds, secondsOf, type Asked } from "./answer";
-import { cablesText, decimalText, LARGEST, SMALLEST, timesText, windowsOf, type Row } from "./model";
+import { cablesText, decimalText, LARGEST, SMALLEST, timesText, titleOf, windowsOf, type Row } from "./model";
 
 const T_L = "T_L, how many messages one after the other; each takes alpha, however small";
 const T_B = "T_B: moving the data takes T_B times M/B, M the data and B what a server sends over all its ports";
@@ -29,7 +29,7 @@ function common({ asked, open, pair, choose }: Props): { first: ColumnOf<Row>[];
         row.role !== "bound" && (
           <input
             type="checkbox"
-            aria-label={`Compare ${row.name}, ${row.schedule}`}
+            aria-label={`Compare ${row.name}, ${row.schedule}, ${row.cost.steps} steps`}
             checked={pair.includes(row.key)}
             onChange={(event) => choose(row, event.currentTarget.checked)}
           />
@@ -140,7 +140,7 @@ interface Line {
 export function Compared({ asked, pair, open, clear }: { asked: Asked; pair: [Row, Row]; open: (row: Row) => ComponentChildren; clear: () => void }) {
   const { clock, pricing, load } = asked;
   const [a, b] = pair;
-  const name = (row: Row) => (a.name === b.name ? `${row.name} by ${row.schedule}` : row.name);
+  const name = (row: Row) => titleOf(row, pair);
   const timed = pair.map((row) => clock.allreduce(row, pricing.size.value));
   const lines: Line[] = [];
   const add = (what: string, values: [string, string], numbers: [number | null, number | null], words: (less: Row, more: Row, by: number, ratio: string) => string) => {
@@ -150,7 +150,7 @@ export function Compared({ asked, pair, open, clear }: { asked: Asked; pair: [Ro
     else lines.push({ what, values, words: x < y ? words(a, b, y - x, timesText(y, x)) : words(b, a, x - y, timesText(x, y)) });
   };
   const both = <T,>(of: (row: Row) => T): [T, T] => [of(a), of(b)];
-  lines.push({ what: "schedule", values: both((row) => row.schedule), words: a.schedule === b.schedule ? "the same" : "" });
+  lines.push({ what: "schedule by", values: both((row) => row.schedule), words: "" });
   const taken = both((row) => secondsOf(asked, row));
   add(
     load === "job" ? "an iteration" : `${load} of ${pricing.size.text}`,

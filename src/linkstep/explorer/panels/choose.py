@@ -26,7 +26,7 @@ from linkstep.reports.view import to_members
 from linkstep.scheduling import METHODS
 from linkstep.search import Answer, Choice, Workload, pick
 from linkstep.search.windows import windows
-from linkstep.simulation.training import Job, compare, model_names, rank_choices
+from linkstep.simulation.training import Job, Outcome, compare, model_names, rank_choices
 
 SMALLEST, LARGEST = 2**10, 2**30
 """The sizes between which windows are said and times are drawn."""
@@ -38,25 +38,14 @@ _COUNTED_LINKS = 20_000
 _DEPTH_NODES = 1024
 """Up to this many nodes, pipelines of a reduce-scatter and an allgather are offered beside those through roots.
 
-Of 67 to 1024 nodes none is as fast as one through roots.
+Of 67 and more none is as fast as one through roots, as far as has been looked at: up to 1500 nodes.
 """
 
 
-def best_choice(
-    answer: Answer, pricing: Pricing, rank_by: str = RANKINGS[0], job: Job | None = None,
-    progress: Progress | None = None,
-) -> tuple[Choice | None, BestChoice | None, JobRanking | None]:  # fmt: skip
-    """Return the row that serves best, what it takes, and how rows were ranked where that is by a job."""
-    fabric = pricing.fabric_for(answer.degree)
+def best_choice(answer: Answer, pricing: Pricing, rank_by: str = RANKINGS[0]) -> Choice | None:
+    """Return the row whose call of ``rank_by`` takes the least time; None where there is none."""
     workload = Workload.of(pricing.size, all_to_all=rank_by == Collective.ALL_TO_ALL)
-    if job is None:
-        choice = pick(answer, fabric, workload)
-        seconds, ranking = None if choice is None else workload.seconds(choice, fabric), None
-    else:
-        ranked = rank_choices(job, answer, fabric, progress=progress)
-        choice, seconds = (ranked[0].choice, ranked[0].time) if ranked else (None, None)
-        ranking = JobRanking.of(job, ranked)
-    return choice, None if choice is None else BestChoice.of(choice, seconds, workload, fabric), ranking
+    return pick(answer, pricing.fabric_for(answer.degree), workload)
 
 
 def choose_panel(
@@ -73,8 +62,13 @@ def choose_panel(
     With a ``job`` rows are ranked by its iterations, else by ``rank_by``.
     """
     fabric = pricing.fabric_for(answer.degree)
-    _, best, ranking = best_choice(answer, pricing, rank_by, job, progress)
+    workload = Workload.of(pricing.size, all_to_all=rank_by == Collective.ALL_TO_ALL)
+    ranked = () if job is None else rank_choices(job, answer, fabric, progress=progress)
+    choice = ranked[0].choice if ranked else None if job is not None else best_choice(answer, pricing, rank_by)
+    seconds = ranked[0].time if ranked else None if choice is None else workload.seconds(choice, fabric)
+    best = None if choice is None else BestChoice.of(choice, seconds, workload, fabric)
     found = windows(answer, fabric, (SMALLEST, LARGEST)) if answer.frontier else ()
+    ranking = None if job is None else JobRanking.of(job, ranked)
     report = FindReport.of(answer, pricing, best, found, job=ranking)
     text = report.fabric
     data: dict[str, Any] = {
@@ -95,7 +89,7 @@ def choose_panel(
             {"name": row.recipe.short, "cables": _cables(row.recipe, row.is_duplex), "pipeline": _pipeline(row)}
             for row in answer.baselines
         ],
-        "job": None if job is None or best is None else _compared(job, answer, fabric),
+        "job": _compared(job, answer, fabric, ranked) if job is not None and ranked else None,
         "jobs": model_names(),
         "shown": dict(shown or {}),
     }
@@ -141,13 +135,21 @@ def _cost(cost: Cost) -> dict[str, Any]:
     return {"steps": cost.steps, "t_b": str(cost.bandwidth)}
 
 
-def _compared(job: Job, answer: Answer, fabric: Fabric) -> dict[str, Any]:
-    """Return a job's iterations on what is run today and on a network of bounds."""
+def _compared(job: Job, answer: Answer, fabric: Fabric, ranked: Sequence[Outcome]) -> dict[str, Any]:
+    """Return a job's iterations: on each row, None where not known, on what is run today, and on a net of bounds."""
+    known = {_identity(one.choice): one for one in ranked if one.choice is not None}
+    ours = [known.get(_identity(row)) for row in answer.frontier]
     found = compare(job, answer, fabric)
     return {
+        "frontier": [None if one is None else to_members(IterationRow.of(one)) for one in ours],
         "today": [to_members(IterationRow.of(one)) for one in found.today],
         "bound": to_members(IterationRow.of(found.bound)),
     }
+
+
+def _identity(choice: Choice) -> tuple[str, str, Cost]:
+    """Return what tells a row from others of its wiring; throughput may have been measured since."""
+    return str(choice.recipe), choice.method, choice.allreduce_cost
 
 
 def _times(answer: Answer, fabric: Fabric, size: Fraction) -> dict[str, Any]:
