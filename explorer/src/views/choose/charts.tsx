@@ -47,7 +47,7 @@ export function TimeChart({ asked: given }: { asked: Asked }) {
         return seconds === null ? null : [seconds, ""];
       });
     const found: Series[] = rows.ours.map((row, k) => ({
-      name: titleOf(row, rows.ours), colour: colours.marks[k % 4]!, shape: SHAPES[k % 4]!, width: 2.4, points: own(row),
+      name: titleOf(row, rows.ours), colour: colours.marks[k % 6]!, shape: SHAPES[k % 5]!, width: 2.4, points: own(row),
     }));
     const today = line((one) => {
       let best: [number, string] | null = null;
