@@ -43,7 +43,7 @@ export function LivePage({ live }: { live: Live }) {
     open: () => go({ view: one.kind }, true),
   }));
   return (
-    <Frame title={route["what"] ?? "linkstep"} tabs={tabs}>
+    <Frame title={(row.kind !== "choose" && route["what"]) || "linkstep"} tabs={tabs}>
       <Asked key={row.kind} row={row} live={live} />
     </Frame>
   );

@@ -398,6 +398,14 @@ def test_it_fits_narrow_and_wide_light_and_dark(open_report: Any, dark: bool, wi
     screenshot(page, f"choose-{width}-{'dark' if dark else 'light'}")
 
 
+def test_a_live_page_fits_a_telephone(open_live: Any) -> None:
+    page, _, opened = open_live({"n": "1024", "kind": "directed"}, width=400, dark=True)
+    _answered(page, "Wire 1,024 servers")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    opened.check(offline=False)
+    opened.check_accessible()
+
+
 def test_limits_of_hosts_are_worked_out_by_the_library(open_report: Any) -> None:
     fabric = Fabric.of("10us", "100Gbps", 4, overhead="5us", host_bandwidth="80Gbps")
     opened = open_report(document_of((16, 4), Pricing("1MB", fabric)))

@@ -10,6 +10,9 @@ import { Candidates, Compared, TodayTable } from "./choose/tables";
 import type { ViewProps, ViewRow } from "./view";
 import "./choose.css";
 
+// Parts of the URL that name hosts and cables of another wiring.
+const ELSEWHERE = { cut: null, down: null, host: null, source: null, cable: null, rack: null, layout: null };
+
 function ChooseView({ panel, isLive }: ViewProps<ChooseData>) {
   const { data } = panel;
   const { facts } = data;
@@ -25,7 +28,7 @@ function ChooseView({ panel, isLive }: ViewProps<ChooseData>) {
 
   const openRow = (row: Row) => {
     const panelAt = data.shown[row.name];
-    if (isLive) go({ view: "wiring", what: row.name, cut: null, down: null, host: null, layout: null, colour: null }, true);
+    if (isLive) go({ view: "wiring", what: row.name, ...ELSEWHERE }, true);
     else if (panelAt !== undefined) go({ panel: String(panelAt) }, true);
     else setCommand(`linkstep show '${row.name}'`);
   };
