@@ -419,6 +419,9 @@ def test_limits_of_hosts_are_worked_out_by_the_library(open_report: Any) -> None
         assert [row[f"allreduce {size}"].removeprefix("<=") for row in table(page, "Candidates")] == ours
         rows = table(page, "What is wired and run today")
         assert [row[f"allreduce {size}"].removeprefix("<=") for row in rows] == today
+        rates = {row.recipe.short: fabric.all_to_all_rate(row.flow, 16) for row in found.baselines if row.flow}
+        said = {row["wiring"]: row["all-to-all"].lstrip("<>=") for row in rows}
+        assert {name: said[name] for name in rates} == {name: format_bandwidth(rate) for name, rate in rates.items()}
     assert _field(page, "Alpha").count() == 0
     opened.check()
     opened.check_accessible()

@@ -53,11 +53,6 @@ function ChooseView({ panel, isLive }: ViewProps<ChooseData>) {
           This page does not hold that wiring: <code>{command}</code> shows it, and <code>linkstep explore</code> draws it.
         </p>
       )}
-      {data.times && (
-        <p class="hint">
-          Times are for {data.fabric.words}, which is more than alpha and B: they were worked out for the sizes in the list.
-        </p>
-      )}
       <div class="charts">
         <TimeChart asked={asked} />
         <FrontierChart asked={asked} open={openRow} />

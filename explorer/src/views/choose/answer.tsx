@@ -82,10 +82,16 @@ export function AnswerText({ asked, open }: { asked: Asked; open: (row: Row) => 
         {load === "allreduce" && <Other asked={asked} best={best.seconds} />}
       </ul>
       <p class="hint">
-        {data.times ? `For ${data.fabric.words}.` : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`}
+        {data.times ? fixedText(data) : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`}
       </p>
     </section>
   );
+}
+
+// Why alpha and B are no controls, where a fabric has more than these.
+function fixedText({ fabric, size, today }: ChooseData): string {
+  const pipes = today.some((one) => one.pipeline) ? ` Steps and T_B of trees are for ${size.text}.` : "";
+  return `For ${fabric.words}: that is more than alpha and B, so times were worked out for the sizes in the list.${pipes}`;
 }
 
 // What a job takes on what is wired today, which was worked out for a few wirings.

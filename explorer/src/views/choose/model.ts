@@ -15,6 +15,7 @@ export interface Found {
   all_to_all: string | null;
   all_to_all_bound: string | null;
   all_to_all_at_most: boolean;
+  all_to_all_bandwidth: number | null;
   bandwidth_optimal: boolean;
   moore_optimal: boolean;
 }
@@ -28,6 +29,7 @@ export interface Today {
   all_to_all: string | null;
   all_to_all_bound: string | null;
   all_to_all_at_most: boolean;
+  all_to_all_bandwidth: number | null;
   our_steps: number | null;
   our_t_b: string | null;
   our_allreduce_seconds: number | null;
@@ -82,7 +84,7 @@ export interface ChooseData {
     degree: number;
     kind: "duplex" | "directed";
     frontier: Found[];
-    bounds: { steps: number; t_b: string; all_to_all_bound: string };
+    bounds: { steps: number; t_b: string; all_to_all_bound: string; all_to_all_bandwidth: number };
     other: { kind: string; frontier: Found[] };
     baselines: Today[];
     best: { recipe: string; name: string; method: string; seconds: number; seconds_at_most: boolean } | null;
@@ -113,6 +115,7 @@ export interface Row {
   flow: string | null;
   isFlowReached: boolean;
   isFlowAtMost: boolean; // whether an all-to-all takes at most what its flow says
+  rate: number | null; // bit/s of a server in it, on the panel's fabric
   diameter: number | null;
   cables: Cables | null;
   times: Times | null;
@@ -133,6 +136,7 @@ export function rowsOf(data: ChooseData): Rows {
     flow: one.all_to_all ?? one.all_to_all_bound,
     isFlowReached: one.all_to_all !== null,
     isFlowAtMost: one.all_to_all_at_most,
+    rate: one.all_to_all_bandwidth,
   });
   const ours = facts.frontier.map(
     (one, k): Row => ({
@@ -149,10 +153,10 @@ export function rowsOf(data: ChooseData): Rows {
       times: times?.today[k] ?? null, iteration: data.job?.today.find((other) => other.name === name) ?? null, found: null, today: one,
     };
   });
-  const { steps, t_b, all_to_all_bound } = facts.bounds;
+  const { steps, t_b, all_to_all_bound, all_to_all_bandwidth } = facts.bounds;
   const bound: Row = {
     key: "bound", name: "no wiring beats", schedule: "", role: "bound", cost: { steps, t_b }, pipeline: null,
-    isAtMost: false, flow: all_to_all_bound, isFlowReached: true, isFlowAtMost: false, diameter: steps / 2, cables: null,
+    isAtMost: false, flow: all_to_all_bound, isFlowReached: true, isFlowAtMost: false, rate: all_to_all_bandwidth, diameter: steps / 2, cables: null,
     times: times?.bound ?? null, iteration: data.job?.bound ?? null, found: null, today: null,
   };
   return { ours, today, bound };
@@ -212,7 +216,8 @@ export class Clock {
   // bit/s that a server sends to the others in an all-to-all.
   exchangeRate(row: Row): number | null {
     const { nodes, degree } = this.data.facts;
-    if (row.flow === null || row.times) return null;
+    if (row.times) return row.rate;
+    if (row.flow === null) return null;
     return Exact.read(row.flow).times(this.bandwidth).times(Exact.of(nodes - 1)).by(Exact.of(degree)).number;
   }
 
