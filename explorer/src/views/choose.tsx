@@ -85,8 +85,8 @@ function How({ data, isLive }: { data: ChooseData; isLive: boolean }) {
         <dd>How long moving the data takes, where 1 is what a server needs to send all of it once through all its ports at their full rate.</dd>
         <dt>Time</dt>
         <dd>
-          Steps times alpha, and T_B times M/B besides, where M is the data and B the rate of a server over all its ports. Both are exact: linkstep has made or proven every
-          schedule it counts.
+          Steps times alpha, and T_B times M/B besides, where M is the data and B the rate of a server over all its ports. T_L and T_B are exact, counted on the schedule or
+          proven of it; where that says only what it takes at most, so does the page. Alpha and B are what you say of your network.
         </dd>
         <dt>What no wiring beats</dt>
         <dd>
