@@ -43,7 +43,7 @@ export function LivePage({ live }: { live: Live }) {
     open: () => go({ view: one.kind }, true),
   }));
   return (
-    <Frame title={route["what"] ?? "linkstep"} tabs={tabs}>
+    <Frame title={(row.kind !== "choose" && route["what"]) || "linkstep"} tabs={tabs}>
       <Asked key={row.kind} row={row} live={live} />
     </Frame>
   );
@@ -101,7 +101,7 @@ function Asked({ row, live }: { row: ViewRow; live: Live }) {
           {error.text}
         </p>
       )}
-      {!question && row.Empty && <row.Empty />}
+      {(!question || (error?.key === key && !last)) && row.Empty && <row.Empty />}
       {question && last && (
         <div class={last.key === key ? "" : "stale"}>
           <row.View panel={last.panel} isLive />

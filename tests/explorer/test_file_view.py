@@ -128,9 +128,9 @@ def test_messages_are_played(open_report: Callable[..., OpenPage]) -> None:
     page = opened.page
     rows = table(page, ON_THE_WAY)
     assert [(row["from, to"], row["carries"], row["bytes"], row["by"]) for row in rows] == [
-        ("0 to 1", "chunk 2 of rank 0", "333.3kB", "rank 0 step 1"),
-        ("1 to 2", "chunk 0 of rank 1", "333.3kB", "rank 1 step 1"),
-        ("2 to 0", "chunk 1 of rank 2", "333.3kB", "rank 2 step 1"),
+        ("0 to 1", "chunk 2 of rank 0", "333.3KB", "rank 0 step 1"),
+        ("1 to 2", "chunk 0 of rank 1", "333.3KB", "rank 1 step 1"),
+        ("2 to 0", "chunk 1 of rank 2", "333.3KB", "rank 2 step 1"),
     ]
     press(page, "Next message")
     assert table(page, ON_THE_WAY)[0]["carries"] == "chunk 1, sum of 2"

@@ -1,16 +1,31 @@
 // Numbers as people read them, the way linkstep prints them (core/units.py): tests hold the two together.
+import { exactRate, exactSize, exactTime } from "./quantities";
 
-// As Python's "%.{digits}g".
+// As Python's "%.{digits}g": of two equally near numbers the one whose last digit is even.
 export function general(value: number, digits: number): string {
   if (value === 0) return "0";
-  const exponent = Number(value.toExponential(digits - 1).split("e")[1]);
+  const [written, exponent] = rounded(value, digits);
+  const point = exponent + 1;
+  let text: string;
   if (exponent < -4 || exponent >= digits) {
-    const [mantissa, power] = value.toExponential(digits - 1).split("e") as [string, string];
-    const trimmed = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
-    return `${trimmed}e${power[0]}${power.slice(1).padStart(2, "0")}`;
-  }
-  const fixed = value.toFixed(digits - 1 - exponent);
-  return fixed.includes(".") ? fixed.replace(/\.?0+$/, "") : fixed;
+    text = `${trimmed(`${written[0]}.${written.slice(1)}`)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  } else if (point <= 0) text = trimmed(`0.${"0".repeat(-point)}${written}`);
+  else text = trimmed(`${written.slice(0, point)}.${written.slice(point)}`);
+  return value < 0 ? `-${text}` : text;
+}
+
+const trimmed = (text: string): string => text.replace(/\.?0*$/, "");
+
+// The digits of a number, and the power of ten of the first. A browser takes the larger of two equally near ones.
+function rounded(value: number, digits: number): [string, number] {
+  const split = (text: string): [string, number] => {
+    const [mantissa, exponent] = text.split("e") as [string, string];
+    return [mantissa.replace(/[-.]/g, ""), Number(exponent)];
+  };
+  const [whole, exponent] = split(value.toExponential(100));
+  const isTie = /^50*$/.test(whole.slice(digits));
+  if (isTie && Number(whole[digits - 1]) % 2 === 0) return [whole.slice(0, digits), exponent];
+  return split(value.toExponential(digits - 1));
 }
 
 const TIMES: [string, number][] = [["s", 1], ["ms", 1e-3], ["us", 1e-6], ["ns", 1e-9]];
@@ -20,8 +35,8 @@ export function timeText(seconds: number): string {
   return seconds ? `${general(seconds / 1e-9, 4)}ns` : "0s";
 }
 
-const DECIMAL: [string, number][] = [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]];
-const BINARY: [string, number][] = [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
+const DECIMAL: [string, number][] = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["KB", 1e3]];
+const BINARY: [string, number][] = [["PiB", 2 ** 50], ["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
 
 export function sizeText(bytes: number, binary = false): string {
   for (const [unit, scale] of binary ? BINARY : DECIMAL) {
@@ -41,20 +56,10 @@ export function rateText(bitsPerSecond: number): string {
   return `${general(bitsPerSecond, 3)}bps`;
 }
 
-const SIZE_UNITS: Record<string, number> = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 };
-const TIME_UNITS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, "\u00b5s": 1e-6, ns: 1e-9 };
-const RATE_UNITS: Record<string, number> = { bps: 1, kbps: 1e3, mbps: 1e6, gbps: 1e9, tbps: 1e12, g: 1e9, m: 1e6, t: 1e12, k: 1e3 };
-
-function read(text: string, units: Record<string, number>): number | null {
-  const found = /^\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z\u00b5]+)\s*$/i.exec(text);
-  const scale = found && units[found[2]!.toLowerCase()];
-  return found && scale ? Number(found[1]) * scale : null;
-}
-
 // What somebody wrote, in bytes, seconds or bit/s; null where it is no such quantity.
-export const readSize = (text: string) => read(text, SIZE_UNITS);
-export const readTime = (text: string) => read(text, TIME_UNITS);
-export const readRate = (text: string) => read(text, RATE_UNITS);
+export const readSize = (text: string) => exactSize(text).value?.number ?? null;
+export const readTime = (text: string) => exactTime(text).value?.number ?? null;
+export const readRate = (text: string) => exactRate(text).value?.number ?? null;
 
 // "63/32" as a number.
 export function fraction(text: string | number): number {

@@ -1,7 +1,8 @@
 // The views, in the order of their tabs.
+import { CHOOSE } from "./choose";
 import type { ViewRow } from "./view";
 import { CABLING } from "./cabling";
 import { FILE } from "./file";
 import { WIRING } from "./wiring";
 
-export const VIEWS: ViewRow[] = [WIRING, FILE, CABLING];
+export const VIEWS: ViewRow[] = [CHOOSE, WIRING, FILE, CABLING];

@@ -6,12 +6,13 @@ thing is a function and a row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linkstep.argument import TopologyArgument, read_argument
+from linkstep.argument import TopologyArgument, exists, read_argument
 from linkstep.cabling import Cabling, wire
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
@@ -23,19 +24,26 @@ from linkstep.costs import Fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document, Panel
 from linkstep.explorer.panels.cabling import cabling_panel
+from linkstep.explorer.panels.choose import best_choice, choose_panel
 from linkstep.explorer.panels.file import file_panel, program_panel
-from linkstep.explorer.panels.schedule import schedule_panel
+from linkstep.explorer.panels.schedule import MAX_ROWS, schedule_panel
 from linkstep.explorer.panels.wiring import wiring_panel
 from linkstep.lowering import Lowered
 from linkstep.methods.transform import in_rank_order
+from linkstep.problem import Problem
 from linkstep.programs import Program, runtime_text
 from linkstep.recipe import Recipe
 from linkstep.reports.pricing import Pricing
 from linkstep.scheduling import ScheduleResult, schedule
+from linkstep.search import Answer, Choice, find
 
 SIZE = "1MB"
 MAX_WIRED = 2**13
 """The most links of a wiring whose cables stand beside it: a larger plan is asked for by itself."""
+_SERVERS = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s*", re.ASCII)
+
+MAX_DRAWN = 2**14
+"""The most servers whose best wiring is in the page of an answer: of more, making and drawing it takes minutes."""
 
 Panels = tuple[Panel, ...]
 
@@ -161,7 +169,48 @@ def _cabling(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
     return plan.title, (plan, wiring)
 
 
+def of_answer(answer: Answer, pricing: Pricing) -> tuple[str, Panels]:
+    """Return the panels of what ``find`` answers: all of it, and the wiring that is best with its schedule."""
+    title = f"{answer.num_nodes} servers with {answer.degree} ports"
+    choice = best_row(answer, pricing)
+    if choice is None or answer.num_nodes > MAX_DRAWN:
+        return title, (choose_panel(answer, pricing),)
+    name, recipe = choice.recipe.short, choice.recipe
+    panels = [
+        choose_panel(answer, pricing, shown={name: 1}),
+        wiring_panel(TopologyArgument(recipe.topology(), recipe=recipe), pricing, name),
+    ]
+    # An allreduce is a row at least for each shard and each server that it comes to, and for each that it is summed at.
+    if 2 * answer.num_nodes * (answer.num_nodes - 1) <= MAX_ROWS:
+        fabric = pricing.fabric_for(answer.degree)
+        made = schedule(recipe, Collective.ALLREDUCE, fabric=fabric, **choice.how)
+        panels.append(schedule_panel(made, pricing, name))
+    return title, tuple(panels)
+
+
+def best_row(answer: Answer, pricing: Pricing) -> Choice | None:
+    """Return the first row where rows are ranked, else the one whose allreduce takes the least."""
+    return answer.frontier[0] if answer.is_ranked and answer.frontier else best_choice(answer, pricing)
+
+
+def _answer(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    return of_answer(thing, pricing) if isinstance(thing, Answer) else None
+
+
+def _servers(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    """Take N and d: two numbers, or text with both."""
+    if isinstance(thing, str) and _SERVERS.fullmatch(thing) and not exists(thing):
+        nodes, degree = map(int, thing.split())
+    elif isinstance(thing, tuple) and len(thing) == 2 and all(type(one) is int for one in thing):
+        nodes, degree = thing
+    else:
+        return None
+    problem = Problem(num_nodes=nodes, degree=degree)
+    return of_answer(find(nodes, degree, fabric=pricing.fabric_for(problem.size[1])), pricing)
+
+
 SOURCES = (
+    DocumentSource("servers and ports such as 64 4", _servers),
     DocumentSource("a runtime's file", _runtime_file),
     DocumentSource("a recipe or a file", _text),
     DocumentSource("a recipe", _recipe),
@@ -170,5 +219,6 @@ SOURCES = (
     DocumentSource("a lowered schedule", _lowered),
     DocumentSource("a program", _program),
     DocumentSource("a cabling plan", _cabling),
+    DocumentSource("an answer of find", _answer),
 )
 """All kinds of things, in the order in which they are asked."""

@@ -6,7 +6,7 @@ questions come and who works on them (``linkstep.explorer.serving`` and ``worker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +18,20 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import parse as parse_fault
 from linkstep.core.progress import Progress
 from linkstep.core.text import shown
-from linkstep.core.units import WrittenSize
+from linkstep.core.units import WrittenSize, parse_size
 from linkstep.costs import Fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document
 from linkstep.explorer.documents import SIZE, best_schedule, plan_panel
+from linkstep.explorer.panels.choose import RANKINGS, choose_panel
 from linkstep.explorer.panels.file import file_panel
 from linkstep.explorer.panels.schedule import schedule_panel
 from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.problem import Problem
+from linkstep.reports.find import KINDS
 from linkstep.reports.pricing import Pricing
+from linkstep.search import find
+from linkstep.simulation.training import Job, load_model, model_names
 
 Question = Mapping[str, Any]
 Watching = Callable[[str, int, int | None], None]
@@ -95,6 +100,39 @@ def _named(watching: Watching, label: str) -> Iterator[Progress]:
     yield lambda done, total: watching(label, done, total)
 
 
+def one_of(question: Question, name: str, known: Sequence[str], usual: str) -> str:
+    """Return a member of a question that is one of some words."""
+    value = text_of(question, name, usual)
+    if value not in known:
+        raise LinkstepError(f"{name} must be one of {', '.join(known)}, not {shown(value)}")
+    return value
+
+
+def _choose(question: Question, watching: Watching) -> Document:
+    pricing = pricing_of(question)
+    if not parse_size(pricing.size):
+        raise LinkstepError(f"size must be positive, not {pricing.size}")
+    kind = one_of(question, "kind", tuple(KINDS.values()), KINDS[False])
+    rank_by = one_of(question, "rank_by", RANKINGS, RANKINGS[0])
+    problem = Problem(
+        num_nodes=question.get("nodes"), degree=question.get("degree"), directed=kind == KINDS[True]
+    )  # fmt: skip
+    nodes, degree = problem.size
+    job = _job(question, nodes) if rank_by == "job" else None
+    with _named(watching, "find") as progress:
+        found = find(nodes, degree, directed=problem.directed, fabric=pricing.fabric_for(degree), progress=progress)
+    if rank_by == Collective.ALL_TO_ALL:
+        with _named(watching, "all-to-all") as progress:
+            found = found.ranked_by_all_to_all(progress=progress)
+    with _named(watching, "rank") as progress:
+        panel = choose_panel(found, pricing, rank_by=rank_by, job=job, progress=progress)
+    return Document(panel.title, (panel,))
+
+
+def _job(question: Question, nodes: int) -> Job:
+    return load_model(one_of(question, "job", model_names(), "")).job(nodes)
+
+
 def _wiring(question: Question, watching: Watching) -> Document:
     pricing = pricing_of(question)
     what, given = wiring_of(question, pricing)
@@ -129,6 +167,7 @@ def _cabling(question: Question, watching: Watching) -> Document:
 
 
 QUESTIONS = (
+    QuestionRow("choose", _choose),
     QuestionRow("wiring", _wiring),
     QuestionRow("schedule", _schedule),
     QuestionRow("file", _file),
