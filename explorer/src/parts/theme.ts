@@ -1,10 +1,13 @@
-// Dark or light: as the system says, unless somebody chose.
+// Dark or light: as the system says, or the notebook around it, unless somebody chose.
 import { useEffect, useState } from "preact/hooks";
 import { palette, type Palette } from "../draw/palette";
 import { usePart } from "../model/route";
 
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 const print = window.matchMedia("print");
+
+// What JupyterLab notes of its own theme on its page; undefined elsewhere.
+const isLightNotebook = (): string | undefined => document.body.dataset["jpThemeLight"];
 
 export function useTheme(): { isDark: boolean; toggle: () => void; colours: Palette } {
   const [chosen, choose] = usePart("theme", "");
@@ -16,6 +19,6 @@ export function useTheme(): { isDark: boolean; toggle: () => void; colours: Pale
       for (const one of [system, print]) one.removeEventListener("change", listen);
     };
   }, []);
-  const isDark = !print.matches && (chosen ? chosen === "dark" : system.matches);
+  const isDark = !print.matches && (chosen ? chosen === "dark" : isLightNotebook() !== undefined ? isLightNotebook() === "false" : system.matches);
   return { isDark, toggle: () => choose(isDark ? "light" : "dark"), colours: palette(isDark) };
 }
