@@ -26,7 +26,7 @@ KEPT = 600.0
 GRACE = 0.5
 """Seconds that a stopped job may take to end by itself: starting a process takes longer."""
 _PATIENCE = 0.3
-"""Seconds after which a page hears that its question waits for others."""
+"""Seconds after which a page hears that its question waits."""
 _TICK = 0.05
 
 Event = tuple[str, dict[str, object]]
@@ -85,7 +85,7 @@ class Job:
         """Yield what happens until it has ended; None where nothing did for so many seconds."""
         seen = 0
         if self._news(seen, _PATIENCE) is None and self.worker is None:
-            yield "progress", {"label": "waiting for another question", "done": 0, "total": None}
+            yield "progress", {"label": "waiting for its turn", "done": 0, "total": None}
         while True:
             news = self._news(seen, silence)
             if news is None:
