@@ -16,8 +16,11 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.text import shown
 from linkstep.files import READABLE
 
-_NO_FILES = frozenset({"ask", "collective", "method", "size", "sizes", "alpha", "bandwidth", "faults"})
-"""Members of a question that never name files: a folder called "schedule" here does not matter to them."""
+_NO_FILES = frozenset(
+    {"ask", "collective", "method", "size", "sizes", "alpha", "bandwidth", "host_bandwidth", "faults", "kind", "name"}
+)
+"""Members of a question that never name files here: a folder called "schedule" does not matter to them. A ``name`` is
+what a file is called whose text came with the question."""
 _SEPARATORS = tuple(filter(None, ("/", "\\", os.sep, os.altsep)))
 _ENDINGS = (*READABLE, ".xml", ".py")
 """Of names that are taken for files whether these are there or not."""
