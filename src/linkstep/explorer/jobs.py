@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 from linkstep.core.errors import LinkstepError
-from linkstep.explorer.worker import DONE, PROGRESS, READY, Worker
+from linkstep.explorer.worker import DONE, FAILED, PROGRESS, READY, Worker
 
 WORKERS = 2
 """Processes: one works while another is being started, or on another page's question."""
@@ -162,12 +162,12 @@ class Crew:
         worker = self._start()
         try:
             while not self._is_closing:
-                is_ready = self._is_ready(worker)
+                wrong = self._wait_for(worker)
                 job = self._waiting.get()
                 if job is None:
                     return
-                if not is_ready:
-                    job.fail("the process that answers questions does not start: the terminal says why")
+                if wrong:
+                    job.fail(wrong)
                 elif self._see_through(worker, job):
                     continue
                 worker.end()
@@ -176,19 +176,17 @@ class Crew:
         finally:
             worker.end()
 
-    def _is_ready(self, worker: Worker) -> bool:
-        """Wait until a worker can be asked; False if it ended instead."""
-        if worker.is_ready:
-            return True
+    def _wait_for(self, worker: Worker) -> str:
+        """Wait until a worker can be asked; return what is wrong if it cannot."""
         try:
-            while not self._is_closing:
+            while not (worker.is_ready or self._is_closing):
                 message = worker.message(_TICK)
-                if message is not None:
-                    worker.is_ready = message == (READY,)
-                    return worker.is_ready
+                if message is not None and message[0] == FAILED:
+                    return str(message[1])
+                worker.is_ready = message == (READY,)
         except EOFError:
-            pass
-        return False
+            return f"the process that answers questions ended at its start ({_how(worker.end())})"
+        return ""
 
     def _see_through(self, worker: Worker, job: Job) -> bool:
         """Have a worker answer a job; whether it can be given another one."""

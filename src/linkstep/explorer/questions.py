@@ -88,9 +88,8 @@ def wiring_of(question: Question, pricing: Pricing) -> tuple[str, TopologyArgume
         return what, given
     if given.schedule is not None:
         raise LinkstepError(f"{what} holds a schedule, which is for its own topology: cut a recipe or a topology")
-    parsed = tuple(
-        parse_fault(text_of(one, "kind"), text_of(one, "text")) for one in check_kind("faults", faults, list)
-    )
+    written = [check_kind("a fault", one, dict) for one in check_kind("faults", faults, list)]
+    parsed = tuple(parse_fault(text_of(one, "kind"), text_of(one, "text")) for one in written)
     return what, with_faults(given, parsed, pricing.fabric_for(given.topology.degree).link_bandwidth)
 
 

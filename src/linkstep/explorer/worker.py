@@ -117,9 +117,9 @@ def _work(line: Connection) -> None:
     threading.Thread(target=_end_with_server, daemon=True).start()
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # as long as the process
     warnings.simplefilter("ignore")
-    _get_ready()
     with suppress(EOFError, OSError):  # the server has ended
-        line.send((READY,))
+        if not _is_ready(line):
+            return
         while True:
             line.send(_answered(line.recv(), line))
 
@@ -134,15 +134,14 @@ def _end_with_server() -> None:
     os._exit(1)
 
 
-def _get_ready() -> None:
-    """Import what an answer takes, by answering a small question."""
-    from linkstep.explorer.packing import pack
-    from linkstep.explorer.questions import answer
+def _is_ready(line: Connection) -> bool:
+    """Import what an answer takes, by answering a small question, and say so; or say what is wrong."""
+    code, text = _answered({"ask": "wiring", "what": "K_3"}, line)
+    line.send((READY,) if code == DONE else (FAILED, text))
+    return bool(code == DONE)
 
-    pack(answer({"ask": "wiring", "what": "K_3"}))
 
-
-def _answered(question: object, line: Connection) -> tuple[Any, ...]:
+def _answered(question: object, line: Connection) -> tuple[str, Any]:
     from linkstep._compiling import tell_of_compiling
     from linkstep.core.errors import LinkstepError
     from linkstep.explorer.packing import pack
