@@ -367,7 +367,7 @@ def test_a_browser_that_goes_away_stops_nothing(client, server, tmp_path):
 
 def test_a_word_now_and_then_where_nothing_happens(client, monkeypatch):
     monkeypatch.setattr(serving, "SILENCE", 0.05)
-    job = jobs.Job({})
+    job = jobs.LiveJob({})
     job.worker = 1
     events = job.events(0.01)
     assert [next(events), next(events)] == [None, None]

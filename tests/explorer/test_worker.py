@@ -12,7 +12,7 @@ import pytest
 import linkstep
 from linkstep.core.errors import LinkstepError
 from linkstep.explorer import jobs, worker
-from linkstep.explorer.jobs import Crew, Job
+from linkstep.explorer.jobs import Crew, LiveJob
 from linkstep.explorer.packing import unpack
 from linkstep.explorer.worker import DONE, PROGRESS, READY, Worker
 from support.live import QUESTIONS, is_alive, until
@@ -28,7 +28,7 @@ def questions(tmp_path, monkeypatch):
     return path
 
 
-def last(job: Job) -> tuple[str, dict[str, object]]:
+def last(job: LiveJob) -> tuple[str, dict[str, object]]:
     """Wait for a job's end."""
     *_, event = (event for event in job.events(60) if event is not None)
     return event

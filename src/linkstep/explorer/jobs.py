@@ -35,7 +35,7 @@ Event = tuple[str, dict[str, object]]
 STOPPED = "stopped"
 
 
-class Job:
+class LiveJob:
     """A question, and what became of it."""
 
     def __init__(self, question: object) -> None:
@@ -113,17 +113,17 @@ class Crew:
 
     def __init__(self, workers: int = WORKERS, start: Callable[[], Worker] = Worker) -> None:
         self._start = start
-        self._waiting: SimpleQueue[Job | None] = SimpleQueue()
-        self._jobs: dict[str, Job] = {}
+        self._waiting: SimpleQueue[LiveJob | None] = SimpleQueue()
+        self._jobs: dict[str, LiveJob] = {}
         self._lock = threading.Lock()
         self._is_closing = False
         self._threads = [threading.Thread(target=self._attend, daemon=True) for _ in range(workers)]
         for thread in self._threads:
             thread.start()
 
-    def ask(self, question: object) -> Job:
+    def ask(self, question: object) -> LiveJob:
         """Have a question answered; LinkstepError where there are too many already."""
-        job = Job(question)
+        job = LiveJob(question)
         with self._lock:
             self._forget()
             if sum(one.is_open for one in self._jobs.values()) >= MOST_OPEN:
@@ -132,7 +132,7 @@ class Crew:
         self._waiting.put(job)
         return job
 
-    def job(self, name: str) -> Job | None:
+    def job(self, name: str) -> LiveJob | None:
         """Return a job by its name; None where there is none, or where it was long ago."""
         with self._lock:
             self._forget()
@@ -188,7 +188,7 @@ class Crew:
             return f"the process that answers questions ended at its start ({_how(worker.end())})"
         return ""
 
-    def _see_through(self, worker: Worker, job: Job) -> bool:
+    def _see_through(self, worker: Worker, job: LiveJob) -> bool:
         """Have a worker answer a job; whether it can be given another one."""
         if not job.is_open:
             return True

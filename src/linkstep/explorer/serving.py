@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from linkstep.core.errors import LinkstepError
-from linkstep.explorer.jobs import Crew, Job
+from linkstep.explorer.jobs import Crew, LiveJob
 from linkstep.explorer.page import live_page, live_policy
 from linkstep.explorer.permission import Permission
 
@@ -235,7 +235,7 @@ class Handler(BaseHTTPRequestHandler):
 
     # --- answers ---
 
-    def _send_events(self, job: Job) -> None:
+    def _send_events(self, job: LiveJob) -> None:
         """Send what a job does as it happens; a browser that goes away is no reason to end the job."""
         self._send_head(200, "text/event-stream; charset=utf-8")
         for event in job.events(SILENCE):

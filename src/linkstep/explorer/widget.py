@@ -24,7 +24,7 @@ from linkstep.explorer.reporting import pricing_for
 from linkstep.recipe import Recipe
 
 _STILLS = (("image/svg+xml", "_repr_svg_"), ("text/html", "_repr_html_"))
-"""What stands for a widget where none can run, the best first."""
+"""What stands for a widget where none can run."""
 
 
 def explore(thing: object, *, size: Number = SIZE, fabric: FabricLike | None = None) -> Any:
@@ -51,10 +51,10 @@ def _is_notebook() -> bool:
 
 
 def still_of(thing: object) -> dict[str, str]:
-    """Return what a notebook shows of a thing without scripts, by its kind: a picture, or else a table, if any.
+    """Return what a notebook shows of a thing without scripts, by its kind: a picture, a table, what there is of these.
 
-    >>> list(still_of("K_3"))
-    ['image/svg+xml']
+    >>> list(still_of("plan.xml"))
+    []
     """
     value: Any = thing
     if isinstance(thing, (str, Path)):
@@ -65,12 +65,8 @@ def still_of(thing: object) -> dict[str, str]:
         value = given.schedule or given.topology
     elif isinstance(thing, Recipe):
         value = thing.topology()
-    for kind, name in _STILLS:
-        make = getattr(value, name, None)
-        found = None if make is None else make()
-        if found is not None:
-            return {kind: found}
-    return {}
+    made = {kind: getattr(value, name)() for kind, name in _STILLS if hasattr(value, name)}
+    return {kind: text for kind, text in made.items() if text is not None}
 
 
 @cache
