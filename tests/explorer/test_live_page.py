@@ -11,7 +11,7 @@ import pytest
 
 import linkstep
 from support.live import QUESTIONS, Client, is_alive, until
-from support.pages import facts, screenshot, table
+from support.pages import choose_host, facts, screenshot, table
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def opened(open_page, url: str):
 
 def is_fresh(page) -> None:
     """Wait until nothing is worked on any more."""
-    page.wait_for_function("!document.querySelector('.waiting') && !document.querySelector('.stale')")
+    page.wait_for_function("() => !document.querySelector('.waiting') && !document.querySelector('.stale')")
 
 
 def test_a_cable_is_cut(explore, open_page):
@@ -57,7 +57,7 @@ def test_a_cable_is_cut(explore, open_page):
     found = opened(open_page, url)
     page = found.page
     assert facts(page)["farthest hosts"].startswith("4 hops")
-    page.get_by_label("Host", exact=True).fill("5")
+    choose_host(page, "5")
     page.get_by_role("button", name="Take host 5 down").click()
     page.wait_for_selector(".changed")
     is_fresh(page)
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_a_line(explore, open_page):
     page.wait_for_selector(".error")
     assert "did you mean 'Torus'?" in page.locator(".error").inner_text()
     page.goto(f"{url}#view=wiring&what=/etc/passwd")
-    page.wait_for_function("document.querySelector('.error')?.textContent.includes('was not opened')")
+    page.wait_for_function("() => document.querySelector('.error')?.textContent.includes('was not opened')")
 
 
 def test_progress_and_the_stop_button(explore, open_page, tmp_path):
@@ -118,8 +118,8 @@ def test_progress_and_the_stop_button(explore, open_page, tmp_path):
 
     page.route("**/api/ask", ask_slowly)
     found.go(f"{url}#view=wiring&what=K_4")
-    page.wait_for_function("document.querySelector('.waiting')?.textContent.includes('sleeping')")
-    page.wait_for_function("document.querySelector('.waiting progress')?.value > 0")
+    page.wait_for_function("() => document.querySelector('.waiting')?.textContent.includes('sleeping')")
+    page.wait_for_function("() => document.querySelector('.waiting progress')?.value > 0")
     pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
     assert all(is_alive(pid) for pid in pids)
     page.get_by_role("button", name="Stop").click()
@@ -137,7 +137,7 @@ def test_closing_the_page_stops_what_it_asked(explore, open_page, tmp_path):
     found = open_page(offline=False)
     found.page.route("**/api/ask", lambda route: route.continue_(post_data='{"ask": "slow", "pids": "pids"}'))
     found.go(f"{url}#view=wiring&what=K_4")
-    found.page.wait_for_function("document.querySelector('.waiting')?.textContent.includes('sleeping')")
+    found.page.wait_for_function("() => document.querySelector('.waiting')?.textContent.includes('sleeping')")
     pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
     found.page.close()
     until(lambda: not any(is_alive(pid) for pid in pids))
@@ -175,7 +175,7 @@ def test_hostile_names_of_hosts(explore, open_page, tmp_path):
     page.on("dialog", lambda one: (dialogs.append(one.message), one.dismiss()))
     assert sorted(row["host"] for row in table(page, "Hosts and what they are wired to")) == sorted(HOSTILE)
     for name in HOSTILE:
-        page.get_by_label("Host", exact=True).fill(name)
+        choose_host(page, name)
         page.get_by_role("button", name="down").click()
         page.wait_for_selector(".changed")
         is_fresh(page)

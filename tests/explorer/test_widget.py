@@ -14,6 +14,7 @@ from linkstep.explorer import widget
 from linkstep.explorer.packing import unpack
 from linkstep.explorer.page import script, style
 from linkstep.explorer.widget import still_of
+from support.pages import choose_host
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -127,7 +128,7 @@ def test_two_widgets_on_a_page(open_page, tmp_path):
         page.wait_for_selector(f"#{place} .linkstep[data-ready]")
         assert page.locator(f"#{place} dl.facts dd").first.inner_text().startswith(f"{hosts},")
         assert page.locator(f"#{place} .linkstep").get_attribute("data-theme") == "light"
-    page.locator("#a").get_by_label("Host", exact=True).fill("2")
+    choose_host(page.locator("#a"), "2")
     page.locator("#a table", has_text="Hosts by their distance from host 2").wait_for()
     assert page.locator("#b").get_by_label("Host", exact=True).input_value() == ""
     assert "#" not in page.url

@@ -15,7 +15,6 @@ from linkstep.cli._quantities import add_size
 from linkstep.cli._signals import interrupts_noted
 from linkstep.cli._topology_argument import add_fault_options
 from linkstep.core.errors import LinkstepError
-from linkstep.core.faults import Fault
 from linkstep.files import kind_of
 
 THINGS = "RECIPE|FILE|N d"
@@ -74,20 +73,11 @@ def _route(args: argparse.Namespace) -> dict[str, str]:
         raise LinkstepError("faults are of a wiring: name a recipe or a file of one first")
     route = _first(things[0]) if things else {}
     for fault in faults:
-        kind, _, text = _quoted(fault).partition(" ")
+        kind, _, text = str(fault).partition(" ")
         route[kind] = f"{route[kind]};{text}" if kind in route else text
     pricing = {name: getattr(args, name) for name in ("size", "alpha", "bandwidth", "host_bandwidth")}
     pricing["fabric"] = getattr(args, "fabric_file", None)
     return route | {name: str(value) for name, value in pricing.items() if value is not None}
-
-
-def _quoted(fault: Fault) -> str:
-    """Return a fault as it is written, names with semicolons in quotes: these part faults in the URL."""
-    text = str(fault)
-    for name in {getattr(fault, end) for end in ("host", "first", "second") if hasattr(fault, end)}:
-        if ";" in name and f'"{name}"' not in text:
-            text = text.replace(name, f'"{name}"')
-    return text
 
 
 def _first(thing: str | tuple[int, int]) -> dict[str, str]:
