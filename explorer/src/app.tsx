@@ -155,7 +155,8 @@ const chosen = (route: Record<string, string>, panels: Panel[]): number =>
 function Shown({ panels, at }: { panels: Panel[]; at: number }) {
   const panel = panels[at];
   const row = VIEWS.find((one) => one.kind === panel?.kind);
-  return panel && row ? <row.View key={at} panel={panel} isLive={false} /> : null;
+  if (!panel) return null;
+  return row ? <row.View key={at} panel={panel} isLive={false} /> : <p class="hint">There is no view of {panel.title} here.</p>;
 }
 
 function Waiting({ wait }: { wait: Wait }) {

@@ -103,6 +103,7 @@ def test_files_named_at_the_start_can_be_asked_for(start):
     _, url = start("plan.xml", "wiring.csv")
     assert parts(url) == {"open": "plan.xml"}
     client = Client(url)
+    assert client.answer(ask="document", what="plan.xml")["panels"][0]["kind"] == "file"
     assert client.answer(ask="wiring", what="wiring.csv")["panels"][0]["data"]["wires"]["nodes"] == 4
     assert client.request("POST", "api/ask", '{"ask": "wiring", "what": "made.npz"}')[0] == 400
 

@@ -18,6 +18,8 @@ def here(tmp_path, monkeypatch) -> Path:
     linkstep.save(linkstep.parse("K_4").topology(), tmp_path / "wiring.csv")
     linkstep.save(linkstep.schedule("K_3", "allgather").schedule, tmp_path / "made.npz")
     linkstep.save_fabric(linkstep.Fabric.of("3us", "10Gbps", 4), tmp_path / "my.json")
+    for name, target in (("plan.xml", "msccl"), ("plan.json", "mscclpp")):
+        (tmp_path / name).write_text(linkstep.lower(linkstep.schedule("K_3"), target).text)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -52,7 +54,9 @@ def test_a_page_asks_for_nothing(here):
     assert not re.findall(r"<(?:link|img|iframe|script)[^>]+(?:href|src)=[\"'](?!data:)", text)
 
 
-@pytest.mark.parametrize(("file", "kind"), [("wiring.csv", "wiring"), ("made.npz", "schedule")])
+@pytest.mark.parametrize(
+    ("file", "kind"), [("wiring.csv", "wiring"), ("made.npz", "schedule"), ("plan.xml", "file"), ("plan.json", "file")]
+)
 def test_files(here, file, kind):
     assert main(["report", file, "-o", "r.html"]) == 0
     assert kinds(here / "r.html")[0] == kind

@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 
 import linkstep
+from linkstep.cli import main
 from support.live import QUESTIONS, Client, is_alive, until
 from support.pages import choose_host, facts, screenshot, table
 
@@ -185,6 +186,26 @@ def test_hostile_names_of_hosts(explore, open_page, tmp_path):
         is_fresh(page)
     assert not dialogs
     found.check(offline=False)
+
+
+@pytest.mark.parametrize("name", ["wiring.csv", "made.npz", "plan.xml", "plan.json", "K_4"])
+def test_a_report_of_each_kind_of_thing(open_page, tmp_path, name):
+    """Written by the command, and opened with nothing but itself."""
+    linkstep.save(linkstep.parse("K_4").topology(), tmp_path / "wiring.csv")
+    linkstep.save(linkstep.schedule("K_3", "allgather").schedule, tmp_path / "made.npz")
+    for plan, target in (("plan.xml", "msccl"), ("plan.json", "mscclpp")):
+        (tmp_path / plan).write_text(linkstep.lower(linkstep.schedule("K_3"), target).text)
+    thing = str(tmp_path / name) if "." in name else name
+    assert main(["report", thing, "-o", str(tmp_path / "r.html")]) == 0
+    found = open_page()
+    page = found.go((tmp_path / "r.html").as_uri())
+    tabs = page.locator("header nav button").all()
+    for tab in tabs:
+        tab.click()
+        assert page.locator("main").inner_text()
+    assert not tabs or len(tabs) > 1
+    assert page.locator("main").inner_text()
+    found.check()
 
 
 def test_hostile_names_in_a_report(open_report, tmp_path):

@@ -48,14 +48,14 @@ class Permission:
 
 
 def _may_be_file(text: str) -> bool:
-    """Whether text is the name of a file, or looks like one: recipes have no separators, XML and JSON are no names.
+    """Whether text is the name of a file, or looks like one: recipes have no separators; XML and JSON are no names.
 
     >>> _may_be_file("Torus(4,4)"), _may_be_file("/etc/passwd"), _may_be_file("mine.csv"), _may_be_file("<algo/>")
     (False, True, True, False)
     """
     if exists(text):
         return True
-    if text.lstrip().startswith(("<", "{")):
+    if text.lstrip().startswith(("<", "{")) or "\n" in text:
         return False
     return any(mark in text for mark in _SEPARATORS) or text.lower().strip().endswith(_ENDINGS)
 
