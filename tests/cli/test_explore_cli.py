@@ -112,7 +112,7 @@ def test_files_named_at_the_start_can_be_asked_for(start):
     ("words", "shown"),
     [
         ([], {}),
-        (["64", "4"], {"view": "choose", "nodes": "64", "degree": "4"}),
+        (["64", "4"], {"view": "choose", "n": "64", "d": "4"}),
         (["K_3", "--slow", "0,1=1Gbps"], {"view": "wiring", "what": "K_3", "slow": "0,1=1Gbps"}),
         (["made.npz"], {"view": "schedule", "what": "made.npz"}),
         (["wiring.csv", "--fabric", "my.json"], {"view": "wiring", "what": "wiring.csv", "fabric": "my.json"}),

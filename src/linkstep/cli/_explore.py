@@ -82,7 +82,7 @@ def _route(args: argparse.Namespace) -> dict[str, str]:
 
 def _first(thing: str | tuple[int, int]) -> dict[str, str]:
     if isinstance(thing, tuple):
-        return {"view": "choose", "nodes": str(thing[0]), "degree": str(thing[1])}
+        return {"view": "choose", "n": str(thing[0]), "d": str(thing[1])}
     if not is_wiring(thing):
         return {"open": thing}
     given, notes = read_argument(thing)

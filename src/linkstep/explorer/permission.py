@@ -17,7 +17,21 @@ from linkstep.core.text import shown
 from linkstep.files import READABLE
 
 _NO_FILES = frozenset(
-    {"ask", "collective", "method", "size", "sizes", "alpha", "bandwidth", "host_bandwidth", "faults", "kind", "name"}
+    {
+        "ask",
+        "collective",
+        "method",
+        "size",
+        "sizes",
+        "alpha",
+        "bandwidth",
+        "host_bandwidth",
+        "faults",
+        "kind",
+        "name",
+        "rank_by",
+        "root",
+    }
 )
 """Members of a question that never name files here: a folder called "schedule" does not matter to them. A ``name`` is
 what a file is called whose text came with the question."""
