@@ -10,8 +10,8 @@ const options = {
   outdir: where,
   bundle: true,
   minify: true,
-  format: "iife",
-  target: ["chrome103", "firefox113", "safari16.4"], // the first with DecompressionStream
+  format: "esm", // pages have it as a module of theirs, notebooks as a widget's
+  target: ["chrome105", "firefox113", "safari16.4"], // the first with DecompressionStream and @container
   jsx: "automatic",
   jsxImportSource: "preact",
   legalComments: "none",

@@ -46,6 +46,8 @@ from linkstep.costs import wiring_bound as wiring_bound
 from linkstep.description import Description as Description
 from linkstep.description import describe as describe
 from linkstep.engines import Communicator as Communicator
+from linkstep.explorer import explore as explore
+from linkstep.explorer import save_page as save_page
 from linkstep.files import load as load
 from linkstep.files import save as save
 from linkstep.lowering import Lowered as Lowered

@@ -47,11 +47,11 @@ def open_page(browser: Any) -> Iterator[Callable[..., OpenPage]]:
 @pytest.fixture
 def open_report(open_page: Callable[..., OpenPage], tmp_path: Path) -> Callable[..., OpenPage]:
     """Return a function that writes a thing's report and opens it offline: ``open_report("K_3", "#host=1")``."""
-    from linkstep.explorer import report
+    from linkstep.explorer import save_page
 
     def opened(thing: object, hash: str = "", **window: Any) -> OpenPage:
         path = tmp_path / f"report-{len(list(tmp_path.iterdir()))}.html"
-        report(thing, path)
+        save_page(thing, path)
         page = open_page(**window)
         page.go(path.as_uri() + hash)
         return page

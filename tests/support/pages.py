@@ -61,6 +61,13 @@ def facts(page: Any) -> dict[str, str]:
     return {row.locator("dt").inner_text(): row.locator("dd").inner_text() for row in rows}
 
 
+def choose_host(place: Any, name: str) -> None:
+    """Name a host in the wiring view that is on a page, or in a part of it."""
+    field = place.get_by_label("Host", exact=True)
+    field.fill(name)
+    field.press("Enter")
+
+
 def screenshot(page: Any, name: str) -> None:
     """Keep a picture of the page, where EXPLORER_PICTURES names a folder for them."""
     folder = os.environ.get("EXPLORER_PICTURES")

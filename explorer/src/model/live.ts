@@ -33,18 +33,23 @@ async function failure(response: Response): Promise<Error> {
   }
 }
 
+const GONE = "the server is gone: start `linkstep explore` again";
+
+// The server takes JSON alone: a form on another page cannot send it. ``isLast`` outlives the page.
+function post(url: string, body: unknown, isLast = false): Promise<Response> {
+  return fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), keepalive: isLast });
+}
+
 export const live: Live = {
   ask(question, onProgress) {
     let job: string | null = null;
     let events: EventSource | null = null;
     let end: (error: Error) => void = () => {};
+    let isStopped = false;
+    let hasEnded = false;
     const answer = (async () => {
-      const begun = await fetch("api/ask", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(question),
-      }).catch(() => {
-        throw new Error("the server is gone: start `linkstep explore` again");
+      const begun = await post("api/ask", question).catch(() => {
+        throw new Error(GONE);
       });
       if (!begun.ok) throw await failure(begun);
       job = (await begun.json()).job as string;
@@ -54,16 +59,24 @@ export const live: Live = {
         events.addEventListener("progress", (event) => onProgress(JSON.parse((event as MessageEvent).data)));
         events.addEventListener("done", () => done());
         events.addEventListener("failed", (event) => failed(new Error(JSON.parse((event as MessageEvent).data).error)));
-        events.onerror = () => failed(new Error("the server is gone: start `linkstep explore` again"));
+        events.onerror = () => failed(new Error(GONE));
+        if (isStopped) stop();
       }).finally(() => events?.close());
       const result = await fetch(`api/jobs/${job}/result`);
       if (!result.ok) throw await failure(result);
       return unpack(new Uint8Array(await result.arrayBuffer()));
-    })();
-    const stop = () => {
+    })().finally(() => {
+      hasEnded = true;
+      window.removeEventListener("pagehide", stop);
+    });
+    // Nothing on the server is stopped but by this: what nobody sees any more is not worked on.
+    function stop(): void {
+      if (hasEnded) return;
+      isStopped = true;
       end(new Stopped("stopped"));
-      if (job !== null) void fetch(`api/jobs/${job}/stop`, { method: "POST" }).catch(() => {});
-    };
+      if (job !== null) void post(`api/jobs/${job}/stop`, {}, true).catch(() => {});
+    }
+    window.addEventListener("pagehide", stop);
     return { answer, stop };
   },
 };

@@ -1,10 +1,13 @@
-// Dark or light: as the system says, unless somebody chose. Paper is light.
+// Dark or light: as the system says, or the notebook around it, unless somebody chose. Paper is light.
 import { useEffect, useState } from "preact/hooks";
 import { palette, type Palette } from "../draw/palette";
 import { usePart } from "../model/route";
 import { usePrinting } from "./printing";
 
 const system = window.matchMedia("(prefers-color-scheme: dark)");
+
+// What JupyterLab notes of its own theme on its page; undefined elsewhere.
+const isLightNotebook = (): string | undefined => document.body.dataset["jpThemeLight"];
 
 export function useTheme(): { isDark: boolean; toggle: () => void; colours: Palette } {
   const [chosen, choose] = usePart("theme", "");
@@ -14,6 +17,7 @@ export function useTheme(): { isDark: boolean; toggle: () => void; colours: Pale
     system.addEventListener("change", listen);
     return () => system.removeEventListener("change", listen);
   }, []);
-  const isDark = !usePrinting() && (chosen ? chosen === "dark" : system.matches);
+  const usual = isLightNotebook() === undefined ? system.matches : isLightNotebook() === "false";
+  const isDark = !usePrinting() && (chosen ? chosen === "dark" : usual);
   return { isDark, toggle: () => choose(isDark ? "light" : "dark"), colours: palette(isDark) };
 }

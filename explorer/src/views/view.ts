@@ -23,9 +23,14 @@ export const pricing = (route: Record<string, string>): Record<string, string | 
   size: route["size"],
   alpha: route["alpha"],
   bandwidth: route["bandwidth"],
+  host_bandwidth: route["host_bandwidth"],
+  fabric: route["fabric"], // a file that the server was started with
 });
+
+// What stands between semicolons, but for those in quotes, which names of hosts may have.
+const parts = (text: string): string[] => text.match(/(?:"[^"]*"|[^;"])+|"/g) ?? [];
 
 // Faults of the URL: "cut=a,b;c,d&down=x" as the command's options write them.
 export function faults(route: Record<string, string>): { kind: string; text: string }[] {
-  return ["cut", "down"].flatMap((kind) => (route[kind] ?? "").split(";").filter(Boolean).map((text) => ({ kind, text })));
+  return ["cut", "down", "slow"].flatMap((kind) => parts(route[kind] ?? "").map((text) => ({ kind, text })));
 }

@@ -223,7 +223,7 @@ function Cut({ shown, data, isLive, route }: { shown: { host: number } | { link:
   );
 }
 
-const quoted = (name: string): string => (/[,;]/.test(name) ? `"${name}"` : name);
+const quoted = (name: string): string => (/[",;]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
 
 function Changed({ facts, isLive }: { facts: Facts; isLive: boolean }) {
   const before = facts.without_faults!;

@@ -14,6 +14,8 @@ GROUPS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     ("plan", "docs/concepts/finder.md"): {
         "find": ("find the best topologies for N servers with d ports each", "docs/concepts/finder.md"),
         "show": ("describe a topology: size, distances, symmetries, bounds", "docs/start/tutorial.md"),
+        "explore": ("open a page that shows wirings and schedules, to click and compare", "docs/guides/explorer.md"),
+        "report": ("write a page of anything as one file, to open offline, print, mail", "docs/guides/explorer.md"),
         "baselines": ("list what is wired and run today for N servers with d ports each", "docs/concepts/baselines.md"),
         "families": ("list the families of topologies, or their members of a size", "docs/concepts/data-model.md"),
     },

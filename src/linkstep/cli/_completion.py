@@ -16,7 +16,8 @@ from linkstep.core.errors import LinkstepError
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 _BY_METAVAR = {
-    "RECIPE|FILE": "recipes", "RECIPE": "recipes", "IN": "recipes", "MODEL": "models", "HOST": "hosts",
+    "RECIPE|FILE": "recipes", "RECIPE|FILE|N d": "recipes", "RECIPE": "recipes", "IN": "recipes",
+    "MODEL": "models", "HOST": "hosts",
     "A,B": "cables", "A,B[,oneway]": "cables", "A,B[,oneway]=RATE": "cables", "NAME": "testbeds",
 }  # fmt: skip
 """What is completed where an argument is called this in the help."""

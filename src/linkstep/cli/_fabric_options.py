@@ -29,11 +29,18 @@ class _FabricOption(argparse.Action):
             parser.error(f"--fabric names a file that says alpha and bandwidth: leave out --{' and --'.join(others)}")
 
 
-def _fabric_file(text: str) -> Fabric:
-    try:
-        return load_fabric(text)
-    except LinkstepError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+class _FabricFileOption(_FabricOption):
+    """``--fabric``: what the file says, with its name as ``fabric_file``."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        try:
+            fabric = load_fabric(values)
+        except LinkstepError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        namespace.fabric_file = values
+        super().__call__(parser, namespace, fabric, option)
 
 
 def add_bandwidth(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +50,7 @@ def add_bandwidth(parser: argparse.ArgumentParser) -> None:
         help=f"B: what a server sends over all its ports together, such as 100G or 12.5GB/s; default: {BANDWIDTH}",
     )  # fmt: skip
     parser.add_argument(
-        "--fabric", action=_FabricOption, type=_fabric_file, metavar="FILE",
+        "--fabric", action=_FabricFileOption, metavar="FILE",
         help="take what a step and a byte take from a fabric file, as linkstep fit writes it",
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -98,3 +98,26 @@ def one_stop() -> Iterator[Stop]:
                 signal.signal(signal.SIGINT, before)
         if stop.is_asked:
             print("linkstep: stopped by Ctrl-C: the best so far", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def interrupts_noted() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether Ctrl-C was pressed, or the process asked to end, for a loop that looks often.
+
+    Nothing is raised meanwhile, so that what the block cleans up is cleaned up whole.
+    """
+    noted: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        noted.append(number)
+
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)}
+    ours = [number for number, handler in before.items() if handler is not signal.SIG_IGN]  # as nohup and `&` leave it
+    for number in ours:
+        signal.signal(number, note)
+    try:
+        yield lambda: bool(noted)
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])

@@ -56,6 +56,13 @@ def add_faults(parser: argparse.ArgumentParser, *, ranks: bool = False) -> None:
 
     With ``ranks``, ``--forward`` too, for commands that know who takes part.
     """
+    add_both_ways(parser)
+    parser.add_argument("--names", metavar="FILE|A,B,...", help="names of the hosts: a file with one a line, or a list")
+    add_fault_options(parser, ranks=ranks)
+
+
+def add_fault_options(parser: argparse.ArgumentParser, *, ranks: bool = False) -> None:
+    """Add ``--cut``, ``--down`` and ``--slow``, and with ``ranks`` ``--forward``, as ``add_faults`` does."""
 
     def reader(kind: str) -> Callable[[str], Fault]:
         def read_fault(text: str) -> Fault:
@@ -66,8 +73,6 @@ def add_faults(parser: argparse.ArgumentParser, *, ranks: bool = False) -> None:
 
         return read_fault
 
-    add_both_ways(parser)
-    parser.add_argument("--names", metavar="FILE|A,B,...", help="names of the hosts: a file with one a line, or a list")
     group = parser.add_argument_group("faults", "hosts by name or number; each option may be given several times")
     for kind in KINDS if ranks else (kind for kind in KINDS if kind != "forward"):
         metavar, text = _FAULTS[kind]

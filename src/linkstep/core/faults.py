@@ -33,8 +33,13 @@ _LEAST_MEASURE = 10**3
 """Rates are whole bit/s. Where they cannot be, they are rounded to multiples of a measure of at least this."""
 
 
+_MARKS = (",", ";", '"')
+"""What parts names, here and where several faults are written on a line."""
+
+
 def _quoted(host: str) -> str:
-    return f'"{host}"' if "," in host else host
+    """Return a name as ``_hosts`` reads it."""
+    return '"{}"'.format(host.replace('"', '""')) if any(mark in host for mark in _MARKS) else host
 
 
 @dataclass(frozen=True)

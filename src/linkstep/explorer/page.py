@@ -14,6 +14,7 @@ from importlib.resources import files
 from linkstep._version import __version__
 
 _BUNDLE = "bundle"
+_OWN_SERVER = "connect-src 'self'"
 
 
 def script() -> str:
@@ -36,16 +37,25 @@ def report_page(title: str, packed: bytes) -> str:
 def live_page(title: str) -> str:
     """Return a page that asks the server it came from."""
     settings = json.dumps({"version": __version__})
-    return _page(title, f'<script id="linkstep-live" type="application/json">{settings}</script>', "connect-src 'self'")
+    return _page(title, f'<script id="linkstep-live" type="application/json">{settings}</script>', _OWN_SERVER)
+
+
+def live_policy() -> str:
+    """Return the content security policy of a live page, as a header has it: it stands in no frame besides."""
+    return f"{_policy(script(), _OWN_SERVER)}; frame-ancestors 'none'"
+
+
+def _policy(code: str, connect: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"{connect}; base-uri 'none'; form-action 'none'"
+    )
 
 
 def _page(title: str, body: str, connect: str) -> str:
     code = script()
-    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; "
-        f"{connect}; base-uri 'none'; form-action 'none'"
-    )
+    policy = _policy(code, connect)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -53,8 +63,8 @@ def _page(title: str, body: str, connect: str) -> str:
         f'<meta name="generator" content="linkstep {__version__}">\n'
         '<link rel="icon" href="data:,">\n'
         f"<title>{html.escape(title)}</title>\n<style>{style()}</style>\n</head>\n<body>\n"
-        '<div id="linkstep"><noscript><p>This page needs scripts: allow them.</p></noscript></div>\n'
-        f"{body}\n<script>{code}</script>\n</body>\n</html>\n"
+        '<div id="linkstep" class="linkstep"><noscript><p>This page needs scripts: allow them.</p></noscript></div>\n'
+        f'{body}\n<script type="module">{code}</script>\n</body>\n</html>\n'
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linkstep.argument import TopologyArgument, read_argument, with_faults
@@ -19,10 +19,10 @@ from linkstep.core.faults import parse as parse_fault
 from linkstep.core.progress import Progress
 from linkstep.core.text import shown
 from linkstep.core.units import WrittenSize, parse_size
-from linkstep.costs import Fabric
+from linkstep.costs import Fabric, load_fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document
-from linkstep.explorer.documents import SIZE, best_schedule, plan_panel
+from linkstep.explorer.documents import SIZE, best_schedule, document_of, plan_panel
 from linkstep.explorer.panels.choose import RANKINGS, choose_panel
 from linkstep.explorer.panels.file import file_panel
 from linkstep.explorer.panels.schedule import schedule_panel
@@ -43,7 +43,7 @@ class QuestionRow:
     """A row of ``QUESTIONS``."""
 
     ask: str
-    """Its name: the kind of the panel that answers."""
+    """Its name: the kind of the panel that answers, or "document" for all of a thing's."""
     answer: Callable[[Question, Watching], Document]
 
 
@@ -70,11 +70,16 @@ def text_of(question: Question, name: str, usual: str = "") -> str:
 
 
 def pricing_of(question: Question) -> Pricing:
-    """Return what times are for, by ``size``, ``alpha`` and ``bandwidth`` of a question."""
-    given = {name: text_of(question, name) for name in ("alpha", "bandwidth")}
-    fabric = Fabric.of(given["alpha"] or ALPHA, given["bandwidth"] or BANDWIDTH, 1)
+    """Return what times are for: a ``size``, and a file, ``fabric``, or ``alpha`` and ``bandwidth``."""
+    size, file = WrittenSize(text_of(question, "size", SIZE)), text_of(question, "fabric")
+    given = {name: text_of(question, name) for name in ("alpha", "bandwidth", "host_bandwidth")}
     written = {name: value for name, value in given.items() if value}
-    return Pricing(WrittenSize(text_of(question, "size", SIZE)), fabric, False, written)
+    limit = {name: value for name, value in written.items() if name == "host_bandwidth"}
+    fabric = Fabric.of(given["alpha"] or ALPHA, given["bandwidth"] or BANDWIDTH, 1, **limit)
+    if not file:
+        return Pricing(size, fabric, False, written)
+    known = load_fabric(file)
+    return Pricing(size, replace(known, host_bandwidth=fabric.host_bandwidth or known.host_bandwidth), True, limit)
 
 
 def wiring_of(question: Question, pricing: Pricing) -> tuple[str, TopologyArgument]:
@@ -88,9 +93,8 @@ def wiring_of(question: Question, pricing: Pricing) -> tuple[str, TopologyArgume
         return what, given
     if given.schedule is not None:
         raise LinkstepError(f"{what} holds a schedule, which is for its own topology: cut a recipe or a topology")
-    parsed = tuple(
-        parse_fault(text_of(one, "kind"), text_of(one, "text")) for one in check_kind("faults", faults, list)
-    )
+    written = [check_kind("a fault", one, dict) for one in check_kind("faults", faults, list)]
+    parsed = tuple(parse_fault(text_of(one, "kind"), text_of(one, "text")) for one in written)
     return what, with_faults(given, parsed, pricing.fabric_for(given.topology.degree).link_bandwidth)
 
 
@@ -140,6 +144,12 @@ def _wiring(question: Question, watching: Watching) -> Document:
     return Document(panel.title, (panel,))
 
 
+def _document(question: Question, watching: Watching) -> Document:
+    """Show a file that was named when the page was opened, whatever kind of thing it holds."""
+    watching("reading the file", 0, None)
+    return document_of(text_of(question, "what"), pricing_of(question))
+
+
 def _schedule(question: Question, watching: Watching) -> Document:
     pricing = pricing_of(question)
     what, given = wiring_of(question, pricing)
@@ -168,6 +178,7 @@ def _cabling(question: Question, watching: Watching) -> Document:
 
 QUESTIONS = (
     QuestionRow("choose", _choose),
+    QuestionRow("document", _document),
     QuestionRow("wiring", _wiring),
     QuestionRow("schedule", _schedule),
     QuestionRow("file", _file),

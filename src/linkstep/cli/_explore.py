@@ -1,0 +1,137 @@
+"""``linkstep explore``: a page in the browser that shows what commands print, and answers what is clicked."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import webbrowser
+from urllib.parse import quote, urlencode
+
+from linkstep.argument import exists, read_argument
+from linkstep.cli._command import Command
+from linkstep.cli._fabric_options import SIZE, add_fabric
+from linkstep.cli._quantities import add_size
+from linkstep.cli._signals import interrupts_noted
+from linkstep.cli._topology_argument import add_fault_options
+from linkstep.core.errors import LinkstepError
+from linkstep.files import kind_of
+
+THINGS = "RECIPE|FILE|N d"
+_WIRINGS = ("wiring", "schedule", "unknown", "empty")
+"""Kinds of files that are read as RECIPE|FILE is, if they are to be read at all."""
+_MOST_PORTS = 2**16 - 1
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "things", nargs="*", metavar=THINGS,
+        help="a recipe or a file to begin with, or N servers with d ports; the page may read the files named here",
+    )  # fmt: skip
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="K", help="listen on this port; default: one that is free"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the URL, and open no browser")
+    add_size(parser, SIZE, fill=False)
+    add_fabric(parser)
+    add_fault_options(parser)
+
+
+def sorted_out(words: list[str]) -> list[str | tuple[int, int]]:
+    """Return what is to be shown: recipes and files, and two numbers in a row as N and d.
+
+    >>> sorted_out(["64", "4", "Torus(8,8)"])
+    [(64, 4), 'Torus(8,8)']
+    """
+    found: list[str | tuple[int, int]] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not _is_number(word):
+            found.append(word)
+        elif rest and _is_number(rest[0]):
+            found.append((int(word), int(rest.pop(0))))
+        else:
+            raise LinkstepError(f"{word} stands alone: servers and ports are two numbers, such as 64 4")
+    return found
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 10 and not exists(word)
+
+
+def is_wiring(text: str) -> bool:
+    """Whether text is read as a recipe or the file of a wiring or a schedule; if not, it is a file of another kind."""
+    return not exists(text) or kind_of(text).name in _WIRINGS
+
+
+def _route(args: argparse.Namespace) -> dict[str, str]:
+    """Return the parts of the URL that show what was asked for."""
+    things = sorted_out(args.things)
+    faults = list(args.faults)
+    if faults and (not things or not isinstance(things[0], str) or not is_wiring(things[0])):
+        raise LinkstepError("faults are of a wiring: name a recipe or a file of one first")
+    route = _first(things[0]) if things else {}
+    for fault in faults:
+        kind, _, text = str(fault).partition(" ")
+        route[kind] = f"{route[kind]};{text}" if kind in route else text
+    pricing = {name: getattr(args, name) for name in ("size", "alpha", "bandwidth", "host_bandwidth")}
+    pricing["fabric"] = getattr(args, "fabric_file", None)
+    return route | {name: str(value) for name, value in pricing.items() if value is not None}
+
+
+def _first(thing: str | tuple[int, int]) -> dict[str, str]:
+    if isinstance(thing, tuple):
+        return {"view": "choose", "n": str(thing[0]), "d": str(thing[1])}
+    if not is_wiring(thing):
+        return {"open": thing}
+    given, notes = read_argument(thing)
+    for note in notes:
+        print(f"linkstep: {thing}: {note}", file=sys.stderr)
+    return {"view": "wiring" if given.schedule is None else "schedule", "what": thing}
+
+
+def _has_browser() -> bool:
+    """Whether somebody sits here: a terminal, and a screen where screens have names."""
+    if not sys.stdin or not sys.stdin.isatty():
+        return False
+    return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open(url: str) -> None:
+    """Open a page in the browser, if there is one; whoever has none has the URL."""
+    try:
+        webbrowser.open(url)
+    except (webbrowser.Error, OSError):
+        return
+
+
+def _run(args: argparse.Namespace) -> int:
+    if not 0 <= args.port <= _MOST_PORTS:
+        raise LinkstepError(f"--port must lie in [0, {_MOST_PORTS}], not {args.port}")
+    route = _route(args)
+    from linkstep.explorer.serving import Server  # here: what is wrong with arguments is said before it is imported
+
+    files = [one for one in (*args.things, getattr(args, "fabric_file", "")) if exists(one)]
+    with interrupts_noted() as is_interrupted:
+        server = Server(files, args.port)
+        try:
+            url = server.url + (f"#{urlencode(route, quote_via=quote)}" if route else "")
+            print(url, flush=True)
+            if sys.stderr.isatty():
+                print("linkstep: Ctrl-C ends it", file=sys.stderr)
+            if not args.no_browser and _has_browser():
+                _open(url)
+            while not is_interrupted():
+                server.handle_request()
+        finally:
+            server.close()
+    return 0
+
+
+COMMAND = Command(
+    name="explore",
+    example="linkstep explore 'Torus(8,8)' --cut 0,1",
+    add_arguments=_add_arguments,
+    run=_run,
+)
