@@ -146,12 +146,14 @@ def test_a_format_is_one_row(done, capsys, tmp_path, monkeypatch):
     assert ".txt (lines)" in " ".join(capsys.readouterr().out.split())
     assert main(["simulate", "K_3", "--timeline", "t.pdf"]) == 2
     assert capsys.readouterr().err == (
-        "linkstep: t.pdf: the name of a timeline must end in .svg, .png, .json, .csv or .txt\n"
+        "linkstep: t.pdf: the name of a timeline must end in .svg, .png, .json, .csv, .perfetto-trace or .txt\n"
     )
 
 
 def test_endings_that_are_none(done, tmp_path):
-    with pytest.raises(FileError, match=r"t\.svg: the name of a timeline must end in \.json or \.csv$"):
+    with pytest.raises(
+        FileError, match=r"t\.svg: the name of a timeline must end in \.json, \.csv or \.perfetto-trace$"
+    ):
         export_timeline(timeline_of(done), tmp_path / "t.svg")
     with pytest.raises(FileError, match="there is no folder"):
         export_timeline(timeline_of(done), tmp_path / "none" / "t.csv")

@@ -9,6 +9,7 @@ from pathlib import Path
 from linkstep.core.errors import FileError
 from linkstep.files import check_writable, to_path
 from linkstep.timelines import EXPORTS, Timeline, export_of, export_timeline
+from linkstep.timelines.exports import in_words
 
 
 def add_timeline(parser: argparse.ArgumentParser, what: str) -> None:
@@ -27,8 +28,7 @@ def check_timeline(path: Path) -> None:
     from linkstep.pictures.style import SUFFIXES, check_drawable  # here: most calls draw nothing
 
     if to_path(path).suffix.lower() not in SUFFIXES:
-        endings = [*SUFFIXES, *EXPORTS]
-        raise FileError(f"{path}: the name of a timeline must end in {', '.join(endings[:-1])} or {endings[-1]}")
+        raise FileError(f"{path}: the name of a timeline must end in {in_words([*SUFFIXES, *EXPORTS])}")
     check_drawable(path)
 
 
