@@ -10,9 +10,10 @@ import linkstep
 import support
 from linkstep.costs import Fabric
 from linkstep.pictures.style import save_figure
-from linkstep.pictures.timeline import busy_links, draw_timeline, save_timeline, timeline_size
+from linkstep.pictures.timeline import busy_lanes, draw_timeline, save_timeline, timeline_size
 from linkstep.programs import read_program
 from linkstep.simulation import Simulation, simulate_program, simulate_schedule, used_links
+from linkstep.timelines import timeline_of
 from support.pictures import overlapping, texts
 
 PROGRAMS = Path(support.__file__).parent / "programs"
@@ -43,7 +44,9 @@ def test_few_links_all_have_rows(tmp_path):
     said = texts(tmp_path / "t.svg")
     assert "K_{2,2}: allreduce for msccl, 4 rounds" in said
     assert {"0 to 2", "3 to 1", "time, us", "link"} < set(said)
-    assert {"idle, with more to carry", "what the schedule costs", "done", "round 1", "round 4"} < set(said)
+    assert {"critical path", "idle, with more to carry", "what the schedule costs", "done", "round 1", "round 4"} < set(
+        said
+    )
     assert "4" in said  # rounds are written on bars: colours are not all that tells them
 
 
@@ -77,7 +80,7 @@ def test_many_links_show_the_busiest_and_the_worst(tmp_path, many):
 
 
 def test_how_many_links_are_busy(many):
-    times, busy = busy_links(many)
+    times, busy = busy_lanes(timeline_of(many))
     assert times[:3].tolist() == pytest.approx([0, 1e-6, 2e-6])
     assert busy[:3].tolist() == [1024, 896, 768] and busy[-1] == 0
 

@@ -121,7 +121,7 @@ def _save_timeline(found: Comparison, path: Path) -> None:
 
         draw_iteration(iteration, path, name)
 
-    save_timeline(path, lambda: timeline_of(iteration, name), draw)
+    save_timeline(path, timeline_of(iteration, name), draw)
 
 
 def _run(args: argparse.Namespace) -> int:

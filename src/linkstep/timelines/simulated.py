@@ -12,7 +12,10 @@ from linkstep.simulation.causes import Causes, causes_of
 from linkstep.timelines.columns import Flows, Spans, texts
 from linkstep.timelines.timeline import Lane, Mark, Timeline
 
+MESSAGE = "message"
+"""The kind of its spans."""
 DONE, PREDICTED = "done", "what the schedule costs"
+"""Its marks."""
 
 
 def of_simulation(done: Simulation, title: str) -> Timeline:
@@ -34,7 +37,7 @@ def of_simulation(done: Simulation, title: str) -> Timeline:
         sizes = [done.log.chunk * count for count in range(int(causes.chunks.max(initial=0)) + 1)]
         in_bytes = texts(int(size) if size.denominator == 1 else float(size) for size in sizes)
         details |= {"bytes": in_bytes[causes.chunks], "chunks": causes.chunks, "first chunk": causes.place}
-    kind = np.full(len(link), "message", object)
+    kind = np.full(len(link), MESSAGE, object)
     spans = Spans(link, named[done.sent_round], kind, done.sent_start, done.sent_end, details)
     marks = [Mark(DONE, done.time)]
     marks += [] if done.predicted is None else [Mark(PREDICTED, done.predicted)]
