@@ -86,10 +86,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_nccl_sizes(parser)
     add_fabric(parser)
     add_faults(parser, ranks=True)
+    add_timeline(parser, "what each rank does in the last repetition of the largest size", "--trace")
     parser.add_argument("--csv", action="store_true", help="print CSV instead of text")
     add_json(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw time over size to a .svg or .png file")
-    add_timeline(parser, "what each rank does in the last repetition of the largest size", "--trace")
 
 
 def _sources(args: argparse.Namespace, bed: Testbed | None) -> tuple[list[Source], str, Sequence[str] | None]:

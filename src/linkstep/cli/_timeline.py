@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from linkstep.cli._output import TIMELINE_OPTION
 from linkstep.core.errors import FileError
 from linkstep.files import check_writable, to_path
 from linkstep.timelines import EXPORTS, Timeline, export_of, export_timeline
@@ -15,6 +16,7 @@ from linkstep.timelines.exports import in_words
 def add_timeline(parser: argparse.ArgumentParser, what: str, option: str = "--timeline") -> None:
     """Add an option for the file of a timeline; its help says ``what`` that shows."""
     formats = ", ".join(f"{export.ending} ({export.title})" for export in EXPORTS.values())
+    parser.set_defaults(**{TIMELINE_OPTION: option.removeprefix("--")})
     parser.add_argument(
         option, type=Path, metavar="FILE", help=f"{what}: drawn to a .svg or .png file, or written to {formats}"
     )

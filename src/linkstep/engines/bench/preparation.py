@@ -16,7 +16,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
-from linkstep.core.units import format_size
+from linkstep.core.units import write_size
 from linkstep.costs import Cost, Fabric, cost_of, seconds_of
 from linkstep.engines.bench.measure import Measurement
 from linkstep.engines.bench.trace import trace_of
@@ -136,7 +136,7 @@ class BenchResult:
         """Return what the ranks recorded in the last repetition of the last size; ``names`` are their hosts'."""
         row, prepared = self.rows[-1], self.prepared
         plans = [plans.plan_for(prepared.collective, row.size, False, prepared.root) for plans in prepared.compiled]
-        what = f"{prepared.collective} of {format_size(row.size)} by {self.engine}, measured"
+        what = f"{prepared.collective} of {write_size(row.size)} by {self.engine}, measured"
         return trace_of(f"{self.name}: {what}", row, plans, self.type_name, names)
 
     def predicted_on(self, bed: Testbed) -> BenchResult:
