@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -61,6 +62,7 @@ class _Writer:
         self.timeline = timeline
         self.position = {span: k for k, span in enumerate(timeline.critical, 1)}
         self._tracks = 0
+        self._known: dict[tuple[str, type, Detail], bytes] = {}
         self._flags = _number(_SEQUENCE_FLAGS, _CLEARED)
 
     def packets(self) -> Iterator[bytes]:
@@ -127,7 +129,7 @@ class _Writer:
         for k, begins, at in zip(events.span, events.is_begin, events.time, strict=True):
             flows = b"".join(outgoing.get((k, begins), ()))
             if begins:
-                said = b"".join(_annotation(name, value) for name, value in self._said(k, details[k]))
+                said = b"".join(self._annotation(name, value) for name, value in self._said(k, details[k]))
                 event = _event(_BEGIN, tracks[k], kinds[kind[k]] + names[k] + said + flows)
             else:
                 event = _event(_END, tracks[k], flows)
@@ -135,6 +137,14 @@ class _Writer:
 
     def _said(self, span: int, details: tuple[tuple[str, Detail], ...]) -> Iterable[tuple[str, Detail]]:
         return (*details, ("critical path", self.position[span])) if span in self.position else details
+
+    def _annotation(self, name: str, value: Detail) -> bytes:
+        """Return a detail; a million messages have few different ones."""
+        key = name, type(value), value
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _annotation(name, value)
+        return found
 
     def _flows(self, events: _Events) -> dict[tuple[int, bool], list[bytes]]:
         """Return the flows of each begin or end of a span.
@@ -174,7 +184,7 @@ def _placed(
         is_begin.append(begins)
         time.append(at)
 
-    for k in sorted(range(len(lane)), key=lambda k: (start[k], -end[k])):
+    for k in np.lexsort((-np.array(end, np.int64), np.array(start, np.int64))).tolist():
         for track in tracks[lane[k]]:
             stack = open_[track]
             while stack and end[stack[-1]] <= start[k]:
@@ -221,7 +231,12 @@ def _packet(*fields: bytes) -> bytes:
 
 
 def _event(kind: int, track: int, more: bytes) -> bytes:
-    return _bytes(_EVENT, _number(_TYPE, kind) + _number(_TRACK, track) + more)
+    return _bytes(_EVENT, _on_track(kind, track) + more)
+
+
+@cache
+def _on_track(kind: int, track: int) -> bytes:
+    return _number(_TYPE, kind) + _number(_TRACK, track)
 
 
 def _annotation(name: str, value: Detail) -> bytes:
@@ -246,6 +261,7 @@ def _number(field: int, value: int) -> bytes:
     return _tag(field, _VARINT) + _varint(value)
 
 
+@cache
 def _tag(field: int, wire_type: int) -> bytes:
     return _varint(field << 3 | wire_type)
 
