@@ -12,7 +12,7 @@ from linkstep.engines.bench.measure import Bench, Measurement, RankRecord
 from linkstep.engines.bench.preparation import prepare
 from linkstep.engines.bench.trace import trace_of
 from linkstep.engines.communicator import Communicator
-from linkstep.engines.plans.recording import COMPUTE, COPY, FLUSH, KINDS, SEND, WAIT, Piece, Recording
+from linkstep.engines.plans.recording import COMPUTE, COPY, FLUSH, KINDS, SEND, WAIT, Act, Recording
 from support.late_sends import World
 
 COUNT = 20_000
@@ -31,16 +31,16 @@ def test_a_recording_by_hand():
         call([])
     recording.border()
     recording.border()
-    assert recording.pieces() == [
-        Piece(COPY, -1, 100, 101),
-        Piece(SEND, 0, 102, 104),
-        Piece(WAIT, 1, 105, 107),
-        Piece(COMPUTE, 1, 107, 108),
-        Piece(SEND, 1, 108, 110),
-        Piece(WAIT, 2, 111, 113),
-        Piece(FLUSH, 2, 114, 116),
-        Piece(COMPUTE, 2, 116, 117),
-        Piece(COPY, -1, 117, 118),
+    assert recording.acts() == [
+        Act(COPY, -1, 100, 101),
+        Act(SEND, 0, 102, 104),
+        Act(WAIT, 1, 105, 107),
+        Act(COMPUTE, 1, 107, 108),
+        Act(SEND, 1, 108, 110),
+        Act(WAIT, 2, 111, 113),
+        Act(FLUSH, 2, 114, 116),
+        Act(COMPUTE, 2, 116, 117),
+        Act(COPY, -1, 117, 118),
     ]
 
 
@@ -60,7 +60,7 @@ def recorded():
         assert (out == 28).all()
         communicator.allreduce(array, out)  # what follows is not recorded
         communicator.close()
-        return begin, end, recording.pieces()
+        return begin, end, recording.acts()
 
     plans = [one.plan_for(Collective.ALLREDUCE, 4 * COUNT, False, 0) for one in compiled]
     return World(8).run(rank), plans
@@ -68,19 +68,19 @@ def recorded():
 
 def test_ranks_record_all_that_their_plans_say(recorded):
     found, plans = recorded
-    for (begin, end, pieces), plan in zip(found, plans, strict=True):
-        times = [time for piece in pieces for time in (piece.begin, piece.end)]
+    for (begin, end, acts), plan in zip(found, plans, strict=True):
+        times = [time for act in acts for time in (act.begin, act.end)]
         assert begin <= times[0] and times == sorted(times) and times[-1] <= end
-        assert {piece.kind for piece in pieces} <= set(KINDS)
-        assert [piece.level for piece in pieces if piece.kind == WAIT] == [
+        assert {act.kind for act in acts} <= set(KINDS)
+        assert [act.level for act in acts if act.kind == WAIT] == [
             k for k, level in enumerate(plan.levels) if level.awaited
         ]
-        sends = {piece.level for piece in pieces if piece.kind == SEND}
+        sends = {act.level for act in acts if act.kind == SEND}
         assert {k for k, level in enumerate(plan.levels) if level.sent} <= sends
 
 
-def measured(pieces, offsets):
-    records = tuple(RankRecord(tuple(one), offset) for one, offset in zip(pieces, offsets, strict=True))
+def measured(acts, offsets):
+    records = tuple(RankRecord(tuple(one), offset) for one, offset in zip(acts, offsets, strict=True))
     return Measurement(
         size=4 * COUNT, count=COUNT, repetitions=1, minimum=1.0, median=1.0, p99=1.0, busfactor=1, wrong=0,
         records=records,
@@ -89,7 +89,7 @@ def measured(pieces, offsets):
 
 def test_the_timeline_of_a_recording(recorded):
     found, plans = recorded
-    row = measured([pieces for *_, pieces in found], [Offset(0, 0)] * 8)
+    row = measured([acts for *_, acts in found], [Offset(0, 0)] * 8)
     timeline = trace_of("K_{4,4}", row, plans, "float32", [f"host{k}" for k in range(8)])
     assert timeline.title == "K_{4,4}"
     assert [(lane.group, lane.name) for lane in timeline.lanes[:3]] == [
@@ -128,12 +128,12 @@ def test_clocks_are_aligned_before_they_are_compared(recorded):
     """The clocks of ranks are off by seconds, which their offsets undo: the timeline is that of one clock."""
     found, plans = recorded
     off = [k * 3_000_000_000 for k in range(8)]
-    pieces = [
-        [piece._replace(begin=piece.begin + add, end=piece.end + add) for piece in one]
+    acts = [
+        [act._replace(begin=act.begin + add, end=act.end + add) for act in one]
         for (*_, one), add in zip(found, off, strict=True)
     ]
     same = trace_of("t", measured([one for *_, one in found], [Offset(0, 0)] * 8), plans, "float32")
-    aligned = trace_of("t", measured(pieces, [Offset(-add, 1500) for add in off]), plans, "float32")
+    aligned = trace_of("t", measured(acts, [Offset(-add, 1500) for add in off]), plans, "float32")
     assert aligned.title == "t, clocks within 1.5 us"
     assert (aligned.spans, aligned.flows, aligned.critical) == (same.spans, same.flows, same.critical)
 
@@ -185,4 +185,4 @@ def test_the_bench_records_the_last_repetition_alone():
         assert without.records is None and (without.wrong, row.wrong) == (0, 0)
         assert recorded_runs == runs - 1  # one of the repetitions is the one that is recorded
         assert len(row.records) == 3 and row.repetitions == 3
-        assert all(record.pieces[0].kind == record.pieces[-1].kind == COPY for record in row.records)
+        assert all(record.acts[0].kind == record.acts[-1].kind == COPY for record in row.records)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import linkstep
 from linkstep.core.errors import LinkstepError
-from linkstep.timelines import Lane, Mark, Span, SpanFlow, Timeline, export_timeline, timeline_of
+from linkstep.timelines import Instant, Lane, Span, SpanFlow, Timeline, export_timeline, timeline_of
 from linkstep.timelines.perfetto import perfetto_bytes
 from support import strategies as _settings  # noqa: F401  (the profile)
 
@@ -97,7 +97,7 @@ def check(timeline):
         return span.name, (span.kind,), nano(span.start), nano(span.end)
 
     assert arrows == [(key(timeline.spans[flow.before]), key(timeline.spans[flow.after])) for flow in timeline.flows]
-    assert read.instants == [(mark.name, nano(mark.time)) for mark in timeline.marks]
+    assert read.instants == [(instant.name, nano(instant.time)) for instant in timeline.instants]
     return read
 
 
@@ -181,9 +181,9 @@ def timelines(draw):
     some = st.integers(0, max(len(spans) - 1, 0))
     flows = draw(st.lists(st.builds(SpanFlow, some, some), max_size=6 if spans else 0))
     flows = [flow for flow in flows if flow.before != flow.after]
-    marks = draw(st.lists(st.builds(Mark, NAMES, TIMES), max_size=2))
+    instants = draw(st.lists(st.builds(Instant, NAMES, TIMES), max_size=2))
     critical = draw(st.lists(some, max_size=3, unique=True)) if spans else []
-    return Timeline(draw(NAMES), lanes, spans, flows, critical, marks)
+    return Timeline(draw(NAMES), lanes, spans, flows, critical, instants)
 
 
 @given(timelines())
@@ -192,7 +192,7 @@ def test_property_anything_is_read_back(timeline):
     check(timeline)
 
 
-@pytest.mark.parametrize("start", [-1.0, 9.3e9])
+@pytest.instant.parametrize("start", [-1.0, 9.3e9])
 def test_times_that_no_trace_has(start, tmp_path):
     timeline = Timeline("t", [Lane("g", "l")], [Span(0, "early", "x", start, 1e10)])
     path = tmp_path / "t.perfetto-trace"

@@ -83,7 +83,7 @@ class _Look:
 
 
 def _length(timeline: Timeline) -> float:
-    return max([timeline.end, *(mark.time for mark in timeline.marks)])
+    return max([timeline.end, *(instant.time for instant in timeline.instants)])
 
 
 def _rows(timeline: Timeline, things: str) -> _Rows:
@@ -214,13 +214,13 @@ def _draw_strip(axes: Any, timeline: Timeline, look: _Look) -> None:
     times, busy = busy_lanes(timeline)
     height = _STRIP * (1 - busy / len(timeline.lanes))
     axes.fill_between(times * look.scale, height, _STRIP, step="post", color=SKY, linewidth=0)
-    end = max([timeline.end, *(mark.time for mark in timeline.marks if mark.name == DONE)]) * look.scale
+    end = max([timeline.end, *(instant.time for instant in timeline.instants if instant.name == DONE)]) * look.scale
     axes.plot([0, end], [0, 0], color=SOFT, linewidth=0.5, linestyle=(0, (1, 2)))
     axes.plot([0, end], [_STRIP, _STRIP], color=SOFT, linewidth=0.5)
 
 
 def _draw_legend(timeline: Timeline, axes: Any, look: _Look) -> None:
-    """Say which colour is which round or kind and what pale means, and draw the timeline's marks."""
+    """Say which colour is which round or kind and what pale means, and draw the instants of the timeline."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
     from matplotlib.patches import Patch
@@ -239,11 +239,11 @@ def _draw_legend(timeline: Timeline, axes: Any, look: _Look) -> None:
     marks.append(Patch(color=PALE, label=f"idle, with more to {'carry' if look.is_of_messages else 'do'}"))
     if timeline.critical:
         marks.append(Patch(facecolor="none", edgecolor=BLACK, label="critical path"))
-    for mark in timeline.marks:
+    for instant in timeline.instants:
         style: Any = {"color": BLACK, "linewidth": 1}
-        if mark.name != DONE:
+        if instant.name != DONE:
             style = {"color": BLACK, "linestyle": (0, (1.2, 1.8)), "linewidth": 1.5}
-        marks.append(axes.axvline(mark.time * look.scale, label=mark.name, **style))
+        marks.append(axes.axvline(instant.time * look.scale, label=instant.name, **style))
     axes.figure.legend(handles=marks, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
 
 

@@ -1,7 +1,7 @@
 """The trace event format of Chrome, which Perfetto (ui.perfetto.dev), chrome://tracing and others open.
 
 A group is a process and a lane a thread, a span a complete event and a flow a pair of flow events; times are
-microseconds. Marks are instants of all processes.
+microseconds. Instants are those of all processes.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _events(timeline: Timeline) -> Iterator[dict[str, Any]]:
             enters = max(end[flow.after], leaves)
         yield {"ph": "s", **common, **place(lane[flow.before]), "ts": _micros(leaves)}  # inside it: tools look there
         yield {"ph": "f", "bp": "e", **common, **place(lane[flow.after]), "ts": _micros(enters)}
-    for mark in timeline.marks:
-        yield {"ph": "i", "s": "g", "name": mark.name, "pid": 1, "tid": 1, "ts": _micros(mark.time)}
+    for instant in timeline.instants:
+        yield {"ph": "i", "s": "g", "name": instant.name, "pid": 1, "tid": 1, "ts": _micros(instant.time)}
 
 
 def _micros(seconds: float) -> float:

@@ -2,7 +2,7 @@
 
 A group is a track with its lanes below it, in the timeline's order; a span is a slice, in whole nanoseconds, and a flow
 an arrow between two. Slices of one track must nest, so spans of a lane that overlap otherwise are put on further tracks
-beside it. Above all stand a track with the timeline's marks, named as the timeline, and one with the critical path.
+beside it. Above all stand a track with the timeline's instants, named as the timeline, and one with the critical path.
 Written by hand: a message is fields of a number, a wire type and a value, and that is all there is to it.
 """
 
@@ -69,9 +69,9 @@ class _Writer:
         """Yield the packets: of each track what it is, then its events."""
         timeline = self.timeline
         title = yield from self._track(timeline.title, 0, 0)
-        for mark in timeline.marks:
-            at = _nanoseconds(mark.time, mark.name)
-            yield _packet(_number(_TIMESTAMP, at), _event(_INSTANT, title, _text(_EVENT_NAME, mark.name)))
+        for instant in timeline.instants:
+            at = _nanoseconds(instant.time, instant.name)
+            yield _packet(_number(_TIMESTAMP, at), _event(_INSTANT, title, _text(_EVENT_NAME, instant.name)))
         if timeline.critical:
             yield from self._critical()
         start, end = (_all_nanoseconds(column, timeline.spans) for column in (timeline.spans.start, timeline.spans.end))

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from linkstep.simulation import Simulation
 from linkstep.simulation.causes import Causes, causes_of
 from linkstep.timelines.columns import Flows, Spans, texts
-from linkstep.timelines.timeline import Lane, Mark, Timeline
+from linkstep.timelines.timeline import Instant, Lane, Timeline
 
 MESSAGE = "message"
 """The kind of its spans."""
 DONE, PREDICTED = "done", "what the schedule costs"
-"""Its marks."""
+"""Its instants."""
 
 
 def of_simulation(done: Simulation, title: str) -> Timeline:
@@ -39,10 +39,10 @@ def of_simulation(done: Simulation, title: str) -> Timeline:
         details |= {"bytes": in_bytes[causes.chunks], "chunks": causes.chunks, "first chunk": causes.place}
     kind = np.full(len(link), MESSAGE, object)
     spans = Spans(link, named[done.sent_round], kind, done.sent_start, done.sent_end, details)
-    marks = [Mark(DONE, done.time)]
-    marks += [] if done.predicted is None else [Mark(PREDICTED, done.predicted)]
+    instants = [Instant(DONE, done.time)]
+    instants += [] if done.predicted is None else [Instant(PREDICTED, done.predicted)]
     title = f"{title or topology.name or 'topology'}: {program.collective} for {program.dialect}"
-    return Timeline(title, lanes, spans, _flows(causes), () if causes is None else causes.critical, marks)
+    return Timeline(title, lanes, spans, _flows(causes), () if causes is None else causes.critical, instants)
 
 
 def _flows(causes: Causes | None) -> Flows:

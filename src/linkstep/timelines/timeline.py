@@ -18,7 +18,7 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Mark:
+class Instant:
     """An instant that a timeline points out, in seconds."""
 
     name: str
@@ -29,8 +29,8 @@ class Mark:
 class Timeline:
     """Lanes in the order to show them, spans in any order, and flows where these are known.
 
-    ``critical`` are the spans of the critical path, from the first to the last: each is what the next one waited for,
-    so that the whole ends sooner only if one of them does. It is empty where the causes are not known.
+    ``critical`` are the spans of the critical path, from the first to the last: each is what the next one waited for.
+    It is empty where the causes are not known.
 
     >>> link = Lane("from 0", "0 to 1")
     >>> Timeline("two messages", (link,), (Span(0, "a", "message", 0.0, 1.0), Span(0, "b", "message", 1.0, 3.0))).end
@@ -42,7 +42,7 @@ class Timeline:
     spans: Spans
     flows: Flows
     critical: tuple[int, ...]
-    marks: tuple[Mark, ...]
+    instants: tuple[Instant, ...]
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class Timeline:
         spans: Sequence[Span],
         flows: Sequence[SpanFlow] = (),
         critical: Sequence[int] = (),
-        marks: Sequence[Mark] = (),
+        instants: Sequence[Instant] = (),
     ) -> None:
-        values = title, tuple(lanes), Spans.of(spans), Flows.of(flows), tuple(critical), tuple(marks)
+        values = title, tuple(lanes), Spans.of(spans), Flows.of(flows), tuple(critical), tuple(instants)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
         self.spans.check(len(self.lanes))

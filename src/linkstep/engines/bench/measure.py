@@ -26,7 +26,7 @@ from linkstep.engines.bench.data import count_wrong, fill
 from linkstep.engines.bench.watch import watched
 from linkstep.engines.communicator import Communicator
 from linkstep.engines.plans.layout import BufferLayout
-from linkstep.engines.plans.recording import Piece, Recording
+from linkstep.engines.plans.recording import Act, Recording
 from linkstep.engines.transports.engine import ENGINES, engine_named
 from linkstep.engines.transports.transport import SETUP, Silent, Transport
 
@@ -51,7 +51,7 @@ Seconds = np.ndarray[Any, np.dtype[np.float64]]
 class RankRecord:
     """What a rank did when in one repetition, by its own clock, and what brings this to that of the first rank."""
 
-    pieces: tuple[Piece, ...]
+    acts: tuple[Act, ...]
     offset: Offset
 
 
@@ -236,8 +236,8 @@ class Bench:
             offsets = align(self._transport)
         except Silent as silent:
             raise self.communicator.failure("when the ranks compared their clocks", silent.silence) from None
-        found = self._gather(recording.pieces())
-        rows = (tuple(Piece(*piece) for piece in pieces) for pieces in found)
+        found = self._gather(recording.acts())
+        rows = (tuple(Act(*act) for act in acts) for acts in found)
         return tuple(map(RankRecord, rows, offsets))
 
     def _check(self, run: Callable[[], None], source: Any, target: Any, layout: BufferLayout, repetition: int) -> int:

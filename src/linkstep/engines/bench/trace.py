@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from linkstep.engines.bench.measure import ITEM_SIZES, Measurement, RankRecord
 from linkstep.engines.plans.layout import BufferLayout
 from linkstep.engines.plans.plan import Plan
-from linkstep.engines.plans.recording import FLUSH, SEND, WAIT, Piece
+from linkstep.engines.plans.recording import FLUSH, SEND, WAIT, Act
 from linkstep.timelines import Lane, Span, SpanFlow, Timeline
 from linkstep.timelines.columns import Detail
 
@@ -38,7 +38,7 @@ def trace_of(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a piece is: the rank, and its number among those of the rank."""
+    """Where an act is: the rank, and its number among those of the rank."""
 
     rank: int
     number: int
@@ -49,49 +49,47 @@ class _Trace:
 
     def __init__(self, plans: Sequence[Plan], records: Sequence[RankRecord], chunk: int) -> None:
         self.plans, self.chunk = plans, chunk
-        self.pieces = [_aligned(record) for record in records]
-        self.first = min((pieces[0].begin for pieces in self.pieces if pieces), default=0)
+        self.acts = [_aligned(record) for record in records]
+        self.first = min((acts[0].begin for acts in self.acts if acts), default=0)
         self.spans: list[Span] = []
         self._number: dict[_Place, int] = {}
-        for rank, pieces in enumerate(self.pieces):
-            self.spans += self._steps(rank, pieces)
-            for k, piece in enumerate(pieces):
+        for rank, acts in enumerate(self.acts):
+            self.spans += self._steps(rank, acts)
+            for k, act in enumerate(acts):
                 self._number[_Place(rank, k)] = len(self.spans)
-                self.spans.append(self._call(rank, piece))
+                self.spans.append(self._call(rank, act))
         self._causes = self._sends_of_waits()
         self.flows = [
             SpanFlow(self._number[send], self._number[wait]) for wait, sends in self._causes.items() for send in sends
         ]
         self.critical = tuple(self._number[place] for place in self._path())
 
-    def _span(self, lane: int, name: str, kind: str, piece: Piece, details: Sequence[tuple[str, Detail]]) -> Span:
-        begin, end = ((time - self.first) * _NANO for time in (piece.begin, piece.end))
+    def _span(self, lane: int, name: str, kind: str, act: Act, details: Sequence[tuple[str, Detail]]) -> Span:
+        begin, end = ((time - self.first) * _NANO for time in (act.begin, act.end))
         return Span(lane, name, kind, begin, end, tuple(details))
 
-    def _call(self, rank: int, piece: Piece) -> Span:
-        details = self._details(rank, piece)
-        if piece.kind == SEND and not self.plans[rank].levels[piece.level].sent:
-            return self._span(2 * rank + 1, "post receives", POST, piece, details)
-        return self._span(2 * rank + 1, _name(piece), piece.kind, piece, details)
+    def _call(self, rank: int, act: Act) -> Span:
+        details = self._details(rank, act)
+        if act.kind == SEND and not self.plans[rank].levels[act.level].sent:
+            return self._span(2 * rank + 1, "post receives", POST, act, details)
+        return self._span(2 * rank + 1, _name(act), act.kind, act, details)
 
-    def _steps(self, rank: int, pieces: Sequence[Piece]) -> Iterator[Span]:
+    def _steps(self, rank: int, acts: Sequence[Act]) -> Iterator[Span]:
         """Yield each step of a rank: from starting its messages to having those of the others."""
         times: dict[int, list[int]] = {}
-        for piece in pieces:
-            if piece.kind == WAIT or (piece.kind == SEND and self.plans[rank].levels[piece.level].sent):
-                times.setdefault(_step(piece), []).extend((piece.begin, piece.end))
+        for act in acts:
+            if act.kind == WAIT or (act.kind == SEND and self.plans[rank].levels[act.level].sent):
+                times.setdefault(_step(act), []).extend((act.begin, act.end))
         for step, found in sorted(times.items()):
-            yield self._span(
-                2 * rank, f"step {step}", STEP, Piece(STEP, step, min(found), max(found)), [("step", step)]
-            )
+            yield self._span(2 * rank, f"step {step}", STEP, Act(STEP, step, min(found), max(found)), [("step", step)])
 
-    def _details(self, rank: int, piece: Piece) -> list[tuple[str, Detail]]:
-        if piece.level < 0:
+    def _details(self, rank: int, act: Act) -> list[tuple[str, Detail]]:
+        if act.level < 0:
             return []
-        found: list[tuple[str, Detail]] = [("step", _step(piece))]
-        level = self.plans[rank].levels[piece.level]
-        if piece.kind in (SEND, WAIT):
-            word, messages = ("to", level.sent) if piece.kind == SEND else ("from", level.awaited)
+        found: list[tuple[str, Detail]] = [("step", _step(act))]
+        level = self.plans[rank].levels[act.level]
+        if act.kind in (SEND, WAIT):
+            word, messages = ("to", level.sent) if act.kind == SEND else ("from", level.awaited)
             if messages:
                 peers = sorted({message.peer for message in messages})
                 found.append((word, " ".join(map(str, peers))))
@@ -101,21 +99,21 @@ class _Trace:
     def _sends_of_waits(self) -> dict[_Place, list[_Place]]:
         """Return for each wait the sends of its messages."""
         sends = {}
-        for rank, pieces in enumerate(self.pieces):
-            for k, piece in enumerate(pieces):
-                for message in self.plans[rank].levels[piece.level].sent if piece.kind == SEND else ():
+        for rank, acts in enumerate(self.acts):
+            for k, act in enumerate(acts):
+                for message in self.plans[rank].levels[act.level].sent if act.kind == SEND else ():
                     sends[rank, message.peer, message.number] = _Place(rank, k)
         found = {}
-        for rank, pieces in enumerate(self.pieces):
-            for k, piece in enumerate(pieces):
-                if piece.kind == WAIT:
-                    awaited = ((m.peer, rank, m.number) for m in self.plans[rank].levels[piece.level].awaited)
+        for rank, acts in enumerate(self.acts):
+            for k, act in enumerate(acts):
+                if act.kind == WAIT:
+                    awaited = ((m.peer, rank, m.number) for m in self.plans[rank].levels[act.level].awaited)
                     found[_Place(rank, k)] = list(dict.fromkeys(sends[key] for key in awaited if key in sends))
         return found
 
     def _path(self) -> list[_Place]:
         """Return the critical path: back from what ended last, and from a wait to a send that began during it."""
-        ends = [(pieces[-1].end, rank, len(pieces) - 1) for rank, pieces in enumerate(self.pieces) if pieces]
+        ends = [(acts[-1].end, rank, len(acts) - 1) for rank, acts in enumerate(self.acts) if acts]
         place: _Place | None = _Place(*max(ends)[1:]) if ends else None
         found: dict[_Place, None] = {}
         while place is not None and place not in found:  # clocks that are off could make a ring
@@ -129,24 +127,24 @@ class _Trace:
         return list(found)[::-1]
 
     def _begin(self, place: _Place) -> int:
-        return self.pieces[place.rank][place.number].begin
+        return self.acts[place.rank][place.number].begin
 
 
-def _aligned(record: RankRecord) -> list[Piece]:
+def _aligned(record: RankRecord) -> list[Act]:
     """Return what took any time, by the clock of the first rank."""
     add = record.offset.add
-    taking = (piece for piece in record.pieces if piece.end > piece.begin)
-    return [piece._replace(begin=piece.begin + add, end=piece.end + add) for piece in taking]
+    taking = (act for act in record.acts if act.end > act.begin)
+    return [act._replace(begin=act.begin + add, end=act.end + add) for act in taking]
 
 
-def _step(piece: Piece) -> int:
+def _step(act: Act) -> int:
     """Return the step of the schedule: its messages are sent on one level and awaited on the next."""
-    return piece.level + 1 if piece.kind == SEND else piece.level
+    return act.level + 1 if act.kind == SEND else act.level
 
 
-def _name(piece: Piece) -> str:
-    if piece.level < 0:
-        return piece.kind
-    if piece.kind == FLUSH:
+def _name(act: Act) -> str:
+    if act.level < 0:
+        return act.kind
+    if act.kind == FLUSH:
         return "wait for own sends"
-    return f"{piece.kind} step {_step(piece)}"
+    return f"{act.kind} step {_step(act)}"

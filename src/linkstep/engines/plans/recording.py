@@ -15,7 +15,7 @@ WAIT, FLUSH, SEND, COMPUTE, COPY = "wait", "flush", "send", "compute", "copy"
 KINDS = (WAIT, FLUSH, SEND, COMPUTE, COPY)
 
 
-class Piece(NamedTuple):
+class Act(NamedTuple):
     """Something that a rank did from ``begin`` to ``end``, in nanoseconds of its clock."""
 
     kind: str
@@ -57,22 +57,22 @@ class Recording:
 
         return run
 
-    def pieces(self) -> list[Piece]:
+    def acts(self) -> list[Act]:
         """Return what was done, in order; work is what lies between two calls where there was any."""
         if not self._borders:  # there was nothing to do
             return []
         begin, loaded, ran, end = self._borders
         calls = iter(zip(self._times[::2], self._times[1::2], strict=True))
-        found, last, pending = [Piece(COPY, -1, begin, loaded)], loaded, -1
+        found, last, pending = [Act(COPY, -1, begin, loaded)], loaded, -1
         for kind, level in self._order:
             if kind == COMPUTE:
                 pending = level if pending < 0 else pending
                 continue
             start, stop = next(calls)
             if pending >= 0:
-                found.append(Piece(COMPUTE, pending, last, start))
-            found.append(Piece(kind, level, start, stop))
+                found.append(Act(COMPUTE, pending, last, start))
+            found.append(Act(kind, level, start, stop))
             last, pending = stop, -1
         if pending >= 0:
-            found.append(Piece(COMPUTE, pending, last, ran))
-        return [*found, Piece(COPY, -1, ran, end)]
+            found.append(Act(COMPUTE, pending, last, ran))
+        return [*found, Act(COPY, -1, ran, end)]
