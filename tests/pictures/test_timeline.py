@@ -13,7 +13,7 @@ from linkstep.pictures.style import save_figure
 from linkstep.pictures.timeline import busy_lanes, draw_timeline, save_timeline, timeline_size
 from linkstep.programs import read_program
 from linkstep.simulation import Simulation, simulate_program, simulate_schedule, used_links
-from linkstep.timelines import timeline_of
+from linkstep.timelines import Lane, Span, Timeline, timeline_of
 from support.pictures import overlapping, texts
 
 PROGRAMS = Path(support.__file__).parent / "programs"
@@ -104,3 +104,24 @@ def test_same_simulation_same_bytes(tmp_path, suffix):
     for name in ("a", "b"):
         save_timeline(run("K_{2,2}"), tmp_path / f"{name}{suffix}")
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+def test_any_timeline_is_drawn(tmp_path):
+    """Kinds have colours where there are no rounds, and lanes their groups where names alone are not enough."""
+    lanes = [Lane(f"rank {rank}", name) for rank in range(2) for name in ("steps", "calls")]
+    spans = [
+        Span(0, "step 1", "step", 0.0, 2.0, (("step", 1),)),
+        Span(1, "send step 1", "send", 0.0, 0.5, (("step", 1),)),
+        Span(3, "wait step 1", "wait", 0.2, 2.0, (("step", 1),)),
+    ]
+    timeline = Timeline("two ranks", lanes, spans, (), (1, 2))
+    linkstep.draw(timeline, tmp_path / "t.svg")
+    said = texts(tmp_path / "t.svg")
+    assert {"two ranks", "time, ms", "step", "send", "wait", "critical path", "idle, with more to do", "1"} < set(said)
+    assert {"rank 0, steps", "rank 0, calls", "rank 1, steps", "rank 1, calls"} < set(said)
+    assert "link" not in said and "round" not in " ".join(said)
+
+
+def test_a_timeline_of_nothing(tmp_path):
+    save_timeline(Timeline("nothing", [Lane("g", "idle lane")], []), tmp_path / "t.svg")
+    assert {"nothing", "idle lane", "time, us"} < set(texts(tmp_path / "t.svg"))

@@ -192,7 +192,7 @@ def test_property_anything_is_read_back(timeline):
     check(timeline)
 
 
-@pytest.instant.parametrize("start", [-1.0, 9.3e9])
+@pytest.mark.parametrize("start", [-1.0, 9.3e9])
 def test_times_that_no_trace_has(start, tmp_path):
     timeline = Timeline("t", [Lane("g", "l")], [Span(0, "early", "x", start, 1e10)])
     path = tmp_path / "t.perfetto-trace"

@@ -30,7 +30,7 @@ _GAP = 2
 _NUMBERED, _MOST_EDGES = 700, 3000
 """Up to this many bars, each has its round written on it where it fits, and a white edge."""
 _LIGHT = PALETTE[3:6]
-_UNITS = (("us", 1e6, 0.1), ("ms", 1e3, 100.0), ("s", 1.0, float("inf")))
+_UNITS = (("us", 1e6, 0.01), ("ms", 1e3, 10.0), ("s", 1.0, float("inf")))
 """Names of units, how many are a second, and the seconds up to which each is used."""
 
 
