@@ -27,7 +27,10 @@ class Read:
         assert {packet.trusted_packet_sequence_id for packet in trace.packet} == {1}
         described = [packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")]
         self.tracks = {track.uuid: track for track in described}
+        [self.root] = [track.uuid for track in described if not track.HasField("parent_uuid")]
         assert len(self.tracks) == len(described)
+        below = {track.parent_uuid for track in described}
+        self.critical = {track.uuid for track in described if track.parent_uuid == self.root} - below
         self.slices, self.instants, self.begun, self.ended = [], [], {}, {}
         stacks, last = {}, 0
         for packet in trace.packet:
@@ -59,7 +62,7 @@ class Read:
         assert not any(stacks.values())
 
     def is_critical(self, track):
-        return self.tracks[track].name.startswith("critical path") and not self.tracks[track].parent_uuid
+        return track in self.critical
 
     def spans(self):
         return [one for one in self.slices if not self.is_critical(one[0])]
@@ -117,11 +120,14 @@ def test_a_simulation_is_read_back(simulated):
 
 def test_tracks_are_in_the_order_of_the_lanes(simulated):
     read = check(simulated)
-    groups = [track for track in read.tracks.values() if not track.parent_uuid]
-    assert [track.name for track in groups][:2] == [simulated.title, "critical path"]
+    assert read.tracks[read.root].name == simulated.title
+    groups = [track for track in read.tracks.values() if track.parent_uuid == read.root]
+    groups.sort(key=lambda track: track.sibling_order_rank)
+    names = dict.fromkeys(lane.group for lane in simulated.lanes)
+    assert [track.name for track in groups] == ["critical path", *names]
     assert all(track.child_ordering == 3 for track in read.tracks.values())  # EXPLICIT
     lanes = sorted(
-        (track for track in read.tracks.values() if track.parent_uuid),
+        (track for track in read.tracks.values() if track.parent_uuid not in (0, read.root)),
         key=lambda track: (read.tracks[track.parent_uuid].sibling_order_rank, track.sibling_order_rank),
     )
     assert [(read.lane(track.uuid)) for track in lanes] == [(lane.group, lane.name) for lane in simulated.lanes]

@@ -2,7 +2,8 @@
 
 A group is a track with its lanes below it, in the timeline's order; a span is a slice, in whole nanoseconds, and a flow
 an arrow between two. Slices of one track must nest, so spans of a lane that overlap otherwise are put on further tracks
-beside it. Above all stand a track with the timeline's instants, named as the timeline, and one with the critical path.
+beside it. Above all is one track, named as the timeline, with its instants: only below a track is there an order. The
+critical path is the first below it, and has its spans a second time.
 Written by hand: a message is fields of a number, a wire type and a value, and that is all there is to it.
 """
 
@@ -73,10 +74,10 @@ class _Writer:
             at = _nanoseconds(instant.time, instant.name)
             yield _packet(_number(_TIMESTAMP, at), _event(_INSTANT, title, _text(_EVENT_NAME, instant.name)))
         if timeline.critical:
-            yield from self._critical()
+            yield from self._critical(title)
         start, end = (_all_nanoseconds(column, timeline.spans) for column in (timeline.spans.start, timeline.spans.end))
         place, extra, events = _placed(timeline.spans.lane.tolist(), start, end, len(timeline.lanes))
-        yield from self._slices((yield from self._lanes(place, extra)), events)
+        yield from self._slices((yield from self._lanes(title, place, extra)), events)
 
     def _track(self, name: str, parent: int, rank: int) -> Generator[bytes, None, int]:
         """Describe a track whose children are shown in the order of their ranks; return its number."""
@@ -88,7 +89,7 @@ class _Writer:
         yield _packet(flags, _bytes(_DESCRIPTOR, what))
         return self._tracks
 
-    def _critical(self) -> Iterator[bytes]:
+    def _critical(self, title: int) -> Iterator[bytes]:
         """Write the critical path as a track of its own."""
         timeline = self.timeline
         spans = timeline.spans.take(list(timeline.critical))
@@ -96,14 +97,14 @@ class _Writer:
         place, extra, events = _placed([0] * len(spans), start, end, 1)
         named = ["critical path", *(f"critical path ({2 + k})" for k in range(len(extra)))]
         tracks = []
-        for rank, name in enumerate(named, 1):
-            tracks.append((yield from self._track(name, 0, rank)))
+        for rank, name in enumerate(named):
+            tracks.append((yield from self._track(name, title, rank)))
         names = [f"{timeline.lanes[span.lane].name}: {span.name}" for span in spans]
         for k, begins, at in zip(events.span, events.is_begin, events.time, strict=True):
             what = _text(_EVENT_NAME, names[k]) + _text(_CATEGORY, "critical path") if begins else b""
             yield _packet(_number(_TIMESTAMP, at), _event(_BEGIN if begins else _END, tracks[place[k]], what))
 
-    def _lanes(self, place: list[int], extra: list[int]) -> Generator[bytes, None, list[int]]:
+    def _lanes(self, title: int, place: list[int], extra: list[int]) -> Generator[bytes, None, list[int]]:
         """Describe groups and lanes; return the track of every span. Tracks from the lanes' number on are ``extra``."""
         lanes = self.timeline.lanes
         beside: dict[int, list[int]] = {}
@@ -111,8 +112,8 @@ class _Writer:
             beside.setdefault(of, []).append(track)
         groups: dict[str, int] = {}
         number: dict[int, int] = {}
-        for rank, group in enumerate(dict.fromkeys(lane.group for lane in lanes), len(lanes)):
-            groups[group] = yield from self._track(group, 0, rank)
+        for rank, group in enumerate(dict.fromkeys(lane.group for lane in lanes), len(self.timeline.critical)):
+            groups[group] = yield from self._track(group, title, rank)
         rank = 0
         for at, lane in enumerate(lanes):
             for k, track in enumerate([at, *beside.get(at, [])], 1):
