@@ -106,6 +106,20 @@ def test_same_simulation_same_bytes(tmp_path, suffix):
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
+@pytest.mark.slow
+def test_of_many_lanes_those_of_the_critical_path_come_first(tmp_path):
+    """In the order of the path, of which one lane has two; nothing is in two places."""
+    lanes = [Lane("g", f"lane {k}") for k in range(200)]
+    spans = [Span(k, "a", "x", 0.0, 1.0 + (k % 7)) for k in range(200)]
+    path = [150, 3, 199, 40]
+    spans += [Span(lane, "b", "x", 10.0 + k, 11.0 + k) for k, lane in enumerate([*path, 150])]
+    save_timeline(Timeline("t", lanes, spans, (), range(200, 205)), tmp_path / "t.svg")
+    said = texts(tmp_path / "t.svg")
+    assert {"the critical path", "the 40 busiest others", "of the others, the 20 that waited the longest"} < set(said)
+    rows = [text for text in said if re.fullmatch(r"lane \d+", text)]
+    assert rows[:4] == [f"lane {k}" for k in path] and len(rows) == len(set(rows)) == 64
+
+
 def test_any_timeline_is_drawn(tmp_path):
     """Kinds have colours where there are no rounds, and lanes their groups where names alone are not enough."""
     lanes = [Lane(f"rank {rank}", name) for rank in range(2) for name in ("steps", "calls")]

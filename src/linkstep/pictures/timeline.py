@@ -1,7 +1,7 @@
 """Pictures of timelines: what each lane did when, and when a link was idle though it had more to carry.
 
-Up to 128 lanes each has a row. Of more, the busiest and those that waited the longest have one, below a strip that
-shows what part of all was busy. Not here: how a simulation runs (``linkstep.simulation``), nor what makes a timeline.
+Up to 128 lanes each has a row. Of more, those of the critical path, the busiest and those that waited the longest have
+one, below a strip that shows what part of all was busy. Not here: what makes a timeline (``linkstep.timelines``).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _MOST_ROWS = 128
 """Of more lanes than this, only some have a row."""
 _BUSIEST, _WAITING = 40, 20
 """How many of those: the busiest, and of the rest those that waited the longest."""
+_CRITICAL = 20
+"""And how many that the critical path goes over, in its order."""
 _STRIP = 8
 """Rows that the strip is high."""
 _GAP = 2
@@ -94,18 +96,23 @@ def _rows(timeline: Timeline, things: str) -> _Rows:
     last = np.zeros(n)
     np.maximum.at(last, spans.lane, spans.end)
     waited = (last - busy).round(12)
-    busiest = np.lexsort((np.arange(n), -busy))[:_BUSIEST]
-    rest = np.setdiff1d(np.arange(n), busiest)
-    waiting = rest[np.lexsort((rest, -waited[rest]))[:_WAITING]]
-    first = _STRIP + 2 * _GAP
-    second = first + busiest.size + _GAP
-    at = {lane: first + k for k, lane in enumerate(sorted(busiest.tolist()))}
-    at |= {lane: second + k for k, lane in enumerate(sorted(waiting.tolist()))}
-    heads = {
-        0: f"part of all {n} {things} that is busy",
-        first: f"the {busiest.size} busiest {things}",
-        second: f"of the others, the {waiting.size} that waited the longest",
-    }
+    path = list(dict.fromkeys(spans.lane[list(timeline.critical)].tolist()))
+    part = f", the first {_CRITICAL} of {len(path)} {things}" if len(path) > _CRITICAL else ""
+    rest = np.setdiff1d(np.arange(n), path[:_CRITICAL])
+    busiest = rest[np.lexsort((rest, -busy[rest]))[:_BUSIEST]]
+    others = np.setdiff1d(rest, busiest)
+    waiting = others[np.lexsort((others, -waited[others]))[:_WAITING]]
+    groups = [
+        (f"the critical path{part}", path[:_CRITICAL]),
+        (f"the {busiest.size} busiest {'others' if path else things}", sorted(busiest.tolist())),
+        (f"of the others, the {waiting.size} that waited the longest", sorted(waiting.tolist())),
+    ]
+    at, heads, y = dict[int, int](), {0: f"part of all {n} {things} that is busy"}, _STRIP + 2 * _GAP
+    for head, lanes in groups:
+        if lanes:
+            heads[y] = head
+            at |= {lane: y + k for k, lane in enumerate(lanes)}
+            y += len(lanes) + _GAP
     return _Rows(at, heads, strip=True)
 
 

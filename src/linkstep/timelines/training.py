@@ -9,14 +9,15 @@ from linkstep.simulation.training.streams import ALL_TO_ALL, COMMUNICATION, COMP
 from linkstep.timelines.columns import Span, SpanFlow
 from linkstep.timelines.timeline import Lane, Timeline
 
-_STREAMS = (COMPUTE, COMMUNICATION)
+STREAMS = (COMPUTE, COMMUNICATION)
+"""Its lanes."""
 
 
 def of_iteration(done: Iteration, title: str) -> Timeline:
     """A lane for each stream; a flow wherever one stream waits for the other."""
-    lanes = tuple(Lane("server", stream) for stream in _STREAMS)
+    lanes = tuple(Lane("server", stream) for stream in STREAMS)
     spans = tuple(
-        Span(_STREAMS.index(event.stream), event.name, event.kind, float(event.start), float(event.end))
+        Span(STREAMS.index(event.stream), event.name, event.kind, float(event.start), float(event.end))
         for event in done.events
     )
     flows = tuple(_handovers(done.events))
