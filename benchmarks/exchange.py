@@ -1,6 +1,6 @@
 """All-to-all schedules against what a flow without steps allows, and against the bound for their number of steps.
 
-    python -m benchmarks.exchange                       the table of docs/all-to-all-schedules.md
+    python -m benchmarks.exchange                       the table of docs/concepts/all-to-all-schedules.md
     python -m benchmarks.exchange 'Torus(8,8)' Q(7)     other topologies
 
 For each topology, in as many steps as its diameter and in one more: T_B, over the flow bound d / (N f), over the bound

@@ -4,8 +4,8 @@ For N = 5 to 12 hosts with 4 ports: the paper's topologies (tab:ourtopologies), 
 schedule and with ours, and a plain ring; then a few wires without delay, and shared memory. Run as root, on a machine
 with nothing else to do; what was measured before is not measured again, so an interrupted run goes on:
 
-    python -m benchmarks.measured run docs/measured.json          # about 20 minutes
-    python -m benchmarks.measured page docs/measured.json         # tables and pictures in docs/, and what exhibits use
+    python -m benchmarks.measured run docs/paper/measured.json     # about 20 minutes
+    python -m benchmarks.measured page docs/paper/measured.json    # tables and pictures in docs/, and what exhibits use
 """
 
 from __future__ import annotations
@@ -251,8 +251,8 @@ def write_page(path: Path) -> None:
     tables = {}
     for collective in dict.fromkeys(r["collective"] for r in results):
         tables[collective] = table(results, collective)
-        picture(results, collective, path.parent / "pictures" / f"measured-{collective}.svg")
-    tables["fit"] = f"```text\n{fitted(results, path.parent / 'pictures' / 'fit.svg')}\n```"
+        picture(results, collective, path.parents[1] / "pictures" / f"measured-{collective}.svg")
+    tables["fit"] = f"```text\n{fitted(results, path.parents[1] / 'pictures' / 'fit.svg')}\n```"
     for part, name, made in (("rate", "rates", table_of_rates), ("memory", "memory", table_of_memory)):
         if any(r.get("part") == part for r in results):
             tables[name] = made(results)

@@ -1,6 +1,6 @@
 """How far arrival times are from the optimum where that can be proven: small topologies, in one run.
 
-    python -m benchmarks.small                  the table of docs/arrival.md (minutes)
+    python -m benchmarks.small                  the table of docs/concepts/arrival.md (minutes)
     python -m benchmarks.small --seconds 60     more time for proofs
 
 An allgather in T steps with P chunks a shard: T_B of BFB, of arrival times and of exact synthesis (CP-SAT), the least

@@ -1,8 +1,9 @@
 """Time and gap of all-to-all throughput over N, beside HiGHS's solvers on the same program, in one run.
 
-``python -m benchmarks.throughput`` prints the table of docs/all-to-all.md; ``--quick`` leaves out what takes minutes.
-Times are CPU seconds of this process; kernels are compiled before. Every value and bound is certified outside the
-solver that found it. "whole" has no symmetry taken out: what a topology of this size takes if no two nodes are alike.
+``python -m benchmarks.throughput`` prints the table of docs/concepts/all-to-all.md; ``--quick`` leaves out what takes
+minutes. Times are CPU seconds of this process; kernels are compiled before. Every value and bound is certified outside
+the solver that found it. "whole" has no symmetry taken out: what a topology of this size takes if no two nodes are
+alike.
 """
 
 from __future__ import annotations

@@ -17,7 +17,12 @@ from pathlib import Path
 from linkstep.cli import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "index.md",
+    *sorted((ROOT / "docs").glob("*/*.md")),
+]
 
 
 def printed(command: str, folder: str) -> str:

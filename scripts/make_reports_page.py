@@ -1,4 +1,4 @@
-"""Write docs/reports.md and docs/schemas/: every view, member by member, from the dataclasses of ``linkstep.reports``.
+"""Write docs/reference/reports.md and docs/schemas/: every view, from the dataclasses of ``linkstep.reports``.
 
     python scripts/make_reports_page.py
 
@@ -25,8 +25,8 @@ if not __package__:  # run as a script, which has only its own folder to import 
 from scripts.report_schemas import make_schema
 from scripts.report_words import classes_in, field_words, inner_of, summary, unit_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "reports.md"
-SCHEMAS = PAGE.parent / "schemas"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "reports.md"
+SCHEMAS = PAGE.parents[1] / "schemas"
 RENAMES = Path(__file__).with_name("report_renames.md")
 UNITS = ("seconds", "bit/s", "bytes")
 """What a member's type says instead of "number"."""
@@ -60,7 +60,7 @@ view is a frozen dataclass in `src/linkstep/reports/`; `report.to_json()` is its
   `ranks`) or begin with `num_` where the noun is a list elsewhere.
 - Numbers are exact: a fraction is text, such as "1023/1024"; times and ratios are floats in JSON and Fractions in
   Python. `null` is what was not determined, or is not there.
-- [docs/schemas/](schemas/) has a JSON Schema (draft 2020-12) for each format, made from the source as this page is:
+- `docs/schemas/` has a JSON Schema (draft 2020-12) for each format, made from the source as this page is:
   `schemas/find.json` is that of "linkstep/find"; `schemas/files/` has those of files that people write too. Tests hold
   what every command prints and saves against them.
 - A command that fails prints an [error](#error) instead, on standard output, and the same line on standard error; the
@@ -74,8 +74,9 @@ commands whose `-o` is what they make (`schedule`, `baselines`, `wire`, `lower`,
 leaves the file as it was.
 
 Files of ours are such documents too, and say so by the same two members: "linkstep/topology" and "linkstep/schedule"
-([data model](data-model.md#files)), "linkstep/fabric", "linkstep/run" and "linkstep/selector" ([fabrics](fabrics.md)),
-"linkstep/model" ([training](training-simulation.md)). A [run](#run) is what `linkstep run --json` prints. Quantities in
+([data model](../concepts/data-model.md#files)), "linkstep/fabric", "linkstep/run" and "linkstep/selector"
+([fabrics](../concepts/fabrics.md)), "linkstep/model" ([training](../concepts/training-simulation.md)). A [run](#run) is
+what `linkstep run --json` prints. Quantities in
 files that people write, such as the alpha of a fabric, are text with a unit, exactly. Trace events for Perfetto and
 files for runtimes are in formats of others.
 
@@ -102,7 +103,7 @@ def make_page() -> str:
     parts = [OPENING, "\n| format | class | printed by | schema |\n|---|---|---|---|\n"]
     parts += [
         f"| [linkstep/{row.report}](#{row.report}) | `{row.module}.{row.kind}` | {command(row)} "
-        f"| [{row.report}.json](schemas/{row.report}.json) |\n"
+        f"| [{row.report}.json](../schemas/{row.report}.json) |\n"
         for row in VIEWS
     ]
     for row in VIEWS:

@@ -1,6 +1,6 @@
 """What the source says of reports: the words below each field, and the types that a field is made of.
 
-The page docs/reports.md and the schemas in docs/schemas/ are made of these.
+The page docs/reference/reports.md and the schemas in docs/schemas/ are made of these.
 """
 
 from __future__ import annotations

@@ -28,7 +28,11 @@ MAX_LINKS = 2**20
 
 @dataclass(frozen=True)
 class Cable:
-    """A cable from a port to a port. ``duplex``: both directions; otherwise out of the first, into the second."""
+    """A cable from a port to a port. ``duplex``: both directions; otherwise out of the first, into the second.
+
+    >>> Cable(0, 1, 2, 0, duplex=True)
+    Cable(from_node=0, from_port=1, to_node=2, to_port=0, duplex=True)
+    """
 
     from_node: int
     from_port: int
@@ -50,7 +54,12 @@ class Cable:
 
 @dataclass(frozen=True)
 class Cabling:
-    """All cables of a topology, with ``ports`` on every server, numbered from 0."""
+    """All cables of a topology, with ``ports`` on every server, numbered from 0.
+
+    >>> plan = wire("K_{2,2}")
+    >>> plan, plan.cables[0].to_node
+    (<Cabling of 4 servers, 2 ports: 4 duplex, 0 simplex cables>, 2)
+    """
 
     num_nodes: int
     ports: int

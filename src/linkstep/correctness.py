@@ -1,7 +1,7 @@
 """The definition of correctness: is this schedule an allgather, a reduce-scatter, an allreduce, an all-to-all?
 
 Decides sec:reducescatterallgather exactly, on chunk intervals, and shows a witness on failure. Knows only the
-definitions and imports nothing that makes schedules. The rules are written out in docs/data-model.md.
+definitions and imports nothing that makes schedules. The rules are written out in docs/concepts/data-model.md.
 
 A reduce-scatter is an allgather run backwards: a chunk of u's contribution is "delivered" from step t on if it is
 passed along rows of later and later steps that end at its destination. Reading rows from the last step to the first
@@ -169,6 +169,9 @@ def check_allgather(schedule: MadeScheduleLike) -> None:
 
     Every row must send what its sender holds before that step. Receiving a chunk again is allowed: it wastes
     bandwidth and harms nothing.
+
+    >>> from linkstep import schedule
+    >>> check_allgather(schedule("K_{2,2}", "allgather"))
     """
     schedule = as_made_schedule(schedule)
     _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True))
@@ -179,6 +182,9 @@ def check_reduce_scatter(schedule: MadeScheduleLike) -> None:
 
     A row sends the sender's sum so far and the receiver adds it to its own; each rank's part must reach v exactly
     once, and every row must help (a sum that is never passed on is refused, and so is one of nothing).
+
+    >>> from linkstep import schedule
+    >>> check_reduce_scatter(schedule("K_{2,2}", "reduce-scatter"))
     """
     schedule = as_made_schedule(schedule)
     rows = _every(schedule)
@@ -270,6 +276,9 @@ def check_allreduce(schedule: MadeScheduleLike) -> None:
     Rows that carry a chunk before its root first sends it are the chunk's reduction, the rest its gathering: no valid
     reduction has the root send, and every gathering starts with that. The split is found for each chunk by itself, so
     the two phases of different chunks may overlap in time; a row has chunks of one phase only.
+
+    >>> from linkstep import schedule
+    >>> check_allreduce(schedule("K_{2,2}"))
     """
     schedule = as_made_schedule(schedule)
     reduces, roots = split_phases(schedule)
@@ -293,14 +302,22 @@ def _root(schedule: Schedule) -> int:
 
 
 def check_broadcast(schedule: MadeScheduleLike) -> None:
-    """Raise ScheduleError with a witness unless all rows are of one root's shard and bring it to every other rank."""
+    """Raise ScheduleError with a witness unless all rows are of one root's shard and bring it to every other rank.
+
+    >>> from linkstep import schedule
+    >>> check_broadcast(schedule("K_{2,2}", "broadcast"))
+    """
     schedule = as_made_schedule(schedule)
     root = _root(schedule)
     _refuse_gather(schedule, _run(schedule, _every(schedule), gather=True, only=root))
 
 
 def check_reduce(schedule: MadeScheduleLike) -> None:
-    """Raise ScheduleError with a witness unless every rank's part of one root's shard reaches the root once."""
+    """Raise ScheduleError with a witness unless every rank's part of one root's shard reaches the root once.
+
+    >>> from linkstep import schedule
+    >>> check_reduce(schedule("K_{2,2}", "reduce"))
+    """
     schedule = as_made_schedule(schedule)
     root, rows = _root(schedule), _every(schedule)
     _refuse_reduce(schedule, _run(schedule, rows, gather=False, only=root))
@@ -312,6 +329,9 @@ def check_all_to_all(schedule: MadeScheduleLike) -> None:
 
     As in an allgather, a row must send what its sender holds before that step; on its way a piece may be held by any
     number of nodes.
+
+    >>> from linkstep import schedule
+    >>> check_all_to_all(schedule("K_{2,2}", "all-to-all"))
     """
     schedule = as_made_schedule(schedule)
     n = schedule.num_ranks
@@ -332,6 +352,10 @@ CHECKS: dict[Collective, Callable[[Schedule], None]] = {
 
 
 def check(schedule: MadeScheduleLike) -> None:
-    """Check a schedule, a result that holds one, or one in a file, as the collective it says it is."""
+    """Check a schedule, a result that holds one, or one in a file, as the collective it says it is.
+
+    >>> from linkstep import schedule
+    >>> check(schedule("K_{2,2}", "allgather"))
+    """
     made = as_made_schedule(schedule)
     CHECKS[made.collective](made)

@@ -43,7 +43,13 @@ def _unwatched(label: str) -> AbstractContextManager[Progress]:
 
 @dataclass(frozen=True)
 class Description:
-    """What is known of a topology; None where it was not determined."""
+    """What is known of a topology; None where it was not determined.
+
+    >>> from linkstep import describe
+    >>> found = describe("K_{2,2}")
+    >>> found.diameter, found.vertex_transitive
+    (2, True)
+    """
 
     topology: Topology
     vertex_transitive: bool | None

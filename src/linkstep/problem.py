@@ -75,7 +75,12 @@ class Figures:
 
 
 class Objective(Protocol):
-    """What answers are judged by: less seconds are better."""
+    """What answers are judged by: less seconds are better.
+
+    >>> objective: Objective = Call("all-to-all", "1MB")
+    >>> objective.exchanges
+    True
+    """
 
     @property
     def exchanges(self) -> bool:
@@ -130,7 +135,11 @@ Sizes = tuple[tuple[Fraction, Fraction], ...]
 
 @dataclass(frozen=True)
 class Workload:
-    """What a job communicates: allreduces and all-to-alls by bytes, each with how often it happens."""
+    """What a job communicates: allreduces and all-to-alls by bytes, each with how often it happens.
+
+    >>> Workload.of("25MB").allreduce
+    ((Fraction(25000000, 1), Fraction(1, 1)),)
+    """
 
     allreduce: Sizes
     all_to_all: Sizes = ()
@@ -184,7 +193,11 @@ C = TypeVar("C", bound=Candidate)
 
 @dataclass(frozen=True)
 class SizeRange:
-    """A call of a collective at each of some sizes; ``windows`` says who is the fastest at every size between them."""
+    """A call of a collective at each of some sizes; ``windows`` says who is the fastest at every size between them.
+
+    >>> SizeRange((1024, 2**20))
+    <SizeRange of allreduce, 1024 to 1048576 bytes>
+    """
 
     sizes: tuple[int, ...]
     collective: Collective | str = Collective.ALLREDUCE

@@ -50,7 +50,13 @@ Links = tuple[Ids, Ids]
 
 
 class Requirement(ABC):
-    """What an answer must meet: one rule, with its own class."""
+    """What an answer must meet: one rule, with its own class.
+
+    >>> from linkstep import parse
+    >>> requirement: Requirement = Duplex()
+    >>> requirement.admits(parse("K_{2,2}").topology()) is None
+    True
+    """
 
     is_of_frontiers: ClassVar[bool] = False
     """Whether it admits whatever equals or beats a wiring that it admits, so that a frontier tells all there is."""
@@ -99,7 +105,12 @@ def _graph_of(links: Links) -> Topology:
 
 @dataclass(frozen=True)
 class Duplex(Requirement):
-    """All links are duplex (both ways)."""
+    """All links are duplex (both ways).
+
+    >>> from linkstep import parse
+    >>> Duplex().admits(parse("UniRing(1,4)").topology())
+    'has links that go one way'
+    """
 
     is_of_frontiers = True  # searches look at nothing else
 
@@ -124,7 +135,12 @@ class Duplex(Requirement):
 
 @dataclass(frozen=True)
 class MaxSteps(Requirement):
-    """The collective takes at most ``most`` steps: an allreduce, which rows of ``find`` are, both halves together."""
+    """The collective takes at most ``most`` steps: an allreduce, which rows of ``find`` are, both halves together.
+
+    >>> from linkstep import parse
+    >>> MaxSteps(3).admits(parse("UniRing(1,8)").topology())
+    'takes 7 steps at least, more than 3'
+    """
 
     most: int
     is_of_frontiers = True

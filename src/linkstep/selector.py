@@ -46,6 +46,9 @@ class Rule:
     allgather), by how many ``rounds`` of a search with a ``seed``, in how many ``chunks`` a shard: all that
     ``linkstep.schedule`` takes, so that what is made is what the rule was written for. ``dialect`` is the runtime that
     a runtime's file is for, ``inplace`` the only kind of call that it serves where the runtime tells them apart.
+
+    >>> Rule("allreduce", None, 65536, "K_{4,4}").source
+    'K_{4,4}'
     """
 
     collective: Collective

@@ -255,7 +255,7 @@ def test_help_lists_commands_by_work(capsys, argv):
     assert (code, err) == (0, "")
     assert overview() in out
     assert max(map(len, out.splitlines())) <= 80
-    groups = re.findall(r"^([a-z ]+) \((docs/[a-z-]+\.md)\)$", out, re.M)
+    groups = re.findall(r"^([a-z ]+) \((docs/[a-z/-]+\.md)\)$", out, re.M)
     assert groups == list(GROUPS) and [name for name, _ in groups][:6] == [
         "plan", "wire", "schedule", "run", "predict", "research",
     ]  # fmt: skip
@@ -364,8 +364,8 @@ def test_words_after_two_dashes_are_no_options(capsys):
 
 
 def test_the_quick_start_of_the_page_of_commands():
-    """What docs/commands.md shows of error lines is what is printed."""
-    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    """What docs/reference/commands.md shows of error lines is what is printed."""
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "commands.md").read_text()
     assert "linkstep: no command is called 'scedule'; did you mean 'schedule'?\n" in text
     assert "linkstep: no option is called --colective; did you mean --collective?\n" in text
     assert "linkstep: 100G read as 100Gbps\n" in text

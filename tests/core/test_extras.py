@@ -110,7 +110,14 @@ def test_no_other_wording():
 def test_all_is_everything_but_torch():
     (every,) = PROJECT["all"]
     named = set(re.fullmatch(r"linkstep\[(.*)\]", every)[1].split(","))
-    assert named == PROJECT.keys() - {"all", "torch", "test", "lint"}
+    assert named == PROJECT.keys() - {"all", "torch", "test", "lint", "browser", "docs"}
     assert PROJECT["torch"] == []
     assert "'.[all]'" in (ROOT / "README.md").read_text()
-    assert "`all`" in (ROOT / "docs" / "dependencies.md").read_text()
+    assert "`all`" in (ROOT / "docs" / "develop" / "dependencies.md").read_text()
+
+
+def test_the_page_of_extras_has_them_all():
+    text = (ROOT / "docs" / "start" / "install.md").read_text()
+    listed = dict(re.findall(r"^\| `([a-z-]+)`( \(not in `all`\))? \|", text, re.M))
+    assert listed.keys() == PROJECT.keys()
+    assert {extra for extra, mark in listed.items() if mark} == {"test", "lint", "browser", "docs"}

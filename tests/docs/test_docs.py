@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from linkstep._version import __version__
 from linkstep.cli import main
+from linkstep.cli._parser import parse_arguments
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "index.md",
+    *sorted((ROOT / "docs").glob("*/*.md")),
+]
 
 
 def sessions() -> list:
@@ -41,6 +48,15 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_pages_that_the_source_names_exist():
+    """Messages, comments and scripts name pages from the root: ``docs/start/tutorial.md``."""
+    folders = ("src", "scripts", "benchmarks", "tests", "examples")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    named = {(name, path) for path in files for name in re.findall(r"\bdocs/[\w/.-]+\.md", path.read_text())}
+    assert len({name for name, _ in named}) > 20
+    assert {(name, path.name) for name, path in named if not (ROOT / name).is_file()} == set()
+
+
 def test_contributing_names_files_that_exist():
     """Of the package, of its tests, or of the folder that the sentence is about."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
@@ -56,7 +72,9 @@ def test_contributing_names_files_that_exist():
 
 def paper_map() -> list[tuple[str, str, str]]:
     """Return the rows of the paper map: label, functions, tests."""
-    return re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", (ROOT / "docs" / "paper-map.md").read_text(), re.M)
+    return re.findall(
+        r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", (ROOT / "docs" / "paper" / "paper-map.md").read_text(), re.M
+    )
 
 
 PAPER_LABELS = (ROOT / "tests" / "support" / "paper_labels.txt").read_text().split()
@@ -98,3 +116,25 @@ def test_the_family_of_the_first_hour_can_be_built():
     topology = family.build(6)
     assert (topology.num_nodes, topology.degree) == family.size(6) == (12, 3)
     assert topology.is_bidirectional and list(family.members(12, 3)) == [(6,)]
+
+
+def readme_commands() -> list[str]:
+    """Return the ``linkstep`` commands that the README names in its text and tables, without its blocks."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / "README.md").read_text(), flags=re.S | re.M)
+    return re.findall(r"`(linkstep [a-z-]+ [^`]*)`", text)
+
+
+def test_the_readme_names_commands_that_there_are():
+    """Options and arguments too, as far as the parser knows; blocks are run as a whole elsewhere."""
+    found = [command for command in readme_commands() if "find N 4" not in command]
+    assert len(found) > 12
+    for command in found:
+        _, name, *argv = shlex.split(command)
+        parse_arguments([name, *argv])
+
+
+def test_the_readme_shows_python_soon_and_says_how_to_cite():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert "```python" in lines[:30]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {__version__}\n" in citation and "2202.03356" in citation

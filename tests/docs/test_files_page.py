@@ -1,4 +1,4 @@
-"""The examples of docs/files.md are one wiring, and its headers are read as the page says."""
+"""The examples of docs/reference/files.md are one wiring, and its headers are read as the page says."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,8 @@ import pytest
 from linkstep.core.topology import Topology
 from linkstep.files import READABLE, cables_of, load
 
-PAGE = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "files.md").read_text()
 EXAMPLES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S))
 
 
@@ -30,3 +31,10 @@ def test_examples_are_one_wiring(tmp_path, name):
     ]
     wanted = [("h1", "eth1", "h2", "eth1"), ("h2", "eth2", "h3", "eth1"), ("h3", "eth2", "h1", "eth2")]
     assert all({row[:2], row[2:]} in ends for row in wanted) and len(ends) == 3
+
+
+def test_the_page_of_formats_has_them_all():
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text()
+    assert set(re.findall(r"`(\.\w+)`", page)) >= set(READABLE) | {".xml"}
+    schemas = {path.name for path in (ROOT / "docs" / "schemas" / "files").glob("*.json")}
+    assert set(re.findall(r"\(\.\./schemas/files/([\w.]+)\)", page)) == schemas

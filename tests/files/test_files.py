@@ -1011,11 +1011,11 @@ def test_saving_follows_links_and_keeps_permissions(tmp_path):
     assert real.stat().st_mode & 0o777 == 0o640
 
 
-# --- docs/data-model.md ---
+# --- docs/concepts/data-model.md ---
 
 
 def test_the_examples_in_the_docs_load(tmp_path):
-    text = Path(__file__).parents[2].joinpath("docs", "data-model.md").read_text()
+    text = Path(__file__).parents[2].joinpath("docs", "concepts", "data-model.md").read_text()
     examples = re.findall(r"^```(json|csv)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     for i, (suffix, example) in enumerate(examples):
         (tmp_path / f"{i}.{suffix}").write_text(example)

@@ -66,7 +66,7 @@ def test_golden_msccl():
 
 def test_golden_cpu():
     """The example in the definition of the format is what we print."""
-    page = (Path(__file__).parents[2] / "docs" / "cpu-xml.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "cpu-xml.md").read_text()
     example = re.search(r"```xml\n(.*?)```", page, re.S)[1]
     assert lower(linkstep.parse("UniRing(1,2)").build("allreduce"), "cpu").text == example
 

@@ -24,7 +24,7 @@ from linkstep.reproduction.report import write_page
 from support.figures import unexplained
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "docs" / "results"
+RESULTS = ROOT / "docs" / "paper" / "results"
 LABELS = [
     "table:toposummary",
     "tab:expansiontechniques",
@@ -249,10 +249,13 @@ def page(exhibit):
 
 @pytest.mark.slow
 def test_the_page_of_results_is_up_to_date(monkeypatch):
-    """What ``linkstep reproduce --all --output docs/results --report docs/results.md`` writes, from stored figures."""
+    """What ``linkstep reproduce --all`` writes to docs/paper/, from stored figures."""
     monkeypatch.chdir(ROOT)
     shown = [
         ShownExhibit(exhibit, ExhibitResult(table(exhibit), notes=read_notes(page(exhibit))), is_new=False)
         for exhibit in EXHIBITS
     ]
-    assert write_page(shown, Path("docs/results"), Path("docs/results.md")) == Path("docs/results.md").read_text()
+    assert (
+        write_page(shown, Path("docs/paper/results"), Path("docs/paper/results.md"))
+        == Path("docs/paper/results.md").read_text()
+    )

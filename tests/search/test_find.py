@@ -48,7 +48,7 @@ def test_paper_mode_has_a_row_at_least_as_good(nodes, steps, bandwidth, diameter
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", [32, 64, 128, 256, 512, 1024], ids=lambda n: f"tab:allourtopos-{n}")
 def test_paper_mode_finds_nothing_that_the_paper_does_not_explain(nodes):
-    """Every row of ours is a row of the table, or beats one of its rows; the two that do are in docs/finder.md."""
+    """Every row of ours is a row of the table, or beats one of its rows; docs/concepts/finder.md has the two."""
     beaten = []
     for found in find(nodes, 4, directed=True, families="paper").frontier:
         same = [

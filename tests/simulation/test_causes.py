@@ -25,7 +25,7 @@ def run(recipe, to="msccl", fabric=FABRIC, size="1MB", **options):
 def columns(done):
     """Return the rows of a simulation in ticks: (link, sent, done, gone), and causes."""
     log = done.log
-    return [(int(log.link[k]), int(log.sent[k]), int(log.done[k]), int(log.gone[k])) for k in log.order.tolist()]
+    return [(int(log.link[k]), int(log.sent[k]), int(log.done[k]), int(log.gone[k])) for k in done.sent_row.tolist()]
 
 
 def test_a_ring_by_hand():

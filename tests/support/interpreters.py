@@ -66,7 +66,7 @@ def plus(a, b):
 
 
 def check_result(memories, coll, inplace, root, shard):
-    """Compare with the collective's definition (docs/cpu-xml.md)."""
+    """Compare with the collective's definition (docs/reference/cpu-xml.md)."""
     given = [m.given for m in memories]
     for r, memory in enumerate(memories):
         check_rank(memory, r, given, coll, inplace, root, shard)

@@ -3,6 +3,9 @@
 ``BASELINES`` is the table, one row for each algorithm and family of wirings; every row builds schedules that are
 checked, costed, lowered, simulated and run as ours are. ``baselines`` lists its rows for N nodes and d ports,
 ``usual_baselines`` the schedule in common use on each wiring, ``baselines_on`` the rows of one wiring.
+
+>>> [(str(one.recipe), one.row.key) for one in baselines(8, 2)]
+[('BiRing(2,8)', 'bidirectional-ring')]
 """
 
 from linkstep.baselines.row import Baseline, BaselineAlgorithm, Pipeline

@@ -1,7 +1,7 @@
 """The table of what people use today, and its rows for some N and d, or for one wiring.
 
 A new baseline is a row of ``BASELINES``: the first row of a family is the schedule in common use on those wirings. How
-messages over several hops are charged is said in ``routes``; docs/baselines.md describes every row.
+messages over several hops are charged is said in ``routes``; docs/concepts/baselines.md describes every row.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from linkstep.argument import TopologyArgument
 from linkstep.cli._progress import progress_bar
-from linkstep.cli._topology_argument import TopologyArgument
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.ranks import Ranks

@@ -11,41 +11,44 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 GROUPS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
-    ("plan", "docs/finder.md"): {
-        "find": ("find the best topologies for N servers with d ports each", "docs/finder.md"),
-        "show": ("describe a topology: size, distances, symmetries, bounds", "docs/tutorial.md"),
-        "baselines": ("list what is wired and run today for N servers with d ports each", "docs/baselines.md"),
-        "families": ("list the families of topologies, or their members of a size", "docs/data-model.md"),
+    ("plan", "docs/concepts/finder.md"): {
+        "find": ("find the best topologies for N servers with d ports each", "docs/concepts/finder.md"),
+        "show": ("describe a topology: size, distances, symmetries, bounds", "docs/start/tutorial.md"),
+        "baselines": ("list what is wired and run today for N servers with d ports each", "docs/concepts/baselines.md"),
+        "families": ("list the families of topologies, or their members of a size", "docs/concepts/data-model.md"),
     },
-    ("wire", "docs/tutorial.md"): {
-        "wire": ("print the cabling plan of a topology: which port goes where", "docs/tutorial.md"),
-        "convert": ("turn a topology or schedule file into another format", "docs/tutorial.md"),
+    ("wire", "docs/start/tutorial.md"): {
+        "wire": ("print the cabling plan of a topology: which port goes where", "docs/start/tutorial.md"),
+        "convert": ("turn a topology or schedule file into another format", "docs/start/tutorial.md"),
     },
-    ("schedule", "docs/tutorial.md"): {
-        "schedule": ("make a schedule for a topology, check it and save it", "docs/tutorial.md"),
-        "check": ("prove a schedule file correct and cost it, or show what is wrong", "docs/data-model.md"),
-        "lower": ("lower a schedule to a runtime's file: MSCCL, MSCCL++, CPU XML", "docs/runtimes.md"),
-        "verify": ("prove runtime files correct, or show what they do wrong", "docs/runtimes.md"),
+    ("schedule", "docs/start/tutorial.md"): {
+        "schedule": ("make a schedule for a topology, check it and save it", "docs/start/tutorial.md"),
+        "check": ("prove a schedule file correct and cost it, or show what is wrong", "docs/concepts/data-model.md"),
+        "lower": ("lower a schedule to a runtime's file: MSCCL, MSCCL++, CPU XML", "docs/reference/runtimes.md"),
+        "verify": ("prove runtime files correct, or show what they do wrong", "docs/reference/runtimes.md"),
     },
-    ("run", "docs/running.md"): {
-        "run": ("run a collective by MPI or torch, check and measure it", "docs/running.md"),
-        "testbed": ("emulate a topology here, with rates, delays and cables to cut", "docs/testbed.md"),
-        "fit": ("fit alpha, overhead and bandwidth to measured runs", "docs/fabrics.md"),
+    ("run", "docs/guides/running.md"): {
+        "run": ("run a collective by MPI or torch, check and measure it", "docs/guides/running.md"),
+        "testbed": ("emulate a topology here, with rates, delays and cables to cut", "docs/guides/testbed.md"),
+        "fit": ("fit alpha, overhead and bandwidth to measured runs", "docs/concepts/fabrics.md"),
     },
-    ("predict", "docs/fabrics.md"): {
-        "throughput": ("how much every host can send to every other at once, proven", "docs/all-to-all.md"),
-        "simulate": ("run a schedule or a runtime's file on a simulated fabric", "docs/runtimes.md"),
-        "train-sim": ("simulate an iteration of training, on ours and on what is used", "docs/training-simulation.md"),
-        "profile": ("measure the layers of a PyTorch model, as a model file", "docs/training-simulation.md"),
+    ("predict", "docs/concepts/fabrics.md"): {
+        "throughput": ("how much every host can send to every other at once, proven", "docs/concepts/all-to-all.md"),
+        "simulate": ("run a schedule or a runtime's file on a simulated fabric", "docs/reference/runtimes.md"),
+        "train-sim": (
+            "simulate an iteration of training, on ours and on what is used",
+            "docs/concepts/training-simulation.md",
+        ),
+        "profile": ("measure the layers of a PyTorch model, as a model file", "docs/concepts/training-simulation.md"),
     },
-    ("research", "docs/paper-map.md"): {
-        "synthesize": ("search exactly for an allgather, or prove there is none", "docs/arrival.md"),
-        "catalog": ("search for the best topologies of a size, and keep them", "docs/finder.md"),
-        "reproduce": ("make tables and figures of the paper again, and compare", "docs/results.md"),
+    ("research", "docs/paper/paper-map.md"): {
+        "synthesize": ("search exactly for an allgather, or prove there is none", "docs/concepts/arrival.md"),
+        "catalog": ("search for the best topologies of a size, and keep them", "docs/concepts/finder.md"),
+        "reproduce": ("make tables and figures of the paper again, and compare", "docs/paper/results.md"),
     },
-    ("set up", "docs/commands.md"): {
-        "warm": ("compile all kernels now, so that no command waits for that", "docs/commands.md"),
-        "completion": ("print a script that completes commands in your shell", "docs/commands.md"),
+    ("set up", "docs/reference/commands.md"): {
+        "warm": ("compile all kernels now, so that no command waits for that", "docs/reference/commands.md"),
+        "completion": ("print a script that completes commands in your shell", "docs/reference/commands.md"),
     },
 }
 """Groups of commands with a page to start from, in the order the help lists them; each command's help and page."""
@@ -62,8 +65,8 @@ HELP = "print this, or the help of a command: linkstep help find"
 def overview() -> str:
     """Return the commands by group, for the help of all.
 
-    >>> print(overview()[:87])
-    plan (docs/finder.md)
+    >>> print(overview()[:96])
+    plan (docs/concepts/finder.md)
       find        find the best topologies for N servers with d ports
     """
     blocks = [

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linkstep.argument import exists
 from linkstep.cli._answer import (
     print_answer,
     print_comparisons,
@@ -27,7 +28,6 @@ from linkstep.cli._progress import progress_bar
 from linkstep.cli._quantities import add_seconds, add_seed, add_size, sizes_option
 from linkstep.cli._signals import one_stop
 from linkstep.cli._sizes import plot_sizes, print_sizes
-from linkstep.cli._topology_argument import exists
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError, UnitError
 from linkstep.core.units import parse_size, parse_sizes

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 
+from linkstep.argument import TopologyArgument
 from linkstep.cli._collective_options import DEFAULT
 from linkstep.cli._fabric_options import pricing_of
 from linkstep.cli._output import print_table, show_json
 from linkstep.cli._progress import gap_bar
 from linkstep.cli._signals import one_stop
-from linkstep.cli._topology_argument import TopologyArgument
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.units import format_time

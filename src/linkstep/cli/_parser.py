@@ -133,7 +133,8 @@ def _without_commands(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
     parser.epilog = (
         "`linkstep COMMAND --help` shows a command's options. A RECIPE is how a topology\n"
         "is constructed, such as 'L^3(C(16,{3,4}))'; quote it for the shell. Words are in\n"
-        "docs/glossary.md; quantities and options of all commands in docs/commands.md."
+        "docs/reference/glossary.md; quantities and options of all commands in\n"
+        "docs/reference/commands.md."
     )
     return parser
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from linkstep.argument import TopologyArgument
 from linkstep.cli._output import COLUMNS, print_table, show_json
-from linkstep.cli._topology_argument import TopologyArgument
 from linkstep.core.errors import LinkstepError
 from linkstep.reports.ranks import RankRow, RanksReport
 

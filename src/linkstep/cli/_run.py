@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from linkstep.argument import TopologyArgument, host_names, with_faults, with_names
 from linkstep.cli._collective_options import DEFAULT, schedule_of
 from linkstep.cli._command import Command
 from linkstep.cli._commands import nearest
@@ -19,7 +20,7 @@ from linkstep.cli._progress import busy
 from linkstep.cli._quantities import add_size, note, seconds_option, sizes_option
 from linkstep.cli._run_table import csv_rows, text_rows
 from linkstep.cli._timeline import add_timeline, check_timeline, save_timeline, saved_line
-from linkstep.cli._topology_argument import TopologyArgument, add_faults, host_names, read, with_faults, with_names
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule

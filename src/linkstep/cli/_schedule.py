@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from fractions import Fraction
 
+from linkstep.argument import TopologyArgument
 from linkstep.cli import _frontier
 from linkstep.cli._collective_options import DEFAULT, add_collective, schedule_of
 from linkstep.cli._command import Command
@@ -15,7 +16,7 @@ from linkstep.cli._output import add_json, halves_text, print_fields, print_text
 from linkstep.cli._progress import busy, gap_bar
 from linkstep.cli._quantities import add_seconds, add_seed, add_size
 from linkstep.cli._signals import one_stop
-from linkstep.cli._topology_argument import TopologyArgument, add_faults, read
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
 from linkstep.core.text import counted

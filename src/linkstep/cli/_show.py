@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from linkstep.argument import TopologyArgument
 from linkstep.cli._collective_options import schedule_of
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import SIZE, add_fabric, fabric_of, pricing_of
@@ -14,7 +15,7 @@ from linkstep.cli._progress import busy, progress_bar
 from linkstep.cli._quantities import add_size, sizes_option
 from linkstep.cli._ranks import show_ranks
 from linkstep.cli._sizes import plot_sizes, print_sizes
-from linkstep.cli._topology_argument import TopologyArgument, add_faults, read
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.text import counted

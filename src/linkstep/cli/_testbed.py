@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from linkstep.argument import with_names
 from linkstep.cli._command import Command
 from linkstep.cli._output import add_json, print_table, show_json
 from linkstep.cli._quantities import rate_option, time_option
-from linkstep.cli._topology_argument import add_faults, read, with_names
+from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply, format_rate, parse
 from linkstep.core.units import format_time, parse_bandwidth, parse_time

@@ -40,7 +40,8 @@ def _recipes(line: Sequence[str]) -> Iterator[str]:
 
 def _topology(line: Sequence[str]) -> Topology | None:
     """Return the wiring that a line names, with the names of ``--names``; None if it names none."""
-    from linkstep.cli._topology_argument import TopologyArgument, read, with_names
+    from linkstep.argument import TopologyArgument, with_names
+    from linkstep.cli._topology_argument import read
     from linkstep.engines.testbed import load
 
     names = line[line.index("--names") + 1] if "--names" in line[:-1] else None

@@ -1,6 +1,6 @@
 """The columns of a topology, of links and of nodes: each checked against its rule and frozen, or refused in one line.
 
-Not here: the topology that they make (``linkstep.core.topology``). The rules are in docs/data-model.md.
+Not here: the topology that they make (``linkstep.core.topology``). The rules are in docs/concepts/data-model.md.
 """
 
 from __future__ import annotations

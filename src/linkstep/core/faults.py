@@ -2,6 +2,11 @@
 
 Hosts are named as people name them, by label or by number, always those of the whole topology. Not here: what faults
 cost (make a schedule on the topology that ``apply`` returns) and where they come from (a command's options).
+
+>>> import linkstep
+>>> torus = linkstep.parse("Torus(4,4)").topology()
+>>> apply(torus, [Cut("0", "1")], link_bandwidth=25 * 10**9)
+<Topology 'Torus(4,4), cut 0,1' N=16 d=4 links=62>
 """
 
 from __future__ import annotations

@@ -50,7 +50,14 @@ _installed: set[str] = set()
 
 
 class Registration:
-    """Rows that were added: until ``undo``, or until the end of a ``with`` block."""
+    """Rows that were added: until ``undo``, or until the end of a ``with`` block.
+
+    >>> from linkstep.costs import CostModel
+    >>> added = register(CostModel("idle", "waiting", ("idle",), lambda step, fabric: fabric.number("idle")))
+    >>> added
+    <Registration of cost model>
+    >>> added.undo()
+    """
 
     def __init__(self, entries: Sequence[tuple[RowTable[Any], Any]]) -> None:
         self._entries = tuple(entries)
@@ -75,7 +82,7 @@ def register(*rows: object) -> Registration:
     """Add rows to the tables they belong to: all of them, or none where one is refused.
 
     A row is a ``Family``, a ``Method``, a ``BaselineAlgorithm``, a ``CostModel``, a ``Target`` or its ``Form``, an
-    ``Engine`` or an ``Export`` (docs/plugins.md). Everything that reads a table knows the row from then on.
+    ``Engine`` or an ``Export`` (docs/reference/plugins.md). Everything that reads a table knows the row from then on.
 
     >>> from linkstep.costs import CostModel, Fabric
     >>> sync = CostModel("sync", "waiting for all ranks", ("sync",), lambda step, fabric: fabric.number("sync"))

@@ -2,7 +2,7 @@
 
 Not here: how columns are checked (``linkstep.core.columns``), families of graphs (``linkstep.families``), expansions
 (``linkstep.expansions``) and automorphisms (``linkstep.symmetry``). The columns and their rules are in
-docs/data-model.md.
+docs/concepts/data-model.md.
 """
 
 from __future__ import annotations

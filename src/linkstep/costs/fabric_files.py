@@ -1,7 +1,7 @@
 """Fabrics in files: a small JSON object that every command takes with ``--fabric``.
 
-Quantities are exact text with units, or fractions of seconds and bit/s; docs/fabrics.md describes the members. A file
-describes wires: where a topology has another number of ports, a link keeps its rate (``Fabric.with_degree``).
+Quantities are exact text with units, or fractions of seconds and bit/s; docs/concepts/fabrics.md describes the members.
+A file describes wires: where a topology has another number of ports, a link keeps its rate (``Fabric.with_degree``).
 """
 
 from __future__ import annotations
@@ -77,7 +77,14 @@ def save_fabric(fabric: Fabric, path: AnyPath, source: Mapping[str, Any] | None 
 
 
 def load_fabric(path: AnyPath) -> Fabric:
-    """Return the fabric in a file; FileError of one line if it holds none."""
+    """Return the fabric in a file; FileError of one line if it holds none.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     save_fabric(Fabric.of("10us", "100Gbps", 4), pathlib.Path(here, "fabric.json"))
+    ...     load_fabric(pathlib.Path(here, "fabric.json"))
+    <Fabric 10us a hop, 100Gbps over 4 ports>
+    """
     document = read_document(path, _KIND)
     there = members(document["version"])
     known = ("format", "version", *there, "degree", "source")

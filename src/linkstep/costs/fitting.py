@@ -101,7 +101,12 @@ class FittedTime:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fabric, the times it was fitted to, and what a reader should know of how that went."""
+    """A fabric, the times it was fitted to, and what a reader should know of how that went.
+
+    >>> from linkstep import Fabric
+    >>> Fit(Fabric.of("10us", "100Gbps", 4), (), ("all runs take 4 steps",)).notes
+    ('all runs take 4 steps',)
+    """
 
     fabric: Fabric
     points: tuple[Observation, ...]

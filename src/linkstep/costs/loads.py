@@ -101,7 +101,11 @@ class Loads:
 
 
 def loads_of(schedule: ScheduleLike) -> Loads:
-    """Count what each link carries at each step; hosts follow from their links when they are asked for."""
+    """Count what each link carries at each step; hosts follow from their links when they are asked for.
+
+    >>> loads_of("K_{2,2}")
+    <Loads of 4 steps on <Topology 'K_{2,2}' N=4 d=2 links=8>>
+    """
     schedule = as_schedule(schedule)
     step, link, amount, messages = _link_loads(schedule.lo, schedule.hi, schedule.link, schedule.step)
     return Loads(schedule.topology, schedule.num_steps, whole_of(schedule), LoadTable(step, link, amount), messages)

@@ -61,7 +61,11 @@ class StepLoad(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """A schedule that ran: its topology or file, what it costs where that is known, where it ran, and its times."""
+    """A schedule that ran: its topology or file, what it costs where that is known, where it ran, and its times.
+
+    >>> Run("K_{4,4}", Collective.ALLREDUCE, "mpi", 4, Cost(4, Fraction(7, 4)), (Timing(1000, 0.0016),))
+    <Run of allreduce on K_{4,4} by mpi: 1 sizes>
+    """
 
     what: str
     collective: Collective
@@ -115,7 +119,17 @@ class Runs(Table[Run]):
 
 
 def load_runs(path: AnyPath) -> Runs:
-    """Return the runs in a file that ``linkstep run --json`` wrote, or in a list of such; FileError if it has none."""
+    """Return the runs in a file that ``linkstep run --json`` wrote, or in a list of such; FileError if it has none.
+
+    >>> import json, pathlib, tempfile
+    >>> row = {"size": 1000, "median_seconds": 0.0016, "wrong": 0}
+    >>> run = {"format": "linkstep/run", "version": 2, "what": "K_{4,4}", "collective": "allreduce", "engine": "mpi",
+    ...        "degree": 4, "steps": 4, "t_b": "7/4", "testbed": None, "rows": [row]}
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     _ = pathlib.Path(here, "runs.json").write_text(json.dumps(run))
+    ...     load_runs(pathlib.Path(here, "runs.json"))
+    (<Run of allreduce on K_{4,4} by mpi: 1 sizes>,)
+    """
     documents = read_documents(path, _KIND)
     with naming(path):
         return Runs(_run(current_run(document)) for document in documents)

@@ -116,6 +116,9 @@ def cost_of(schedule: ScheduleLike, fabric: FabricLike | None = None) -> Cost:
     its link is. With a fabric whose hosts have a limit of their own, B is that limit where it is less than all ports
     together, and a host's load counts as a link's does; but where several nodes share a host only ``seconds_of``
     counts its limit.
+
+    >>> cost_of("K_{2,2}")
+    Cost(steps=4, bandwidth=Fraction(3, 2))
     """
     made, wires = as_schedule(schedule), _fabric(schedule, fabric)
     return cost_within(made, None if wires is None else wires.width(made.topology))
@@ -146,6 +149,11 @@ def time_of(schedule: ScheduleLike, size: Number, *, bandwidth: Number | None = 
 
     A step takes max over the links it uses of alpha + load / bandwidth (sec:heterogeneous). ``bandwidth`` is that of
     every link where the topology says only their alpha.
+
+    >>> from linkstep import Topology, schedule
+    >>> ring = Topology.from_links(2, [0, 1], [1, 0], alpha=[5000, 5000], bandwidth=[10**9, 10**9])
+    >>> float(time_of(schedule(ring, "allgather"), "1MB"))
+    0.004005
     """
     made = as_schedule(schedule)
     topology = made.topology

@@ -101,6 +101,10 @@ class WiringBound:
     than its two ``halves`` together; one that lets them overlap may take less, and ``cost`` is what it takes at least:
     ``nodes`` then have the fewest links to the others for all N shards, or are none where the number of all links
     decides.
+
+    >>> from linkstep import wiring_bound
+    >>> wiring_bound("K_{2,2}", "allreduce")
+    <WiringBound of allreduce on <Topology 'K_{2,2}' N=4 d=2 links=8>: 4 alpha + 3/2 M/B>
     """
 
     topology: Topology
@@ -268,8 +272,9 @@ def _one_way(topology: Topology, collective: Collective, width: Fraction | None)
 def _all_alike(topology: Topology, wires: Wires) -> bool:
     """Whether no set of nodes has less capacity out than one node has, so that all but one node are the worst.
 
-    So it is in a connected vertex-transitive graph without parallel links (docs/wiring-bound.md has the proof): a set
-    has as many links out, or one that goes through a host with a limit has at least that limit.
+    So it is in a connected vertex-transitive graph without parallel links (the proof is in
+    docs/concepts/wiring-bound.md): a set has as many links out, or one that goes through a host with
+    a limit has at least that limit.
     """
     if not topology.vertex_transitive or topology.num_parallel:
         return False

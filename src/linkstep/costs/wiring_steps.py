@@ -56,6 +56,10 @@ class StepBound:
     add up to the bound, those of a reduce-scatter in the order of the allgather on the transpose. ``sinks`` are the
     nodes whose flows were looked at; where it ``is_highest``, the loads let all shards flow to any node, so that no
     flows, to whichever nodes, give a higher bound.
+
+    >>> from linkstep import step_bound
+    >>> step_bound("K_{2,2}", 2)
+    <StepBound of allgather on <Topology 'K_{2,2}' N=4 d=2 links=8>: 2 alpha + 3/4 M/B>
     """
 
     topology: Topology

@@ -94,6 +94,11 @@ class Communicator:
 
     Arrays may have any shape; they are taken row by row. Without ``out``, a result that is as long as the array has its
     shape, and the others one dimension.
+
+    >>> import numpy as np
+    >>> communicator = Communicator("K_{4,4}")  # doctest: +SKIP
+    >>> communicator.allreduce(np.ones(1000))[0]  # doctest: +SKIP
+    8.0
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """More ports on the same nodes: ports that stay idle, parallel copies of all links, the links of several topologies.
 
-An idle port is a self-loop, which takes up a port and carries nothing (docs/data-model.md): every link has B/d of
-all ports. Nodes keep their numbers. Not here: which of these is worth it (``linkstep.search.ports``).
+An idle port is a self-loop, which takes up a port and carries nothing (docs/concepts/data-model.md): every link has B/d
+of all ports. Nodes keep their numbers. Not here: which of these is worth it (``linkstep.search.ports``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Load and save topologies and schedules: ``.npz``, ``.json``; wirings and published graphs in formats of other tools.
 
 Loading checks the form of a file, not what a schedule does (``linkstep.correctness`` decides that). Saving replaces
-a file whole or not at all. The formats are described in docs/data-model.md.
+a file whole or not at all. The formats are described in docs/concepts/data-model.md.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _saved(thing: ScheduleLike, suffix: str) -> Topology | Schedule:
 def load(path: AnyPath, *, both_ways: bool = False) -> Topology | Schedule:
     """Return what the file holds, a Topology or a Schedule; FileError if that is neither.
 
-    With ``both_ways`` each line of a wiring is a duplex cable. docs/files.md lists what is read.
+    With ``both_ways`` each line of a wiring is a duplex cable. docs/reference/files.md lists what is read.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as here:

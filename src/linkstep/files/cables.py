@@ -118,7 +118,7 @@ class CableLines:
     def to_wiring(
         self, num_nodes: int | None = None, name: str = "", labels: list[str] | None = None, *, both_ways: bool = False
     ) -> ReadWiring:
-        """Return the topology that the lines make, numbered as docs/data-model.md says, and its notes."""
+        """Return the topology that the lines make, numbered as docs/concepts/data-model.md says, and its notes."""
         check_name(name)
         is_cables = self.lists_cables or self.ports is not None or self.duplex is not None
         if is_cables:

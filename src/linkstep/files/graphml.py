@@ -1,7 +1,7 @@
 """GraphML, as networkx, igraph and other graph tools write it. Topologies only.
 
 Nodes are named freely; a topology numbers them and keeps the names as its labels. Which number a name gets is said in
-docs/data-model.md.
+docs/concepts/data-model.md.
 """
 
 from __future__ import annotations

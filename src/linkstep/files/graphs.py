@@ -2,7 +2,8 @@
 
 Topologies only, and only what such a graph can be: connected, without self-loops or parallel edges, with nodes that
 have numbers (or places on a grid) and no names. Whatever else a file holds is refused with its line. Not here:
-adjacency lists, nor graph6 and sparse6, which a library reads. The formats are described in docs/data-model.md.
+adjacency lists, nor graph6 and sparse6, which a library reads. The formats are described in
+docs/concepts/data-model.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """linkstep's own two formats: ``.npz`` for size, ``.json`` for eyes. The same members in both.
 
 A file is a head (a JSON object: what this is, who wrote it, N, unit, collective), the names of the hosts where they
-have some, and columns, listed in docs/data-model.md. Nothing is ever unpickled, and no array is read before its header
-has been believed.
+have some, and columns, listed in docs/concepts/data-model.md. Nothing is ever unpickled, and no array is read before
+its header has been believed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A line is a link, or a cable where the header says so; separators are commas, semicolons or tabs. Topologies only. What
 the columns are is guessed by ``linkstep.files.headers``, and what becomes of the lines is said in
-``linkstep.files.cables``. The format is described in docs/data-model.md and docs/files.md.
+``linkstep.files.cables``. The format is described in docs/concepts/data-model.md and docs/reference/files.md.
 """
 
 from __future__ import annotations

@@ -18,14 +18,14 @@ _POINTS = 14
 
 
 @dataclass(frozen=True)
-class Panel:
+class CaptionedPicture:
     """A picture with its size in inches, as ``topology_picture`` and ``broadcast_picture`` return both."""
 
     caption: str
     picture: tuple[Fill, tuple[float, float]]
 
 
-def draw_panels(panels: Sequence[Panel], title: str, path: AnyPath) -> None:
+def draw_panels(panels: Sequence[CaptionedPicture], title: str, path: AnyPath) -> None:
     """Draw panels in a row, with (a), (b), ... before their captions, into a .svg or .png file."""
     sizes = [panel.picture[1] for panel in panels]
     tallest, side_by_side = max(size[1] for size in sizes), sum(size[0] for size in sizes)

@@ -35,7 +35,12 @@ class Doubt:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What a file of ``dialect`` makes its ranks do for a collective."""
+    """What a file of ``dialect`` makes its ranks do for a collective.
+
+    >>> from linkstep import lower, read_program
+    >>> read_program(lower("K_{2,2}", "msccl").text)
+    <Program allreduce for msccl: 4 ranks, 8 chunks, 80 instructions>
+    """
 
     dialect: str
     collective: Collective

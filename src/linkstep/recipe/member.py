@@ -44,7 +44,13 @@ class Prediction:
 
 
 class Recipe(ABC):
-    """How a topology and its schedule are constructed: a family's member, or an expansion of recipes."""
+    """How a topology and its schedule are constructed: a family's member, or an expansion of recipes.
+
+    >>> from linkstep import parse
+    >>> recipe = parse("L(K_{2,2})")
+    >>> recipe.num_nodes, recipe.degree, str(recipe.cost)
+    (8, 2, '3 alpha + 1 M/B')
+    """
 
     binds = 2
     """How tightly the notation holds together: 0 ``x``, 1 ``^`` and ``*``, 2 a word or a call."""

@@ -1,8 +1,9 @@
 """Reports: a value in, facts out. What commands print and a page shows is worked out here, once.
 
 Each is a frozen dataclass, a ``View``, made by its ``of`` from what was found; ``to_json()`` is its versioned JSON,
-which docs/reports.md describes member by member. Nothing here parses options, prints, or knows how wide a terminal is.
-``VIEWS`` lists them; each is imported when it is first asked for, so that a command pays for its own alone.
+which docs/reference/reports.md describes member by member. Nothing here parses options, prints, or knows how wide a
+terminal is. ``VIEWS`` lists them; each is imported when it is first asked for, so that a command pays for its own
+alone.
 """
 
 from __future__ import annotations

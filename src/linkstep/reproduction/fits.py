@@ -1,7 +1,7 @@
 """Exhibits of the paper's cost model: fig:latencyfit and fig:betafit.
 
 Its GPUs are not here. The model is fitted to event simulations of lowered programs, which shows that the fit gives back
-the fabric it was given, and to times on emulated wires, which are stored (docs/measured.md).
+the fabric it was given, and to times on emulated wires, which are stored (docs/paper/measured.md).
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ _SIM = "fitted to simulated times on a fabric with the paper's values, not to GP
 _FIT_NOTES = (
     "linkstep's column fits the model to the event simulation of lowered programs on a fabric with the paper's alpha, "
     "epsilon and B: it shows that fitting gives them back, not that they hold on GPUs.",
-    "Emulated: docs/measured.md; cables let 32 KiB pass at once, which the model does not know, so that B comes out "
-    "larger than it is. There, ShiftedBFBRing is BFB on both rings at once, in fewer steps than on each ring, "
+    "Emulated: docs/paper/measured.md; cables let 32 KiB pass at once, which the model does not know, so that B comes "
+    "out larger than it is. There, ShiftedBFBRing is BFB on both rings at once, in fewer steps than on each ring, "
     "which is how the paper has it.",
 )
 

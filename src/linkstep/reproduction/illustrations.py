@@ -18,7 +18,7 @@ from linkstep.expansions import degree_expand_schedule, line_graph_schedule
 from linkstep.files import AnyPath
 from linkstep.methods.bfb import bfb_allgather, bfb_cost
 from linkstep.pictures.broadcast import broadcast_picture, carried
-from linkstep.pictures.panels import Panel, draw_panels
+from linkstep.pictures.panels import CaptionedPicture, draw_panels
 from linkstep.pictures.topology import topology_picture
 from linkstep.recipe import parse
 from linkstep.reproduction.exhibit import Exhibit, ExhibitResult
@@ -37,7 +37,7 @@ def _sizes(name: str, topology: Topology, num_nodes: int, degree: int) -> list[C
     ]
 
 
-def _picture(label: str, title: str, panels: Sequence[Panel]) -> Callable[[AnyPath], None]:
+def _picture(label: str, title: str, panels: Sequence[CaptionedPicture]) -> Callable[[AnyPath], None]:
     return lambda path: draw_panels(panels, f"{label}: {title}", path)
 
 
@@ -58,7 +58,7 @@ def compute_notation() -> ExhibitResult:
         cell("K_{2,2}", "links that bring b half of a's shard at step 2", paper="2",
              bases=sum(parts == {2: Fraction(1, 2)} for parts in to_b)),
     ]  # fmt: skip
-    panels = [Panel("broadcast from a", broadcast_picture(schedule, 0))]
+    panels = [CaptionedPicture("broadcast from a", broadcast_picture(schedule, 0))]
     return ExhibitResult(tuple(cells), _picture("fig:notationexample", "the allgather of K_{2,2}", panels))
 
 
@@ -79,9 +79,9 @@ def compute_line_graph() -> ExhibitResult:
         cell("broadcast from ca", "halves at step 3 to", paper="bc, bd", bases=", ".join(sorted(halves))),
     ]  # fmt: skip
     panels = [
-        Panel("broadcast from a", broadcast_picture(base, 0)),
-        Panel("the line graph", topology_picture(line.topology)),
-        Panel("broadcast from ca", broadcast_picture(line, root)),
+        CaptionedPicture("broadcast from a", broadcast_picture(base, 0)),
+        CaptionedPicture("the line graph", topology_picture(line.topology)),
+        CaptionedPicture("broadcast from ca", broadcast_picture(line, root)),
     ]
     return ExhibitResult(tuple(cells), _picture("fig:linegraph", "K_{2,2} and its line graph", panels))
 
@@ -101,9 +101,9 @@ def compute_degree() -> ExhibitResult:
         cell("G*2", "T_B", unit="M/B", paper="0.875", bases=cost_of(wide).bandwidth),
     ]
     panels = [
-        Panel("broadcast from a", broadcast_picture(base, 0)),
-        Panel("the expanded topology", topology_picture(wide.topology)),
-        *(Panel(f"broadcast from {names[root]}", broadcast_picture(wide, root)) for root in roots),
+        CaptionedPicture("broadcast from a", broadcast_picture(base, 0)),
+        CaptionedPicture("the expanded topology", topology_picture(wide.topology)),
+        *(CaptionedPicture(f"broadcast from {names[root]}", broadcast_picture(wide, root)) for root in roots),
     ]
     return ExhibitResult(
         tuple(cells), _picture("fig:degreeexample", "a ring of four nodes and its degree expansion", panels)
@@ -162,7 +162,7 @@ def compute_balance() -> ExhibitResult:
         text |= {e: ", ".join(shown)} if shown else {}
     place = np.array([(0, 1.0), (0, 0.0), (1, 1.4), (1, 0.5), (1, -0.4), (2, 1.4), (2, -0.4)]) * (1.0, 0.6)
     picture = topology_picture(topology, text, place=place)
-    panels = [Panel("parts of the shards of v1 and v2 over links into u1 and u2 at step t", picture)]
+    panels = [CaptionedPicture("parts of the shards of v1 and v2 over links into u1 and u2 at step t", picture)]
     title = "what BFB balances at a step"
     return ExhibitResult(tuple(cells), _picture("fig:shortestpath-illustration", title, panels))
 
@@ -181,7 +181,7 @@ def compute_rings() -> ExhibitResult:
             cell(name, "links that carry a whole shard", paper="4", bases=len(used) - halves),
             cell(name, "links that carry half of one", paper=str(2 * (pieces - 1)), bases=halves),
         ]
-        panels.append(Panel(f"an {what} ring", broadcast_picture(schedule, 0)))
+        panels.append(CaptionedPicture(f"an {what} ring", broadcast_picture(schedule, 0)))
     return ExhibitResult(tuple(cells), _picture("fig:BFBringallgather", "broadcasts of BFB on rings", panels))
 
 
@@ -200,7 +200,7 @@ def compute_diamond() -> ExhibitResult:
         *_sizes("Diamond", topology, 8, 2),
         cell("Diamond", "links as drawn", paper="16", bases=len(ends & set(_DIAMOND))),
     ]
-    panels = [Panel("its links are those that the paper draws", topology_picture(topology))]
+    panels = [CaptionedPicture("its links are those that the paper draws", topology_picture(topology))]
     return ExhibitResult(tuple(cells), _picture("fig:diamondtopo", "Diamond", panels))
 
 
@@ -221,7 +221,10 @@ def compute_modified() -> ExhibitResult:
             cell(name, "cycles of two links", paper=expected, bases=pairs),
         ]
     cells.append(cell("DBJMod(2,3)", "T_B by BFB", unit="M/B", bases=bfb_cost(modified).bandwidth))
-    panels = [Panel("before", topology_picture(plain)), Panel("modified", topology_picture(modified))]
+    panels = [
+        CaptionedPicture("before", topology_picture(plain)),
+        CaptionedPicture("modified", topology_picture(modified)),
+    ]
     return ExhibitResult(tuple(cells), _picture("fig:modifieddbjg", "a modified de Bruijn graph", panels))
 
 

@@ -1,8 +1,8 @@
 """Exhibits of the 12-server testbed: fig:arexptres, fig:rs_ag_results and fig:hypercubecompare.
 
 Its GPUs are not here. What stands in for a measurement is what the paper's own fit of its testbed predicts (alpha 13.33
-us, epsilon 21.60 us, B 78.6 Gbps), and runs on emulated wires whose times are stored beside this file (docs/measured.md
-says how they were taken).
+us, epsilon 21.60 us, B 78.6 Gbps), and runs on emulated wires whose times are stored beside this file
+(docs/paper/measured.md says how they were taken).
 """
 
 from __future__ import annotations
@@ -210,8 +210,9 @@ _NOTES = (
     "ahead of them by about what the paper measured for large data.",
     "Predicted: 21.60us and 13.33us a step, 78.6 Gbps a server, as the paper fitted its own testbed. ShiftedBFBRing is "
     "sec:spathbiring on each ring, 2 floor(N/2) steps; BFB on both rings at once, which linkstep has, takes fewer.",
-    "Emulated wires: medians measured once on network namespaces with 20 Mbps and 10 ms a cable (docs/measured.md). A "
-    "cable lets 32 KiB pass at once, so that at 2MB the many small messages of rings cost less than on real cables.",
+    "Emulated wires: medians measured once on network namespaces with 20 Mbps and 10 ms a cable "
+    "(docs/paper/measured.md). A cable lets 32 KiB pass at once, so that at 2MB the many small messages of rings cost "
+    "less than on real cables.",
 )
 
 

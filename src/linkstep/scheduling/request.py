@@ -32,6 +32,11 @@ class ScheduleResult:
     A certificate of method arrival speaks of schedules with the same arrivals. Of an allreduce the certificate is that
     of the half that takes more; for a reduce-scatter, and for that half of an allreduce, it speaks of the transpose, on
     which the steps run backwards.
+
+    >>> from linkstep import schedule
+    >>> made = schedule("K_{2,2}")
+    >>> made.method, str(made.cost)
+    ('bfb', '4 alpha + 3/2 M/B')
     """
 
     schedule: Schedule

@@ -46,6 +46,11 @@ class Answer:
     together. ``directed`` says whether one-way fibres are allowed, ``other`` is the frontier where it is the other way
     round, of what is known without a search. ``fewest_steps`` is that of the fastest allreduce known, whatever was
     asked for. ``bound`` is of each half of an allreduce.
+
+    >>> from linkstep import find
+    >>> answer = find(5, 4)
+    >>> answer, str(answer.best.allreduce_cost)
+    (<Answer for N=5 d=4, duplex cables: K_5 allreduce 2 alpha + 8/5 M/B>, '2 alpha + 8/5 M/B')
     """
 
     num_nodes: int

@@ -39,6 +39,11 @@ class Choice:
     """A topology with its method and cost: what ``build`` makes costs exactly that, or at most if not ``is_exact``.
 
     ``diameter`` and ``flow``, all-to-all throughput, are None until measured.
+
+    >>> from linkstep import find
+    >>> row = find(5, 4).frontier[0]
+    >>> row, row.build("allgather")
+    (<Choice K_5 by bfb: allreduce 2 alpha + 8/5 M/B>, <Schedule allgather on K_5: 20 rows, 1 steps, unit 1>)
     """
 
     recipe: Recipe

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 class TransferLog:
     """What a simulation keeps besides seconds; times in ticks, transfers in the order of ``wires_of``."""
 
-    order: Ints
-    """The transfer of each row of the simulation's ``sent_link``."""
     link: Ints
     sent: Ints
     done: Ints
@@ -63,21 +61,21 @@ class Causes:
 
 def causes_of(done: Simulation) -> Causes | None:
     """Return what each transfer waited for; None for a simulation that did not keep its ticks."""
-    log = done.log
-    if log is None:
+    log, order = done.log, done.sent_row
+    if log is None or order is None:
         return None
     wires = wires_of(done.program)
     edges = TimeEdges.of(done.program, wires, done.topology, log.latency, log.signal, log.tight)
     last = _of_most(wires.event, log.gone, len(log.start))
     message = _messages(edges, last, log)
-    row_of = np.append(np.argsort(log.order), -1)
+    row_of = np.append(np.argsort(order), -1)
     waited = message[wires.event]
     found = np.flatnonzero(log.end == log.end.max(initial=0))[:1]
     ended = [int(last[event] if last[event] >= 0 else message[event]) for event in found.tolist()]
-    path = _path(ended[0], wires, waited, log, row_of) if ended else []
+    path = _path(ended[0], wires, waited, log, order) if ended else []
     return Causes(
-        wires.tail[log.order], wires.head[log.order], wires.chunks[log.order],
-        _places(done.program, wires)[log.order], row_of[waited[log.order]], tuple(int(row_of[wire]) for wire in path),
+        wires.tail[order], wires.head[order], wires.chunks[order],
+        _places(done.program, wires)[order], row_of[waited[order]], tuple(int(row_of[wire]) for wire in path),
     )  # fmt: skip
 
 
@@ -116,8 +114,9 @@ def _messages(edges: TimeEdges, last: Ints, log: TransferLog) -> Ints:
     return message
 
 
-def _path(wire: int, wires: WireTraffic, waited: Ints, log: TransferLog, row_of: Ints) -> list[int]:
+def _path(wire: int, wires: WireTraffic, waited: Ints, log: TransferLog, order: Ints) -> list[int]:
     """Return the chain of transfers that ends with one: each waited for its link if this was busy, else for data."""
+    row_of = np.argsort(order)
     found: list[int] = []
     seen = set[int]()
     while wire >= 0 and wire not in seen:  # transfers that take no time could stand in a ring
@@ -126,7 +125,7 @@ def _path(wire: int, wires: WireTraffic, waited: Ints, log: TransferLog, row_of:
         event = wires.event[wire]
         if log.sent[wire] > log.start[event] + log.work[event]:
             row = row_of[wire] - 1
-            before = int(log.order[row]) if row >= 0 else -1
+            before = int(order[row]) if row >= 0 else -1
             wire = before if before >= 0 and log.link[before] == log.link[wire] else -1
         else:
             wire = int(waited[wire])

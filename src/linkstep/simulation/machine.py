@@ -48,7 +48,12 @@ _MOST_TICKS = 2**61
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """When each event of a program ran, and when each link was busy; times in seconds."""
+    """When each event of a program ran, and when each link was busy; times in seconds.
+
+    >>> from linkstep import simulate
+    >>> simulate("K_{2,2}", size="1MB")
+    <Simulation allreduce for msccl on K_{2,2}: 160us>
+    """
 
     program: Program
     topology: Topology
@@ -65,6 +70,8 @@ class Simulation:
     sent_end: NDArray[np.float64]
     predicted: float | None = None
     """The schedule's cost in seconds: T_L alpha + T_B M/B, reductions included; None for a file without a schedule."""
+    sent_row: Ints | None = field(default=None, repr=False)
+    """Which row of ``wires_of(program)`` each transfer is; None for what was simulated elsewhere."""
     log: TransferLog | None = field(default=None, repr=False)
     """What tells why messages began when they did (``linkstep.simulation.causes``); None where it was not kept."""
 
@@ -298,7 +305,7 @@ def simulate_program(
     order = np.lexsort((sent, link))
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
     log = TransferLog(
-        order, link, sent, done, gone, start, end, machine.works, machine.latency, machine.signal, tight,
+        link, sent, done, gone, start, end, machine.works, machine.latency, machine.signal, tight,
         Fraction(parse_size(size)) / program.chunks,
     )  # fmt: skip
     starts, ends, begun, over = (
@@ -306,7 +313,7 @@ def simulate_program(
     )
     return Simulation(
         program, topology, float(ends.max(initial=0)), starts, ends, link[order], rounds[order], begun, over,
-        predicted, log,
+        predicted, order, log,
     )  # fmt: skip
 
 

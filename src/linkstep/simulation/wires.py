@@ -9,6 +9,7 @@ import numpy as np
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Ints, Topology
 from linkstep.programs import Program
+from linkstep.programs.columns import Columns
 from linkstep.programs.events import SLOT
 from linkstep.programs.memory import KINDS
 
@@ -31,28 +32,44 @@ class WireTraffic:
         return found
 
 
-def wires_of(program: Program) -> WireTraffic:
-    """Return what goes over wires: messages to be received, and accesses to other ranks' memory."""
-    events, n = program.events, program.num_nodes
-    moves, rank = events.moves, events.rank
+@dataclass(frozen=True, eq=False)
+class Crossings(Columns):
+    """Row k: a ``move`` of the program takes its chunks from rank ``tail`` to rank ``head``.
+
+    ``reads`` is 0 where it writes to the head, 1 where its source is elsewhere, and 2 where its addend is.
+    """
+
+    move: Ints
+    tail: Ints
+    head: Ints
+    reads: Ints
+
+
+def crossings_of(program: Program) -> Crossings:
+    """Return which moves go over wires: messages to be received, and accesses to other ranks' memory."""
+    events, moves, rank = program.events, program.events.moves, program.events.rank
     home = rank[moves.event]
     before, after = events.edges.T
     across = rank[before] != rank[after]
     receiver = np.full(events.num_events, -1, np.int64)
     receiver[before[across]] = rank[after[across]]
-    event, tail, head, count = [], [], [], []
-    for buffer, writes in ((moves.dst, True), (moves.src, False), (moves.addend, False)):
+    parts = []
+    for reads, buffer in enumerate((moves.dst, moves.src, moves.addend)):
         other = np.where(buffer >= 0, buffer // KINDS, home)
-        if writes:
+        if not reads:
             other = np.where(buffer == SLOT, receiver[moves.event], other)
         rows = np.flatnonzero(other != home)
-        event.append(moves.event[rows])
-        tail.append((home if writes else other)[rows])
-        head.append((other if writes else home)[rows])
-        count.append(moves.count[rows])
-    key = (np.concatenate(event) * n + np.concatenate(tail)) * n + np.concatenate(head)
+        ends = (other, home) if reads else (home, other)
+        parts.append(Crossings.from_columns([rows, *(end[rows] for end in ends), np.full(rows.size, reads)]))
+    return Crossings.concatenate(parts)
+
+
+def wires_of(program: Program) -> WireTraffic:
+    """Return what goes over wires, one row for all that an event moves between two ranks."""
+    moves, n, found = program.events.moves, program.num_nodes, crossings_of(program)
+    key = (moves.event[found.move] * n + found.tail) * n + found.head
     pairs, group = np.unique(key, return_inverse=True)
-    chunks = np.bincount(group, weights=np.concatenate(count), minlength=pairs.size).astype(np.int64)
+    chunks = np.bincount(group, weights=moves.count[found.move], minlength=pairs.size).astype(np.int64)
     return WireTraffic(pairs // n // n, pairs // n % n, pairs % n, chunks)
 
 

@@ -90,13 +90,18 @@ class Throughput:
     """All-to-all throughput f: what every ordered pair of nodes can get at once when the fastest link carries 1.
 
     ``value`` is reached by ``flow()`` and nothing exceeds ``bound``; they are equal where f is known exactly.
+
+    >>> from linkstep import all_to_all
+    >>> found = all_to_all("K_{2,2}")
+    >>> found, found.value
+    (<Throughput of K_{2,2}: f=0.5 exactly>, Fraction(1, 2))
     """
 
     topology: Topology
     value: Fraction
     bound: Fraction
     method: str
-    """How it was found: columns, lp or prices (docs/all-to-all.md)."""
+    """How it was found: columns, lp or prices (docs/concepts/all-to-all.md)."""
     distance_bound: Fraction
     """What distances alone allow: all capacity over the sum of all distances."""
     cut_bound: Fraction

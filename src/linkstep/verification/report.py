@@ -12,7 +12,13 @@ from linkstep.programs import Finding
 
 @dataclass(frozen=True)
 class Report:
-    """What was found in a runtime file, read as one dialect."""
+    """What was found in a runtime file, read as one dialect.
+
+    >>> from linkstep import lower, verify
+    >>> report = verify(lower("K_{2,2}", "msccl"))
+    >>> report.status, report.is_verified
+    ('verified', True)
+    """
 
     dialect: str
     collective: str

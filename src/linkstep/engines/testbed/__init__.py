@@ -1,6 +1,7 @@
 """Emulated testbeds: a topology as Linux network namespaces on one machine, whose cables have real rates and delays.
 
-Needs Linux, root and iproute2. Not here: what runs on it. docs/testbed.md says what it models and what it does not.
+Needs Linux, root and iproute2. Not here: what runs on it. docs/guides/testbed.md says what it models and what it does
+not.
 """
 
 from linkstep.engines.testbed.commands import become, run_on_all

@@ -1,4 +1,4 @@
-"""Print lists of instructions as CPU schedule XML (docs/cpu-xml.md)."""
+"""Print lists of instructions as CPU schedule XML (docs/reference/cpu-xml.md)."""
 
 from __future__ import annotations
 

@@ -59,6 +59,10 @@ class Certificate:
     """One ``StepCertificate`` a step; their loads add up to T_B N / d (eq:lpT_B).
 
     It speaks of BFB schedules, or of those with the same ``arrivals``: with others there may be better ones.
+
+    >>> from linkstep import bfb_certificate
+    >>> bfb_certificate("K_{2,2}")
+    <Certificate of BFB on <Topology 'K_{2,2}' N=4 d=2 links=8>: 2 alpha + 3/4 M/B>
     """
 
     topology: Topology

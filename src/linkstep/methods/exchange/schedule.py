@@ -1,7 +1,7 @@
 """All-to-all schedules: paths balanced in a given number of steps, in as few chunks as come near the bound.
 
-Not here: how paths are balanced (``balance``), and the throughput without steps (a flow, docs/all-to-all.md), which is
-more than any number of steps reaches.
+Not here: how paths are balanced (``balance``), and the throughput without steps (a flow, docs/concepts/all-to-all.md),
+which is more than any number of steps reaches.
 """
 
 from __future__ import annotations

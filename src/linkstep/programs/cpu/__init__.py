@@ -1,4 +1,4 @@
-"""CPU schedule XML, the format of docs/cpu-xml.md: reader, rules and events."""
+"""CPU schedule XML, the format of docs/reference/cpu-xml.md: reader, rules and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU schedule XML (docs/cpu-xml.md) as typed rows: the structure of a file, whose numbers ``rules`` checks."""
+"""CPU schedule XML (docs/reference/cpu-xml.md) as typed rows: the structure of a file, checked by ``rules``."""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ FLOPs. ``Model.job`` says what one of N servers does in an iteration. ``simulate
 as PyTorch's DistributedDataParallel does (app-sec:simtrainingdetails), over a ``Network`` whose collectives take what
 our cost model says. Not here: real training (``linkstep.torch``) and event simulation of programs
 (``linkstep.simulation.machine``).
+
+>>> len(load_model("resnet50").job(8).layers)
+107
 """
 
 from linkstep.simulation.training.comparison import Comparison, Outcome, compare, rank_choices

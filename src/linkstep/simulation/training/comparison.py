@@ -36,7 +36,7 @@ from linkstep.simulation.training.streams import Iteration, best_iteration
 from linkstep.throughput import exact_all_to_all
 
 PAPER_JUMPS = (1, 3)
-"""Of the shifted rings in the paper's all-to-all times (docs/paper-map.md); ours are spread further and do better."""
+"""Of the shifted rings in the paper's all-to-all times (docs/paper/paper-map.md); ours, spread further, do better."""
 PAPER_NODES = 4096
 """Up to this many, the throughput of those is worked out."""
 BOUND, OURS, TODAY = "bound", "ours", "today"

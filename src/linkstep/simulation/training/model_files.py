@@ -1,8 +1,8 @@
 """Model files: small JSON documents that ``train-sim`` and ``find --job`` take, ours by name and yours by path.
 
-docs/training-simulation.md describes the members. A file says what a model is in one of three ways (``kind``): the
-hyperparameters of a transformer, the rows of a convolutional network, or a list of layers with FLOPs or measured times,
-which ``linkstep profile`` writes. Numbers are exact: decimals are read as they are written.
+docs/concepts/training-simulation.md describes the members. A file says what a model is in one of three ways (``kind``):
+the hyperparameters of a transformer, the rows of a convolutional network, or a list of layers with FLOPs or measured
+times, which ``linkstep profile`` writes. Numbers are exact: decimals are read as they are written.
 """
 
 from __future__ import annotations

@@ -1,0 +1,334 @@
+// Wirings: where links run on the screen, how they are painted, and what is under a pointer.
+//
+// The two links of a duplex cable run side by side, each on the right of its direction, and parallel links beside
+// one another; a link that would pass through a host in between is bent around it. Strokes are joined by colour and
+// width, so that thousands of links are a few dozen calls.
+import type { Painter } from "./painter";
+import type { Wires } from "../model/wires";
+
+// Layout units to pixels: x * scale + left, top - y * scale.
+export interface View {
+  scale: number;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+export interface Look {
+  // One line for each duplex cable, or one for each link.
+  isByCable: boolean;
+  linkWidth: Float32Array; // pixels; 0 is not drawn
+  linkColour: Uint8Array; // an index of ``colours``; later ones are painted over earlier ones
+  colours: string[];
+  nodeColour: Uint8Array;
+  nodeColours: string[];
+  nodeEdge: string;
+  nodeRadius: number;
+  hasArrows: boolean;
+  ink: string;
+  paper: string;
+  name: (node: number) => string;
+  marked: { node: number; colour: string }[];
+  loads: { link: number; at: number; colour: string; size: number }[]; // what moves, ``at`` of its way from 0 to 1
+}
+
+const MOST_TESTS = 6e7;
+const SEPARATION = 4; // pixels between links side by side
+
+export class Graph {
+  // Where the control point of a bent link is, off the middle of its chord, in layout units; 0 for straight ones.
+  private readonly bend: Float32Array;
+  // How far a link runs off the line between its hosts, in units of SEPARATION, to the right.
+  private readonly lane: Float32Array;
+  private readonly isFirstOfCable: Uint8Array;
+  private readonly scratch: Float32Array;
+  readonly gap: number;
+
+  constructor(readonly wires: Wires, readonly xy: Float32Array, back: Int32Array) {
+    const links = wires.tail.length;
+    this.scratch = new Float32Array(6 * Math.max(links, wires.nodes, 1));
+    this.isFirstOfCable = new Uint8Array(links);
+    for (let e = 0; e < links; e++) this.isFirstOfCable[e] = back[e]! < 0 || e < back[e]! ? 1 : 0;
+    this.gap = smallestGap(xy);
+    this.lane = lanes(wires, back);
+    this.bend = bends(wires, xy, this.gap);
+  }
+
+  x(node: number, view: View): number {
+    return this.xy[2 * node]! * view.scale + view.left;
+  }
+
+  y(node: number, view: View): number {
+    return view.top - this.xy[2 * node + 1]! * view.scale;
+  }
+
+  radius(view: View): number {
+    return Math.max(1.5, Math.min(13, 0.3 * this.gap * view.scale));
+  }
+
+  // Write a link's segment at ``at`` of ``to``: x0, y0, cx, cy, x1, y1.
+  private place(link: number, view: View, isByCable: boolean, to: Float32Array, at: number): void {
+    const u = this.wires.tail[link]!;
+    const w = this.wires.head[link]!;
+    let x0 = this.x(u, view);
+    let y0 = this.y(u, view);
+    let x1 = this.x(w, view);
+    let y1 = this.y(w, view);
+    const length = Math.hypot(x1 - x0, y1 - y0) || 1;
+    const rightX = -(y1 - y0) / length; // to the right of the way, on a screen whose y grows downwards
+    const rightY = (x1 - x0) / length;
+    const off = isByCable ? this.lane[link]! - Math.sign(this.lane[link]!) * 0.5 : this.lane[link]!;
+    const shift = off * Math.min(SEPARATION, 0.14 * this.gap * view.scale);
+    x0 += rightX * shift;
+    y0 += rightY * shift;
+    x1 += rightX * shift;
+    y1 += rightY * shift;
+    to[at] = x0;
+    to[at + 1] = y0;
+    to[at + 4] = x1;
+    to[at + 5] = y1;
+    // A cable bends the same way whichever of its links is asked: by the lesser host's right.
+    const bend = this.bend[link]! * view.scale * (u < w ? 1 : -1);
+    if (bend) {
+      to[at + 2] = (x0 + x1) / 2 + rightX * bend;
+      to[at + 3] = (y0 + y1) / 2 + rightY * bend;
+    } else {
+      to[at + 2] = NaN;
+      to[at + 3] = NaN;
+    }
+  }
+
+  // The point of a link at ``t`` of its way, and the direction there.
+  point(link: number, t: number, view: View, isByCable = false): [x: number, y: number, dx: number, dy: number] {
+    const s = ONE;
+    this.place(link, view, isByCable, s, 0);
+    if (s[2] !== s[2]) return [s[0]! + (s[4]! - s[0]!) * t, s[1]! + (s[5]! - s[1]!) * t, s[4]! - s[0]!, s[5]! - s[1]!];
+    const r = 1 - t;
+    const on = (k: number) => r * r * s[k]! + 2 * r * t * s[k + 2]! + t * t * s[k + 4]!;
+    const by = (k: number) => 2 * r * (s[k + 2]! - s[k]!) + 2 * t * (s[k + 4]! - s[k + 2]!);
+    return [on(0), on(1), by(0), by(1)];
+  }
+
+  paint(painter: Painter, view: View, look: Look): void {
+    this.paintLinks(painter, view, look);
+    if (look.hasArrows) this.paintArrows(painter, view, look);
+    this.paintLoads(painter, view, look);
+    this.paintNodes(painter, view, look);
+  }
+
+  private paintLinks(painter: Painter, view: View, look: Look): void {
+    const buckets = new Map<number, number[]>();
+    for (let e = 0; e < this.wires.tail.length; e++) {
+      const width = look.linkWidth[e]!;
+      if (width <= 0 || (look.isByCable && !this.isFirstOfCable[e])) continue;
+      const key = look.linkColour[e]! * 64 + Math.min(63, Math.round(width * 4));
+      const same = buckets.get(key);
+      if (same) same.push(e);
+      else buckets.set(key, [e]);
+    }
+    for (const key of [...buckets.keys()].sort((a, b) => a - b)) {
+      const links = buckets.get(key)!;
+      for (let k = 0; k < links.length; k++) this.place(links[k]!, view, look.isByCable, this.scratch, 6 * k);
+      painter.strokes(this.scratch, links.length, (key % 64) / 4, look.colours[Math.floor(key / 64)]!);
+    }
+  }
+
+  private paintArrows(painter: Painter, view: View, look: Look): void {
+    const byColour = new Map<number, number[]>();
+    for (let e = 0; e < this.wires.tail.length; e++) {
+      if (look.linkWidth[e]! <= 0) continue;
+      const same = byColour.get(look.linkColour[e]!);
+      if (same) same.push(e);
+      else byColour.set(look.linkColour[e]!, [e]);
+    }
+    for (const colour of [...byColour.keys()].sort((a, b) => a - b)) {
+      const links = byColour.get(colour)!;
+      links.forEach((e, k) => {
+        const [x, y, dx, dy] = this.point(e, 0.62, view);
+        const length = Math.hypot(dx, dy) || 1;
+        const size = 3 + 1.2 * look.linkWidth[e]!;
+        const [ax, ay] = [(dx / length) * size, (dy / length) * size];
+        this.scratch.set([x + ax, y + ay, x - ax - ay * 0.8, y - ay + ax * 0.8, x - ax + ay * 0.8, y - ay - ax * 0.8], 6 * k);
+      });
+      painter.triangles(this.scratch, links.length, look.colours[colour]!);
+    }
+  }
+
+  private paintLoads(painter: Painter, view: View, look: Look): void {
+    const byColour = new Map<string, number[]>();
+    for (const load of look.loads) {
+      const [x, y] = this.point(load.link, load.at, view);
+      const same = byColour.get(load.colour) ?? [];
+      same.push(x, y, load.size);
+      byColour.set(load.colour, same);
+    }
+    for (const [colour, discs] of byColour) painter.discs(Float32Array.from(discs), discs.length / 3, colour, look.paper, 1);
+  }
+
+  private paintNodes(painter: Painter, view: View, look: Look): void {
+    const radius = look.nodeRadius;
+    for (const { node, colour } of look.marked) {
+      painter.discs(Float32Array.of(this.x(node, view), this.y(node, view), radius + 4), 1, colour);
+    }
+    for (let colour = 0; colour < look.nodeColours.length; colour++) {
+      let count = 0;
+      for (let v = 0; v < this.wires.nodes; v++) {
+        if (look.nodeColour[v] !== colour) continue;
+        this.scratch[3 * count] = this.x(v, view);
+        this.scratch[3 * count + 1] = this.y(v, view);
+        this.scratch[3 * count + 2] = radius;
+        count++;
+      }
+      if (count) painter.discs(this.scratch, count, look.nodeColours[colour]!, radius > 3 ? look.nodeEdge : undefined);
+    }
+    this.paintNames(painter, view, look);
+  }
+
+  private paintNames(painter: Painter, view: View, look: Look): void {
+    const radius = look.nodeRadius;
+    const room = this.gap * view.scale;
+    for (let v = 0; v < this.wires.nodes; v++) {
+      const [x, y] = [this.x(v, view), this.y(v, view)];
+      if (x < -40 || y < -40 || x > view.width + 40 || y > view.height + 40) continue;
+      const name = look.name(v);
+      const isMarked = look.marked.some((one) => one.node === v);
+      if (name.length <= 3 && radius >= 9) {
+        painter.text(x, y, name, { size: Math.min(11, radius), colour: look.ink });
+      } else if (isMarked || room > 12 + 6.2 * Math.min(name.length, 14)) {
+        const shown = name.length > 24 ? `${name.slice(0, 23)}\u2026` : name;
+        painter.text(x, y + radius + 8, shown, { size: 11, colour: look.ink, halo: look.paper });
+      }
+    }
+  }
+
+  // The host within reach of a place on the screen, or -1.
+  nodeAt(x: number, y: number, view: View): number {
+    const reach = Math.max(8, this.radius(view) + 3);
+    let [found, nearest] = [-1, reach * reach];
+    for (let v = 0; v < this.wires.nodes; v++) {
+      const far = (this.x(v, view) - x) ** 2 + (this.y(v, view) - y) ** 2;
+      if (far < nearest) [found, nearest] = [v, far];
+    }
+    return found;
+  }
+
+  // The link within reach of a place on the screen, or -1.
+  linkAt(x: number, y: number, view: View, isByCable: boolean): number {
+    let [found, nearest] = [-1, 36];
+    for (let e = 0; e < this.wires.tail.length; e++) {
+      if (isByCable && !this.isFirstOfCable[e]) continue;
+      const far = this.squareTo(e, x, y, view, isByCable);
+      if (far < nearest) [found, nearest] = [e, far];
+    }
+    return found;
+  }
+
+  private squareTo(link: number, x: number, y: number, view: View, isByCable: boolean): number {
+    let nearest = Infinity;
+    const pieces = this.bend[link] ? 12 : 1;
+    let [px, py] = this.point(link, 0, view, isByCable);
+    for (let k = 1; k <= pieces; k++) {
+      const [qx, qy] = this.point(link, k / pieces, view, isByCable);
+      nearest = Math.min(nearest, squareToSegment(x, y, px, py, qx, qy));
+      [px, py] = [qx, qy];
+    }
+    return nearest;
+  }
+}
+
+const ONE = new Float32Array(6);
+
+function squareToSegment(x: number, y: number, px: number, py: number, qx: number, qy: number): number {
+  const [dx, dy] = [qx - px, qy - py];
+  const square = dx * dx + dy * dy;
+  const t = square ? Math.max(0, Math.min(1, ((x - px) * dx + (y - py) * dy) / square)) : 0;
+  return (px + t * dx - x) ** 2 + (py + t * dy - y) ** 2;
+}
+
+// The view that fits a layout (a box of side 2 around the origin) into a picture.
+export function fitted(xy: Float32Array, width: number, height: number, margin = 34): View {
+  let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (let k = 0; k < xy.length; k += 2) {
+    left = Math.min(left, xy[k]!);
+    right = Math.max(right, xy[k]!);
+    low = Math.min(low, xy[k + 1]!);
+    high = Math.max(high, xy[k + 1]!);
+  }
+  const room = (size: number) => Math.max(size - 2 * margin, 20);
+  const scale = Math.min(room(width) / Math.max(right - left, 1e-3), room(height) / Math.max(high - low, 1e-3));
+  const most = Math.min(scale, Math.min(width, height)); // one host alone stands in the middle, not at infinity
+  return { scale: most, left: width / 2 - ((left + right) / 2) * most, top: height / 2 + ((low + high) / 2) * most, width, height };
+}
+
+// The least distance between two hosts, by a grid of cells.
+function smallestGap(xy: Float32Array): number {
+  const nodes = xy.length / 2;
+  if (nodes < 2) return 1;
+  const cell = 2 / Math.max(1, Math.ceil(Math.sqrt(nodes)));
+  const cells = new Map<number, number[]>();
+  const key = (cx: number, cy: number) => (cx + 5000) * 10000 + cy + 5000;
+  for (let v = 0; v < nodes; v++) {
+    const at = key(Math.floor(xy[2 * v]! / cell), Math.floor(xy[2 * v + 1]! / cell));
+    const same = cells.get(at);
+    if (same) same.push(v);
+    else cells.set(at, [v]);
+  }
+  let nearest = 4;
+  for (let v = 0; v < nodes; v++) {
+    const [cx, cy] = [Math.floor(xy[2 * v]! / cell), Math.floor(xy[2 * v + 1]! / cell)];
+    for (let dx = -1; dx <= 1; dx++) {
+      for (let dy = -1; dy <= 1; dy++) {
+        for (const w of cells.get(key(cx + dx, cy + dy)) ?? []) {
+          if (w === v) continue;
+          nearest = Math.min(nearest, (xy[2 * v]! - xy[2 * w]!) ** 2 + (xy[2 * v + 1]! - xy[2 * w + 1]!) ** 2);
+        }
+      }
+    }
+  }
+  return Math.max(Math.min(Math.sqrt(nearest), 1), 0.004);
+}
+
+// Parallel links get lanes 1, 2, ... to the right of the middle; without a link back they are centred on it.
+function lanes(wires: Wires, back: Int32Array): Float32Array {
+  const lane = new Float32Array(wires.tail.length);
+  const seen = new Map<number, number[]>();
+  for (let e = 0; e < wires.tail.length; e++) {
+    const key = wires.tail[e]! * wires.nodes + wires.head[e]!;
+    const same = seen.get(key);
+    if (same) same.push(e);
+    else seen.set(key, [e]);
+  }
+  for (const links of seen.values()) {
+    const hasBack = links.some((e) => back[e]! >= 0);
+    links.forEach((e, k) => (lane[e] = hasBack ? k + 0.5 : k - (links.length - 1) / 2));
+  }
+  return lane;
+}
+
+function bends(wires: Wires, xy: Float32Array, gap: number): Float32Array {
+  const bend = new Float32Array(wires.tail.length);
+  if (wires.tail.length * wires.nodes > MOST_TESTS) return bend;
+  const near = (0.34 * gap) ** 2;
+  const known = new Map<number, number>();
+  for (let e = 0; e < bend.length; e++) {
+    const [u, w] = [Math.min(wires.tail[e]!, wires.head[e]!), Math.max(wires.tail[e]!, wires.head[e]!)];
+    const key = u * wires.nodes + w;
+    let found = known.get(key);
+    if (found === undefined) {
+      const [x0, y0, x1, y1] = [xy[2 * u]!, xy[2 * u + 1]!, xy[2 * w]!, xy[2 * w + 1]!];
+      const length = Math.hypot(x1 - x0, y1 - y0);
+      found = 0;
+      for (let v = 0; length > 1.5 * gap && v < wires.nodes; v++) {
+        if (v === u || v === w) continue;
+        if (squareToSegment(xy[2 * v]!, xy[2 * v + 1]!, x0, y0, x1, y1) < near) {
+          found = Math.max(1.1 * gap, 0.16 * length);
+          break;
+        }
+      }
+      known.set(key, found);
+    }
+    bend[e] = found;
+  }
+  return bend;
+}

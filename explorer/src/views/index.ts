@@ -1,0 +1,6 @@
+// The views, in the order of their tabs.
+import type { ViewRow } from "./view";
+import { FILE } from "./file";
+import { WIRING } from "./wiring";
+
+export const VIEWS: ViewRow[] = [WIRING, FILE];

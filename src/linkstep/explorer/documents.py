@@ -1,0 +1,152 @@
+"""Documents of whatever people have: a recipe, a file, or a value of the library.
+
+``document_of`` asks the rows of ``SOURCES`` in order; the first that knows the thing makes its panels. A new kind of
+thing is a function and a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linkstep.argument import TopologyArgument, read_argument
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.schedule import Schedule
+from linkstep.core.text import shown
+from linkstep.core.topology import Topology
+from linkstep.correctness import check
+from linkstep.costs import Fabric
+from linkstep.costs.usual import ALPHA, BANDWIDTH
+from linkstep.explorer.document import Document, Panel
+from linkstep.explorer.panels.file import file_panel, program_panel
+from linkstep.explorer.panels.schedule import schedule_panel
+from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.lowering import Lowered
+from linkstep.methods.transform import in_rank_order
+from linkstep.programs import Program, runtime_text
+from linkstep.recipe import Recipe
+from linkstep.reports.pricing import Pricing
+from linkstep.scheduling import ScheduleResult, schedule
+
+SIZE = "1MB"
+
+Panels = tuple[Panel, ...]
+
+
+def usual_pricing() -> Pricing:
+    """Return what times are for where nobody said."""
+    return Pricing(SIZE, Fabric.of(ALPHA, BANDWIDTH, 1))
+
+
+@dataclass(frozen=True)
+class DocumentSource:
+    """A row of ``SOURCES``: a kind of thing that a document is made of."""
+
+    what: str
+    """What it is called in messages."""
+    panels: Callable[[Any, Pricing], tuple[str, Panels] | None]
+    """A title and panels; None where it is another kind of thing."""
+
+
+def document_of(thing: object, pricing: Pricing | None = None) -> Document:
+    """Return the document of a thing.
+
+    >>> [panel.kind for panel in document_of("K_3").panels]
+    ['wiring', 'schedule']
+    """
+    priced = usual_pricing() if pricing is None else pricing
+    for source in SOURCES:
+        found = source.panels(thing, priced)
+        if found is not None:
+            return Document(found[0], found[1])
+    known = ", ".join(source.what for source in SOURCES)
+    raise LinkstepError(f"a page shows {known}, not {shown(thing)}")
+
+
+def of_argument(given: TopologyArgument, pricing: Pricing, argument: str) -> tuple[str, Panels]:
+    """Return the panels of what RECIPE|FILE named: a wiring with its best allreduce, or a schedule with its wiring."""
+    title = given.called(argument)
+    if given.schedule is not None:
+        check(given.schedule)
+        made = ScheduleResult(given.schedule, given.schedule.method or "file")
+        return title, (schedule_panel(made, pricing, argument), wiring_panel(given, pricing, argument))
+    wiring = wiring_panel(given, pricing, argument)
+    if given.topology.num_nodes == 1:
+        return title, (wiring,)
+    return title, (wiring, schedule_panel(best_schedule(given, pricing), pricing, argument))
+
+
+def best_schedule(given: TopologyArgument, pricing: Pricing, collective: str = Collective.ALLREDUCE) -> ScheduleResult:
+    """Return the schedule that ``linkstep schedule`` makes."""
+    fabric = pricing.fabric_for(given.topology.degree)
+    return schedule(given.recipe or given.topology, collective, ranks=given.ranks, fabric=fabric)
+
+
+def _text(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, (str, Path)):
+        return None
+    return of_argument(read_argument(str(thing))[0], pricing, str(thing))
+
+
+def _runtime_file(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    text = runtime_text(thing) if isinstance(thing, (str, Path)) else None
+    if text is None:
+        return None
+    panel = file_panel(text, Path(str(thing)).name, pricing)
+    return panel.title, (panel,)
+
+
+def _lowered(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Lowered):
+        return None
+    made = in_rank_order(thing.placement.schedule)
+    name = f"{made.collective} on {made.topology.name or 'this wiring'} for {thing.target.name}"
+    panel = file_panel(thing.text, name, pricing, made.topology)
+    return panel.title, (panel,)
+
+
+def _program(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Program):
+        return None
+    panel = program_panel(thing, f"{thing.collective} for {thing.dialect}", pricing)
+    return panel.title, (panel,)
+
+
+def _recipe(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Recipe):
+        return None
+    return of_argument(TopologyArgument(thing.topology(), recipe=thing), pricing, str(thing))
+
+
+def _topology(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Topology):
+        return None
+    return of_argument(TopologyArgument(thing), pricing, thing.name or "wiring")
+
+
+def _schedule(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if isinstance(thing, ScheduleResult):
+        made = thing
+    elif isinstance(thing, Schedule):
+        check(thing)
+        made = ScheduleResult(thing, thing.method or "file")
+    else:
+        return None
+    given = TopologyArgument(made.schedule.topology)
+    title = f"{made.schedule.collective} on {made.schedule.topology.name or 'this wiring'}"
+    return title, (schedule_panel(made, pricing), wiring_panel(given, pricing))
+
+
+SOURCES = (
+    DocumentSource("a runtime's file", _runtime_file),
+    DocumentSource("a recipe or a file", _text),
+    DocumentSource("a recipe", _recipe),
+    DocumentSource("a topology", _topology),
+    DocumentSource("a schedule", _schedule),
+    DocumentSource("a lowered schedule", _lowered),
+    DocumentSource("a program", _program),
+)
+"""All kinds of things, in the order in which they are asked."""

@@ -1,0 +1,129 @@
+"""What a live page asks, and the document that answers: the rows of ``QUESTIONS``, each asked for by its name.
+
+A question is JSON from a browser, so everything in it is checked here; what is wrong with it is one line. Not here: how
+questions come and who works on them (``linkstep.explorer.serving`` and ``worker``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from linkstep.argument import TopologyArgument, read_argument, with_faults
+from linkstep.core.arguments import check_kind
+from linkstep.core.collective import Collective
+from linkstep.core.errors import LinkstepError
+from linkstep.core.faults import parse as parse_fault
+from linkstep.core.progress import Progress
+from linkstep.core.text import shown
+from linkstep.core.units import WrittenSize
+from linkstep.costs import Fabric
+from linkstep.costs.usual import ALPHA, BANDWIDTH
+from linkstep.explorer.document import Document
+from linkstep.explorer.documents import SIZE, best_schedule
+from linkstep.explorer.panels.file import file_panel
+from linkstep.explorer.panels.schedule import schedule_panel
+from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.reports.pricing import Pricing
+
+Question = Mapping[str, Any]
+Watching = Callable[[str, int, int | None], None]
+"""Is called with what is worked on, how much of it is done, and of how much, as far as that is known."""
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A row of ``QUESTIONS``."""
+
+    ask: str
+    """Its name: the kind of the panel that answers."""
+    answer: Callable[[Question, Watching], Document]
+
+
+def answer(question: object, watching: Watching = lambda label, done, total: None) -> Document:
+    """Return the document that answers a question; LinkstepError where it cannot be asked so.
+
+    >>> answer({"ask": "wiring", "what": "K_3"}).panels[0].title
+    'K_3'
+    """
+    asked: Question = check_kind("a question", question, dict)
+    row = next((row for row in QUESTIONS if row.ask == asked.get("ask")), None)
+    if row is None:
+        known = ", ".join(row.ask for row in QUESTIONS)
+        raise LinkstepError(f"a page can ask for {known}, not for {shown(asked.get('ask'))}")
+    return row.answer(asked, watching)
+
+
+def text_of(question: Question, name: str, usual: str = "") -> str:
+    """Return a member of a question that is text; what is usual where it is missing, null or empty."""
+    value = question.get(name)
+    if value is None or value == "":
+        return usual
+    return str(check_kind(name, value, str))
+
+
+def pricing_of(question: Question) -> Pricing:
+    """Return what times are for, by ``size``, ``alpha`` and ``bandwidth`` of a question."""
+    given = {name: text_of(question, name) for name in ("alpha", "bandwidth")}
+    fabric = Fabric.of(given["alpha"] or ALPHA, given["bandwidth"] or BANDWIDTH, 1)
+    written = {name: value for name, value in given.items() if value}
+    return Pricing(WrittenSize(text_of(question, "size", SIZE)), fabric, False, written)
+
+
+def wiring_of(question: Question, pricing: Pricing) -> tuple[str, TopologyArgument]:
+    """Return what ``what`` names, and that with the ``faults`` on it."""
+    what = text_of(question, "what")
+    if not what:
+        raise LinkstepError("name a wiring: a recipe such as Torus(4,4), or a file")
+    given, _ = read_argument(what)
+    faults = question.get("faults") or []
+    if not faults:
+        return what, given
+    if given.schedule is not None:
+        raise LinkstepError(f"{what} holds a schedule, which is for its own topology: cut a recipe or a topology")
+    parsed = tuple(
+        parse_fault(text_of(one, "kind"), text_of(one, "text")) for one in check_kind("faults", faults, list)
+    )
+    return what, with_faults(given, parsed, pricing.fabric_for(given.topology.degree).link_bandwidth)
+
+
+@contextmanager
+def _named(watching: Watching, label: str) -> Iterator[Progress]:
+    watching(label, 0, None)
+    yield lambda done, total: watching(label, done, total)
+
+
+def _wiring(question: Question, watching: Watching) -> Document:
+    pricing = pricing_of(question)
+    what, given = wiring_of(question, pricing)
+    panel = wiring_panel(given, pricing, what, lambda label: _named(watching, label))
+    return Document(panel.title, (panel,))
+
+
+def _schedule(question: Question, watching: Watching) -> Document:
+    pricing = pricing_of(question)
+    what, given = wiring_of(question, pricing)
+    watching("schedule", 0, None)
+    made = best_schedule(given, pricing, text_of(question, "collective", Collective.ALLREDUCE))
+    panel = schedule_panel(made, pricing, what)
+    return Document(panel.title, (panel,))
+
+
+def _file(question: Question, watching: Watching) -> Document:
+    pricing = pricing_of(question)
+    text, name = check_kind("text", question.get("text"), str), text_of(question, "name", "a file")
+    on = text_of(question, "on")
+    topology = read_argument(on)[0].topology if on else None
+    with _named(watching, "verify") as progress:
+        panel = file_panel(text, name, pricing, topology, progress)
+    return Document(panel.title, (panel,))
+
+
+QUESTIONS = (
+    QuestionRow("wiring", _wiring),
+    QuestionRow("schedule", _schedule),
+    QuestionRow("file", _file),
+)
+"""All that a page can ask."""

@@ -1,0 +1,68 @@
+"""What tests read off a page of the explorer, and what they hold every page to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WAIT = 60_000
+"""Milliseconds that a page may take before a test gives up: a busy machine is slow."""
+
+
+class OpenPage:
+    """A page with what it printed and asked for."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        page.set_default_timeout(WAIT)
+        page.on("console", lambda one: self.problems.append(one.text) if one.type in ("error", "warning") else None)
+        page.on("pageerror", lambda one: self.problems.append(str(one)))
+        page.on("request", lambda one: self.requests.append(one.url))
+
+    def go(self, url: str) -> Any:
+        """Open a URL, wait until the page is drawn, and return it."""
+        self.page.goto(url)
+        self.page.wait_for_selector("#linkstep[data-ready]")
+        return self.page
+
+    def check(self, *, offline: bool = True) -> None:
+        """Fail if the page printed an error or, offline, asked for anything but itself."""
+        assert not self.problems
+        if offline:
+            outside = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
+            assert not outside
+
+    def check_accessible(self) -> None:
+        """Fail on what axe calls serious or critical."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+        found = axe.Axe().run(self.page).response["violations"]
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        assert not [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+
+
+def table(page: Any, caption: str) -> list[dict[str, str]]:
+    """Return the rows of a table by its caption (a part of it will do), cells by the heads of their columns."""
+    found = page.locator("table", has=page.locator("caption", has_text=caption)).first
+    heads = [one.strip() for one in found.locator("thead th").all_inner_texts()]
+    rows = found.locator("tbody tr").all()
+    return [
+        dict(zip(heads, (cell.strip() for cell in row.locator("td").all_inner_texts()), strict=True)) for row in rows
+    ]
+
+
+def facts(page: Any) -> dict[str, str]:
+    """Return all names and values that the page states."""
+    rows = page.locator("dl.facts > div").all()
+    return {row.locator("dt").inner_text(): row.locator("dd").inner_text() for row in rows}
+
+
+def screenshot(page: Any, name: str) -> None:
+    """Keep a picture of the page, where EXPLORER_PICTURES names a folder for them."""
+    folder = os.environ.get("EXPLORER_PICTURES")
+    if folder:
+        page.screenshot(path=str(Path(folder, f"{name}.png")))
