@@ -138,8 +138,9 @@ def _document(body: list[str], rules: list[str]) -> str:
         "circle[class*=h]:not(.host){transform:scale(var(--still))}.bar{transform:scaleX(var(--still))}"
         ".done{opacity:var(--seen)}}"
     )
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img">\n'
         "<title>An allreduce of 1MB on 64 servers with 4 ports each, as today and by linkstep</title>\n"
         f"<style>{style}{''.join(rules)}{still}</style>\n"
         f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>\n'

@@ -1,5 +1,5 @@
 // The page around the views: title, tabs, theme, and on a live page the asking and waiting.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Document, Panel } from "./model/document";
 import { Stopped, type Job, type Live, type Progress } from "./model/live";
 import { go, useRoute } from "./model/route";
@@ -133,7 +133,7 @@ interface Tab {
 
 function Frame({ title, tabs, children }: { title: string; tabs: Tab[]; children: preact.ComponentChildren }) {
   const theme = useTheme();
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.getElementById("linkstep")?.setAttribute("data-theme", theme.isDark ? "dark" : "light");
   }, [theme.isDark]);
   return (

@@ -4,6 +4,7 @@
 // one another; a link that would pass through a host in between is bent around it. Strokes are joined by colour and
 // width, so that thousands of links are a few dozen calls.
 import type { Painter } from "./painter";
+import { readableOn } from "./palette";
 import type { Wires } from "../model/wires";
 
 // Layout units to pixels: x * scale + left, top - y * scale.
@@ -33,6 +34,7 @@ export interface Look {
   loads: { link: number; at: number; colour: string; size: number }[]; // what moves, ``at`` of its way from 0 to 1
 }
 
+const MOST_LETTERS = 24; // of a name beside a host
 const MOST_TESTS = 6e7;
 const SEPARATION = 4; // pixels between links side by side
 
@@ -43,6 +45,7 @@ export class Graph {
   private readonly lane: Float32Array;
   private readonly isFirstOfCable: Uint8Array;
   private readonly scratch: Float32Array;
+  private readonly isRing: boolean;
   readonly gap: number;
 
   constructor(readonly wires: Wires, readonly xy: Float32Array, back: Int32Array) {
@@ -52,7 +55,28 @@ export class Graph {
     for (let e = 0; e < links; e++) this.isFirstOfCable[e] = back[e]! < 0 || e < back[e]! ? 1 : 0;
     this.gap = smallestGap(xy);
     this.lane = lanes(wires, back);
-    this.bend = bends(wires, xy, this.gap);
+    this.isRing = onOneCircle(xy);
+    this.bend = bends(wires, xy, this.gap, this.isRing);
+  }
+
+  // The view in which everything is seen: bent links too, and the names around a ring.
+  home(width: number, height: number): View {
+    const names = this.isRing ? 6.8 * Math.min(MOST_LETTERS, longestName(this.wires)) : 0;
+    return fitted(this.outline(), width, height, 34, Math.min(width / 4, Math.max(34, names + 24)));
+  }
+
+  // The places of the hosts, and where bent links are farthest from their chords.
+  private outline(): Float32Array {
+    const found = Array.from(this.xy);
+    const { tail, head } = this.wires;
+    for (let e = 0; e < this.bend.length; e++) {
+      if (!this.bend[e]) continue;
+      const [u, w] = [Math.min(tail[e]!, head[e]!), Math.max(tail[e]!, head[e]!)];
+      const [dx, dy] = [this.xy[2 * w]! - this.xy[2 * u]!, this.xy[2 * w + 1]! - this.xy[2 * u + 1]!];
+      const off = this.bend[e]! / 2 / (Math.hypot(dx, dy) || 1);
+      found.push((this.xy[2 * u]! + this.xy[2 * w]!) / 2 + dy * off, (this.xy[2 * u + 1]! + this.xy[2 * w + 1]!) / 2 - dx * off);
+    }
+    return Float32Array.from(found);
   }
 
   x(node: number, view: View): number {
@@ -188,18 +212,38 @@ export class Graph {
   private paintNames(painter: Painter, view: View, look: Look): void {
     const radius = look.nodeRadius;
     const room = this.gap * view.scale;
+    const inks = look.nodeColours.map((colour) => readableOn(colour, look.ink, look.paper));
     for (let v = 0; v < this.wires.nodes; v++) {
       const [x, y] = [this.x(v, view), this.y(v, view)];
       if (x < -40 || y < -40 || x > view.width + 40 || y > view.height + 40) continue;
       const name = look.name(v);
       const isMarked = look.marked.some((one) => one.node === v);
       if (name.length <= 3 && radius >= 9) {
-        painter.text(x, y, name, { size: Math.min(11, radius), colour: look.ink });
-      } else if (isMarked || room > 12 + 6.2 * Math.min(name.length, 14)) {
-        const shown = name.length > 24 ? `${name.slice(0, 23)}\u2026` : name;
-        painter.text(x, y + radius + 8, shown, { size: 11, colour: look.ink, halo: look.paper });
+        painter.text(x, y, name, { size: Math.min(11, radius), colour: inks[look.nodeColour[v]!]! });
+      } else if (isMarked || room > 12 + 6.2 * Math.min(name.length, 14) || (this.isRing && this.hasRoomOutside(v, name, room))) {
+        const shown = name.length > MOST_LETTERS ? `${name.slice(0, MOST_LETTERS - 1)}\u2026` : name;
+        this.paintName(painter, v, x, y, radius, shown, look);
       }
     }
+  }
+
+  // At the sides of a ring names are below one another, at its top and bottom next to each other.
+  private hasRoomOutside(node: number, name: string, room: number): boolean {
+    const aside = Math.abs(this.xy[2 * node]!) / Math.hypot(this.xy[2 * node]!, this.xy[2 * node + 1]!);
+    return aside < 0.05 ? room > 8 + 3.1 * Math.min(name.length, MOST_LETTERS) : room * aside > 14;
+  }
+
+  // Below a host; around a ring on its outside, where no links are.
+  private paintName(painter: Painter, node: number, x: number, y: number, radius: number, text: string, look: Look): void {
+    const style = { size: 11, colour: look.ink, halo: look.paper };
+    if (!this.isRing) {
+      painter.text(x, y + radius + 8, text, style);
+      return;
+    }
+    const far = Math.hypot(this.xy[2 * node]!, this.xy[2 * node + 1]!);
+    const [outX, outY] = [this.xy[2 * node]! / far, -this.xy[2 * node + 1]! / far];
+    const align = outX > 0.25 ? "left" : outX < -0.25 ? "right" : "center";
+    painter.text(x + outX * (radius + 5), y + outY * (radius + 9), text, { ...style, align });
   }
 
   // The host within reach of a place on the screen, or -1.
@@ -247,7 +291,7 @@ function squareToSegment(x: number, y: number, px: number, py: number, qx: numbe
 }
 
 // The view that fits a layout (a box of side 2 around the origin) into a picture.
-export function fitted(xy: Float32Array, width: number, height: number, margin = 34): View {
+export function fitted(xy: Float32Array, width: number, height: number, margin = 34, sideMargin = margin): View {
   let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
   for (let k = 0; k < xy.length; k += 2) {
     left = Math.min(left, xy[k]!);
@@ -255,11 +299,23 @@ export function fitted(xy: Float32Array, width: number, height: number, margin =
     low = Math.min(low, xy[k + 1]!);
     high = Math.max(high, xy[k + 1]!);
   }
-  const room = (size: number) => Math.max(size - 2 * margin, 20);
-  const scale = Math.min(room(width) / Math.max(right - left, 1e-3), room(height) / Math.max(high - low, 1e-3));
+  const room = (size: number, free: number) => Math.max(size - 2 * free, 20);
+  const scale = Math.min(room(width, sideMargin) / Math.max(right - left, 1e-3), room(height, margin) / Math.max(high - low, 1e-3));
   const most = Math.min(scale, Math.min(width, height)); // one host alone stands in the middle, not at infinity
   return { scale: most, left: width / 2 - ((left + right) / 2) * most, top: height / 2 + ((low + high) / 2) * most, width, height };
 }
+
+// Whether all hosts stand on a circle around the origin, as on a ring.
+function onOneCircle(xy: Float32Array): boolean {
+  if (xy.length < 6) return false;
+  const radius = Math.hypot(xy[0]!, xy[1]!);
+  for (let k = 0; k < xy.length; k += 2) {
+    if (Math.abs(Math.hypot(xy[k]!, xy[k + 1]!) - radius) > 0.01 * radius) return false;
+  }
+  return radius > 0;
+}
+
+const longestName = (wires: Wires): number => (wires.labels ?? []).reduce((most, name) => Math.max(most, name.length), 0);
 
 // The least distance between two hosts, by a grid of cells.
 function smallestGap(xy: Float32Array): number {
@@ -306,7 +362,8 @@ function lanes(wires: Wires, back: Int32Array): Float32Array {
   return lane;
 }
 
-function bends(wires: Wires, xy: Float32Array, gap: number): Float32Array {
+// To the right of the way from the lesser host to the other; on a ring inwards, since names stand outside.
+function bends(wires: Wires, xy: Float32Array, gap: number, isRing: boolean): Float32Array {
   const bend = new Float32Array(wires.tail.length);
   if (wires.tail.length * wires.nodes > MOST_TESTS) return bend;
   const near = (0.34 * gap) ** 2;
@@ -322,7 +379,8 @@ function bends(wires: Wires, xy: Float32Array, gap: number): Float32Array {
       for (let v = 0; length > 1.5 * gap && v < wires.nodes; v++) {
         if (v === u || v === w) continue;
         if (squareToSegment(xy[2 * v]!, xy[2 * v + 1]!, x0, y0, x1, y1) < near) {
-          found = Math.max(1.1 * gap, 0.16 * length);
+          const isOutwards = (y1 - y0) * (x0 + x1) - (x1 - x0) * (y0 + y1) > 0;
+          found = Math.max(1.1 * gap, 0.16 * length) * (isRing && isOutwards ? -1 : 1);
           break;
         }
       }

@@ -92,7 +92,9 @@ export class CanvasPainter implements Painter {
 }
 
 const SPECIAL: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (found) => SPECIAL[found]!);
+// What XML has no way to write: control characters and halves of letters.
+const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff\p{Surrogate}]/gu;
+export const escaped = (text: string): string => text.replace(UNWRITABLE, "\ufffd").replace(/[&<>"']/g, (found) => SPECIAL[found]!);
 
 const brief = (value: number): string => String(Math.round(value * 100) / 100);
 

@@ -47,3 +47,22 @@ export function scaleStep(colours: Palette, part: number): string {
   const steps = colours.scale.length;
   return colours.scale[Math.max(0, Math.min(steps - 1, Math.ceil(part * steps) - 1))]!;
 }
+
+// The one of two colours that is read more easily on a third: "#rrggbb" all.
+export function readableOn(ground: string, one: string, other: string): string {
+  const on = brightness(ground);
+  const contrast = (colour: string) => {
+    const [dark, bright] = [on, brightness(colour)].sort((a, b) => a - b) as [number, number];
+    return (bright + 0.05) / (dark + 0.05);
+  };
+  return contrast(one) >= contrast(other) ? one : other;
+}
+
+// The relative luminance of WCAG.
+function brightness(colour: string): number {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const part = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

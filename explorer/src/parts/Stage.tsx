@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CanvasPainter, SvgPainter, type Painter } from "../draw/painter";
 import type { View } from "../draw/graph";
+import { printing, usePrinting } from "./printing";
 import { SaveMenu, type Drawing } from "./SaveMenu";
 
 interface Props {
@@ -25,6 +26,8 @@ const FRAMES = 60;
 export function Stage(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const paper = useRef<HTMLDivElement>(null);
+  const isPrinting = usePrinting();
   const view = useRef<View | null>(null);
   const frames = useRef<number[]>([]);
   const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
@@ -50,6 +53,7 @@ export function Stage(props: Props) {
 
   useLayoutEffect(() => {
     const measure = () => {
+      if (printing()) return; // the page goes back to its size, and the picture stays where it was moved to
       const box = place.current!.getBoundingClientRect();
       setSize([Math.max(50, Math.round(box.width)), Math.max(50, Math.round(box.height))]);
     };
@@ -138,6 +142,14 @@ export function Stage(props: Props) {
     return { svg: painter.toString(), width: size[0], height: size[1] };
   };
 
+  // Paper has more dots than a screen: there the picture is lines and letters.
+  useLayoutEffect(() => {
+    const made = isPrinting && drawing();
+    if (!made) return;
+    paper.current!.replaceChildren(new DOMParser().parseFromString(made.svg, "image/svg+xml").documentElement);
+    return () => paper.current?.replaceChildren();
+  }, [isPrinting]);
+
   return (
     <div class="stage">
       <div class="stage-place" ref={place}>
@@ -173,6 +185,7 @@ export function Stage(props: Props) {
             act();
           }}
         />
+        <div class="stage-paper" ref={paper} aria-hidden="true" />
         {props.children}
       </div>
       <div class="stage-tools">

@@ -74,9 +74,14 @@ export function Table<Row>({ caption, columns, rows, rowKey, isMarked, onPick, m
         </tbody>
       </table>
       {rows.length > shown.length && (
-        <button type="button" onClick={() => setWhole(true)}>
-          Show all {rows.length.toLocaleString("en")} rows
-        </button>
+        <>
+          <button type="button" onClick={() => setWhole(true)}>
+            Show all {rows.length.toLocaleString("en")} rows
+          </button>
+          <p class="on-paper">
+            These are {shown.length.toLocaleString("en")} of {rows.length.toLocaleString("en")} rows: show all of them before printing to have them on paper.
+          </p>
+        </>
       )}
     </div>
   );

@@ -1,6 +1,7 @@
 // The views, in the order of their tabs.
 import type { ViewRow } from "./view";
+import { CABLING } from "./cabling";
 import { FILE } from "./file";
 import { WIRING } from "./wiring";
 
-export const VIEWS: ViewRow[] = [WIRING, FILE];
+export const VIEWS: ViewRow[] = [WIRING, FILE, CABLING];

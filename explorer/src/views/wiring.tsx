@@ -1,6 +1,6 @@
 // Wiring: who is wired to whom, how far everyone is, which hosts are alike, and what a cut changes.
 import { useMemo, useState } from "preact/hooks";
-import { fitted, Graph, type Look, type View } from "../draw/graph";
+import { Graph, type Look, type View } from "../draw/graph";
 import type { Painter } from "../draw/painter";
 import { scaleStep } from "../draw/palette";
 import { go, usePart, useRoute } from "../model/route";
@@ -75,7 +75,6 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
     const linkColour = new Uint8Array(links);
     const nodeColour = new Uint8Array(wires.nodes);
     let nodeColours = [colours.accent];
-    let nodeInk = colours.paper;
     if (colouring === "orbit" && wires.orbit) {
       nodeColours = colours.marks;
       for (let v = 0; v < wires.nodes; v++) nodeColour[v] = wires.orbit[v]! % nodeColours.length;
@@ -83,7 +82,6 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
       const most = Math.max(...far, 1);
       nodeColours = [colours.warn, ...Array.from({ length: most }, (_, k) => scaleStep(colours, 1 - k / most)), colours.pale];
       for (let v = 0; v < wires.nodes; v++) nodeColour[v] = far[v]! < 0 ? most + 1 : far[v]!;
-      nodeInk = colours.ink;
     }
     const near = host >= 0 ? host : pointed && "host" in pointed ? pointed.host : -1;
     for (let e = 0; e < links; e++) {
@@ -99,7 +97,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
     const marked = near >= 0 ? [{ node: near, colour: colours.warn }] : [];
     return {
       isByCable, linkWidth: width, linkColour, colours: [colours.line, colours.accent, colours.warn], nodeColour, nodeColours,
-      nodeEdge: colours.paper, nodeRadius: graph.radius(view), hasArrows: !isByCable && links <= 600, ink: nodeInk === colours.paper && graph.radius(view) >= 9 ? nodeInk : colours.ink, paper: colours.paper,
+      nodeEdge: colours.paper, nodeRadius: graph.radius(view), hasArrows: !isByCable && links <= 600, ink: colours.ink, paper: colours.paper,
       name: (node) => hostName(wires, node), marked, loads: [],
     };
   };
@@ -148,7 +146,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
           name={panel.title}
           data={panel.data}
           paper={colours.paper}
-          home={(width, height) => fitted(xy, width, height)}
+          home={(width, height) => graph.home(width, height)}
           homeKey={xy}
           paint={(painter: Painter, view: View) => graph.paint(painter, view, look(view))}
           onPoint={(x, y, view) => point(found(x, y, view))}
@@ -156,7 +154,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
           onLeave={() => point(null)}
         />
         <p class="pointed" aria-live="polite">
-          {shown ? <PointedText shown={shown} data={panel.data} far={far} around={around} /> : "Point at a host or a cable; click a host to keep it."}
+          {shown ? <PointedText shown={shown} data={panel.data} far={far} around={around} /> : <span class="hint">Point at a host or a cable; click a host to keep it.</span>}
         </p>
         {shown && <Cut shown={shown} data={panel.data} isLive={isLive} route={route} />}
       </section>

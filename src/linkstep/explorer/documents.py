@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from linkstep.argument import TopologyArgument, read_argument
+from linkstep.cabling import Cabling, wire
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
 from linkstep.core.schedule import Schedule
@@ -21,6 +22,7 @@ from linkstep.correctness import check
 from linkstep.costs import Fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document, Panel
+from linkstep.explorer.panels.cabling import cabling_panel
 from linkstep.explorer.panels.file import file_panel, program_panel
 from linkstep.explorer.panels.schedule import schedule_panel
 from linkstep.explorer.panels.wiring import wiring_panel
@@ -32,6 +34,8 @@ from linkstep.reports.pricing import Pricing
 from linkstep.scheduling import ScheduleResult, schedule
 
 SIZE = "1MB"
+MAX_WIRED = 2**13
+"""The most links of a wiring whose cables stand beside it: a larger plan is asked for by itself."""
 
 Panels = tuple[Panel, ...]
 
@@ -55,7 +59,7 @@ def document_of(thing: object, pricing: Pricing | None = None) -> Document:
     """Return the document of a thing.
 
     >>> [panel.kind for panel in document_of("K_3").panels]
-    ['wiring', 'schedule']
+    ['wiring', 'schedule', 'cabling']
     """
     priced = usual_pricing() if pricing is None else pricing
     for source in SOURCES:
@@ -76,7 +80,16 @@ def of_argument(given: TopologyArgument, pricing: Pricing, argument: str) -> tup
     wiring = wiring_panel(given, pricing, argument)
     if given.topology.num_nodes == 1:
         return title, (wiring,)
-    return title, (wiring, schedule_panel(best_schedule(given, pricing), pricing, argument))
+    played = schedule_panel(best_schedule(given, pricing), pricing, argument)
+    if given.topology.num_links > MAX_WIRED:
+        return title, (wiring, played)
+    return title, (wiring, played, plan_panel(given, argument))
+
+
+def plan_panel(given: TopologyArgument, argument: str) -> Panel:
+    """Return the panel of the plan that ``linkstep wire`` makes."""
+    whole = None if given.whole is None else given.whole.topology
+    return cabling_panel(wire(given.topology, whole), given.topology, given.called(argument), given.faults)
 
 
 def best_schedule(given: TopologyArgument, pricing: Pricing, collective: str = Collective.ALLREDUCE) -> ScheduleResult:
@@ -140,6 +153,14 @@ def _schedule(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
     return title, (schedule_panel(made, pricing), wiring_panel(given, pricing))
 
 
+def _cabling(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Cabling):
+        return None
+    given = TopologyArgument(thing._wiring_())
+    plan, wiring = cabling_panel(thing), wiring_panel(given, pricing)
+    return plan.title, (plan, wiring)
+
+
 SOURCES = (
     DocumentSource("a runtime's file", _runtime_file),
     DocumentSource("a recipe or a file", _text),
@@ -148,5 +169,6 @@ SOURCES = (
     DocumentSource("a schedule", _schedule),
     DocumentSource("a lowered schedule", _lowered),
     DocumentSource("a program", _program),
+    DocumentSource("a cabling plan", _cabling),
 )
 """All kinds of things, in the order in which they are asked."""

@@ -88,10 +88,10 @@ def _column(value: NDArray[Any]) -> tuple[str, bool, bytes]:
         return "u1", False, value.astype(np.uint8).tobytes()
     if value.dtype.kind not in "iu":
         raise LinkstepError(f"a column is of numbers, not of {value.dtype}")
-    whole = value.astype(np.int64).ravel()
-    most = int(np.abs(whole).max(initial=0))
+    most = max(int(value.max(initial=0)), -int(value.min(initial=0)))
     if most >= _LARGEST:
         raise LinkstepError(f"a page's numbers are below 2^53, not {most}: the schedule is too fine to be shown")
+    whole = value.astype(np.int64).ravel()
     plain, steps = _fewest(whole), _fewest(np.diff(whole, prepend=0))
     if steps is not None and (plain is None or _deflated(whole, steps, True) < _deflated(whole, plain, False)):
         return steps, True, np.diff(whole, prepend=0).astype(f"<{steps}").tobytes()

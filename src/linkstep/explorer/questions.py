@@ -22,7 +22,7 @@ from linkstep.core.units import WrittenSize
 from linkstep.costs import Fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document
-from linkstep.explorer.documents import SIZE, best_schedule
+from linkstep.explorer.documents import SIZE, best_schedule, plan_panel
 from linkstep.explorer.panels.file import file_panel
 from linkstep.explorer.panels.schedule import schedule_panel
 from linkstep.explorer.panels.wiring import wiring_panel
@@ -121,9 +121,17 @@ def _file(question: Question, watching: Watching) -> Document:
     return Document(panel.title, (panel,))
 
 
+def _cabling(question: Question, watching: Watching) -> Document:
+    what, given = wiring_of(question, pricing_of(question))
+    watching("cables", 0, None)
+    panel = plan_panel(given, what)
+    return Document(panel.title, (panel,))
+
+
 QUESTIONS = (
     QuestionRow("wiring", _wiring),
     QuestionRow("schedule", _schedule),
     QuestionRow("file", _file),
+    QuestionRow("cabling", _cabling),
 )
 """All that a page can ask."""

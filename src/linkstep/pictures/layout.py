@@ -225,7 +225,8 @@ def by_springs(topology: Topology) -> Points:
     x, y = place[0] / max(float(np.hypot(*place[0])), 1e-9)
     place = place @ np.array([[y, x], [-x, y]])
     # Rounded, so that the last bits of a sum do not decide the bytes of a picture.
-    return np.asarray(np.round(place / np.linalg.norm(place, axis=1).max(), 6))
+    farthest = float(np.linalg.norm(place, axis=1).max())
+    return np.asarray(np.round(place / max(farthest, 1e-9), 6))  # a node alone stands in the middle
 
 
 def _projected(far: Hops) -> NDArray[np.float32]:
