@@ -94,6 +94,8 @@ CALLS = {
     "save": (linkstep.save, (REDUCED, "nowhere/a.npz")),
     "save_fabric": (linkstep.save_fabric, (FABRIC, "nowhere/a.json")),
     "draw": (linkstep.draw, ("K_3", "nowhere/a.svg")),
+    "save_page": (linkstep.save_page, ("K_3", "nowhere/a.html")),
+    "explore": (linkstep.explore, ("K_3",)),
     "synthesize": (linkstep.synthesize, (TRIANGLE, 0, 1)),
     "faults.apply": (linkstep.faults.apply, (TRIANGLE, [], Fraction(1))),
     "faults.ranks_left": (linkstep.faults.ranks_left, (TRIANGLE, [])),

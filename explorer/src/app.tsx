@@ -61,7 +61,14 @@ interface Answer {
 }
 
 // A question's answer, the last one there was while it is worked on, and what is to be said meanwhile.
-function useAnswer(live: Live, question: Question | null): { key: string; last: Answer | null; status: preact.ComponentChild } {
+interface Asked {
+  key: string;
+  last: Answer | null;
+  status: preact.ComponentChild;
+  hasFailed: boolean;
+}
+
+function useAnswer(live: Live, question: Question | null): Asked {
   const key = JSON.stringify(question);
   const known = useRef(new Map<string, Document>());
   const [last, setLast] = useState<Answer | null>(null);

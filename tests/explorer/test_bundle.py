@@ -123,6 +123,7 @@ def document(data: dict[str, Any]) -> Document:
     return Document("a title: \u00e9\U0001f600", (Panel("wiring", "one", data),))
 
 
+@settings(deadline=None)  # a loaded machine takes its time
 @given(st.dictionaries(st.text(max_size=5), columns(), max_size=4))
 def test_property_columns_survive(data: dict[str, Any]) -> None:
     data = {f"c{name}": column for name, column in data.items()}

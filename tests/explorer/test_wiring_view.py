@@ -14,7 +14,7 @@ import pytest
 import linkstep
 from linkstep.core.errors import LinkstepError
 from linkstep.core.topology import Topology
-from linkstep.explorer import report
+from linkstep.explorer import save_page
 from linkstep.recipe import parse
 from linkstep.symmetry.isomorphisms import node_orbits
 from support.pages import OpenPage, facts, screenshot, table
@@ -262,7 +262,7 @@ def test_cables_to_oneself_and_hosts_alone(open_report) -> None:
 def test_a_wiring_in_two_parts_is_one_line(tmp_path) -> None:
     parted = Topology.from_links(4, [0, 1, 2, 3], [1, 0, 3, 2])
     with pytest.raises(LinkstepError, match=r"^the topology is disconnected: no path from node 0 to node 2$"):
-        report(parted, tmp_path / "parted.html")
+        save_page(parted, tmp_path / "parted.html")
     assert not list(tmp_path.iterdir())
 
 
