@@ -19,7 +19,7 @@ VERBS = [
     "find", "schedule", "check", "lower", "verify", "simulate", "parse", "load", "save", "wire", "draw", "describe",
     "trade_off", "check_all_to_all", "all_to_all", "synthesize", "fit",
 ]  # fmt: skip
-ROOMS = ["baselines", "faults", "training"]
+ROOMS = ["baselines", "faults", "timelines", "training"]
 
 
 def test_dir_lists_the_verbs_and_the_types():
@@ -49,7 +49,7 @@ def test_every_name_comes_on_its_own():
     """Whatever is asked for first: rooms whose modules nothing has imported yet, too."""
     code = f"import linkstep; print(*(getattr(linkstep, name).__name__ for name in {ROOMS[::-1]!r}))"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "linkstep.simulation.training linkstep.core.faults linkstep.baselines\n"
+    assert done.stdout == "linkstep.simulation.training linkstep.timelines linkstep.core.faults linkstep.baselines\n"
 
 
 def test_no_name_shadows_a_room():

@@ -3,6 +3,7 @@
 import linkstep.baselines as baselines
 import linkstep.core.faults as faults
 import linkstep.simulation.training as training
+import linkstep.timelines as timelines
 from linkstep._version import __version__ as __version__
 from linkstep.cabling import Cable as Cable
 from linkstep.cabling import Cabling as Cabling

@@ -321,3 +321,65 @@ def test_rows_come_one_by_one(tmp_path, launcher):
     finally:
         run.kill()
     assert [line.split()[0] for line in rest.splitlines()] == ["2KiB", "4KiB"]
+
+
+def test_a_trace_that_cannot_be_written(capsys, unlaunched, tmp_path):
+    assert refused(capsys, "K_4", "--trace", "t.pdf") == (
+        "linkstep: t.pdf: the name of a timeline must end in .svg, .png, .json, .csv or .perfetto-trace"
+    )
+    assert "there is no folder" in refused(capsys, "K_4", "--trace", tmp_path / "none" / "t.csv")
+    line = refused(capsys, "K_4", "--trace", "a.svg", "--plot", "a.svg")
+    assert line == "linkstep: --plot and --trace must be two files, not both a.svg"
+    line = refused(capsys, "K_4", "-o", "a.perfetto-trace", "--trace", "b.csv")
+    assert line == "linkstep: -o a.perfetto-trace and --trace b.csv both name the timeline: give one"
+
+
+@pytest.mark.slow
+@needs_mpi
+def test_a_trace_of_every_rank(tmp_path):
+    """Two lanes a rank, a wait and a send for each step; with ``-o`` as with ``--trace``, and named in the JSON."""
+    words = ("K_{2,2}", "--sizes", "1KiB,256KiB", "--repetitions", "3", "--no-own")
+    document = json.loads(ran(*words, "--trace", tmp_path / "t.csv", "--json"))
+    assert document["trace"] == str(tmp_path / "t.csv") and [row["wrong"] for row in document["rows"]] == [0, 0]
+    with (tmp_path / "t.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["group"], row["lane"]) for row in rows} == {
+        (f"rank {rank}", lane) for rank in range(4) for lane in ("steps", "calls")
+    }
+    for rank in range(4):
+        mine = [row for row in rows if row["group"] == f"rank {rank}"]
+        steps = [row["name"] for row in mine if row["kind"] == "step"]
+        assert steps == [f"step {step}" for step in range(1, document["steps"] + 1)]
+        sent = sum(int(row["bytes"]) for row in mine if row["kind"] == "send")
+        assert sent == Fraction(document["t_b"]) * 2**18  # on a wiring of this kind every rank sends as much
+    times = [float(row["start_seconds"]) for row in rows]
+    assert times[0] == 0 and max(times) < 100
+    path = sorted(int(row["critical_path"]) for row in rows if row["critical_path"])
+    assert path == list(range(1, len(path) + 1)) and path
+    said = ran(*words, "-o", tmp_path / "t.perfetto-trace")
+    assert said.splitlines()[-1] == f"written to {tmp_path / 't.perfetto-trace'}"
+    assert (tmp_path / "t.perfetto-trace").read_bytes().count(b"wait step 1") >= 4
+    said = ran(*words, "--trace", tmp_path / "t.svg")
+    assert said.splitlines()[-1] == f"drawn to {tmp_path / 't.svg'}"
+    assert {"rank 0, steps", "rank 3, calls", "wait", "send", "critical path"} < set(texts(tmp_path / "t.svg"))
+
+
+@pytest.mark.slow
+@needs_mpi
+def test_a_trace_under_somebody_elses_launcher(tmp_path):
+    launcher, more = mpi_launcher()
+    ran("K_3", "--repetitions", "2", "--trace", tmp_path / "t.json", before=(*launcher, "-n", "3"), **more)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert {event["args"]["name"] for event in events if event["name"] == "process_name"} == {
+        "rank 0", "rank 1", "rank 2",
+    }  # fmt: skip
+    assert any(event["ph"] == "s" for event in events)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch: pip install torch")
+def test_a_trace_over_torch(tmp_path):
+    ran("K_3", "--engine", "torch", "--repetitions", "2", "--no-own", "--trace", tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open() as file:
+        kinds = {row["kind"] for row in csv.DictReader(file)}
+    assert {"step", "wait", "send", "compute"} <= kinds

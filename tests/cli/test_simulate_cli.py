@@ -133,7 +133,10 @@ def cut(path, size):
         (["K_4", "--collective", "reduce", "--to", "mscclpp"], "mscclpp has no reduce: lower it to msccl or "),
         (["K_4", "--to", "nccl"], "argument --to: invalid choice"),
         (["K_4", "--on", "K_4"], "--on is for runtime files: a schedule runs on its own topology"),
-        (["K_4", "--timeline", "a.pdf"], "a.pdf: the name of a timeline must end in .svg, .png, .json or .csv"),
+        (
+            ["K_4", "--timeline", "a.pdf"],
+            "a.pdf: the name of a timeline must end in .svg, .png, .json, .csv or .perfetto-trace",
+        ),
         (
             ["ring-allreduce.msccl.xml", "--to", "rccl"],
             "--to is for schedules: ring-allreduce.msccl.xml is a runtime's",

@@ -10,9 +10,10 @@ import linkstep
 import support
 from linkstep.costs import Fabric
 from linkstep.pictures.style import save_figure
-from linkstep.pictures.timeline import busy_links, draw_timeline, save_timeline, timeline_size
+from linkstep.pictures.timeline import busy_lanes, draw_timeline, save_timeline, timeline_size
 from linkstep.programs import read_program
 from linkstep.simulation import Simulation, simulate_program, simulate_schedule, used_links
+from linkstep.timelines import Lane, Span, Timeline, timeline_of
 from support.pictures import overlapping, texts
 
 PROGRAMS = Path(support.__file__).parent / "programs"
@@ -43,7 +44,9 @@ def test_few_links_all_have_rows(tmp_path):
     said = texts(tmp_path / "t.svg")
     assert "K_{2,2}: allreduce for msccl, 4 rounds" in said
     assert {"0 to 2", "3 to 1", "time, us", "link"} < set(said)
-    assert {"idle, with more to carry", "what the schedule costs", "done", "round 1", "round 4"} < set(said)
+    assert {"critical path", "idle, with more to carry", "what the schedule costs", "done", "round 1", "round 4"} < set(
+        said
+    )
     assert "4" in said  # rounds are written on bars: colours are not all that tells them
 
 
@@ -77,7 +80,7 @@ def test_many_links_show_the_busiest_and_the_worst(tmp_path, many):
 
 
 def test_how_many_links_are_busy(many):
-    times, busy = busy_links(many)
+    times, busy = busy_lanes(timeline_of(many))
     assert times[:3].tolist() == pytest.approx([0, 1e-6, 2e-6])
     assert busy[:3].tolist() == [1024, 896, 768] and busy[-1] == 0
 
@@ -101,3 +104,38 @@ def test_same_simulation_same_bytes(tmp_path, suffix):
     for name in ("a", "b"):
         save_timeline(run("K_{2,2}"), tmp_path / f"{name}{suffix}")
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+@pytest.mark.slow
+def test_of_many_lanes_those_of_the_critical_path_come_first(tmp_path):
+    """In the order of the path, of which one lane has two; nothing is in two places."""
+    lanes = [Lane("g", f"lane {k}") for k in range(200)]
+    spans = [Span(k, "a", "x", 0.0, 1.0 + (k % 7)) for k in range(200)]
+    path = [150, 3, 199, 40]
+    spans += [Span(lane, "b", "x", 10.0 + k, 11.0 + k) for k, lane in enumerate([*path, 150])]
+    save_timeline(Timeline("t", lanes, spans, (), range(200, 205)), tmp_path / "t.svg")
+    said = texts(tmp_path / "t.svg")
+    assert {"the critical path", "the 40 busiest others", "of the others, the 20 that waited the longest"} < set(said)
+    rows = [text for text in said if re.fullmatch(r"lane \d+", text)]
+    assert rows[:4] == [f"lane {k}" for k in path] and len(rows) == len(set(rows)) == 64
+
+
+def test_any_timeline_is_drawn(tmp_path):
+    """Kinds have colours where there are no rounds, and lanes their groups where names alone are not enough."""
+    lanes = [Lane(f"rank {rank}", name) for rank in range(2) for name in ("steps", "calls")]
+    spans = [
+        Span(0, "step 1", "step", 0.0, 2.0, (("step", 1),)),
+        Span(1, "send step 1", "send", 0.0, 0.5, (("step", 1),)),
+        Span(3, "wait step 1", "wait", 0.2, 2.0, (("step", 1),)),
+    ]
+    timeline = Timeline("two ranks", lanes, spans, (), (1, 2))
+    linkstep.draw(timeline, tmp_path / "t.svg")
+    said = texts(tmp_path / "t.svg")
+    assert {"two ranks", "time, ms", "step", "send", "wait", "critical path", "idle, with more to do", "1"} < set(said)
+    assert {"rank 0, steps", "rank 0, calls", "rank 1, steps", "rank 1, calls"} < set(said)
+    assert "link" not in said and "round" not in " ".join(said)
+
+
+def test_a_timeline_of_nothing(tmp_path):
+    save_timeline(Timeline("nothing", [Lane("g", "idle lane")], []), tmp_path / "t.svg")
+    assert {"nothing", "idle lane", "time, us"} < set(texts(tmp_path / "t.svg"))

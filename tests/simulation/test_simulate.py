@@ -17,7 +17,6 @@ from linkstep.core.errors import FileError, LinkstepError
 from linkstep.core.topology import Topology
 from linkstep.costs import Fabric, cost_of, seconds_of, time_of
 from linkstep.lowering import TARGETS, lower
-from linkstep.pictures.timeline import link_spans
 from linkstep.programs import read_program
 from linkstep.simulation import (
     bound_time,
@@ -48,6 +47,12 @@ def run_text(text, size, topology=None, reduction=None, **options):
     return simulate_program(
         program, topology, Fabric.of("10us", "100Gbps", topology.degree, reduction), size, **options
     )
+
+
+def link_spans(done):
+    """Return (link, round, start, end) for every time a link was busy, sorted."""
+    columns = (done.sent_link, done.sent_round, done.sent_start, done.sent_end)
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def turns() -> list:

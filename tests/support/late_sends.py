@@ -92,6 +92,9 @@ class LateTransport:
         for handle in handles:
             assert id(handle) not in self.under_way, "a send is given back that was not waited for"
 
+    def array(self, length, type_name):
+        return np.zeros(length, type_name)
+
     def gather(self, value, patience=None):
         self.world.values[self.rank] = value
         self.world.barrier.wait(PATIENCE)

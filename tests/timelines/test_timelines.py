@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -146,12 +147,77 @@ def test_a_format_is_one_row(done, capsys, tmp_path, monkeypatch):
     assert ".txt (lines)" in " ".join(capsys.readouterr().out.split())
     assert main(["simulate", "K_3", "--timeline", "t.pdf"]) == 2
     assert capsys.readouterr().err == (
-        "linkstep: t.pdf: the name of a timeline must end in .svg, .png, .json, .csv or .txt\n"
+        "linkstep: t.pdf: the name of a timeline must end in .svg, .png, .json, .csv, .perfetto-trace or .txt\n"
     )
 
 
 def test_endings_that_are_none(done, tmp_path):
-    with pytest.raises(FileError, match=r"t\.svg: the name of a timeline must end in \.json or \.csv$"):
+    with pytest.raises(
+        FileError, match=r"t\.svg: the name of a timeline must end in \.json, \.csv or \.perfetto-trace$"
+    ):
         export_timeline(timeline_of(done), tmp_path / "t.svg")
     with pytest.raises(FileError, match="there is no folder"):
         export_timeline(timeline_of(done), tmp_path / "none" / "t.csv")
+
+
+def test_the_critical_path_of_an_iteration(iteration):
+    """Nothing is idle in between: its events follow each other without a gap, from 0 to the end."""
+    found = timeline_of(iteration)
+    path = [found.spans[k] for k in found.critical]
+    assert path[0].start == 0 and path[-1].end == found.end == float(iteration.time)
+    assert all(before.end == after.start for before, after in pairwise(path))
+    named = [(span.kind, span.name) for span in path]
+    assert named[-3:] == [("all-to-all", "a"), ("backward", "a"), ("all-to-all", "a")]
+    assert ("allreduce", "b") in named  # the all-to-all before the backward pass of a waits for it on its stream
+
+
+def test_details_and_the_critical_path_are_in_every_format(done):
+    timeline = timeline_of(done)
+    said = [dict(span.details) for span in timeline.spans]
+    position = {span: k for k, span in enumerate(timeline.critical, 1)}
+    events = [event for event in json.loads(chrome_text(timeline))["traceEvents"] if event["ph"] == "X"]
+    for k, event in enumerate(events):
+        assert event["args"] == said[k] | ({"critical path": position[k]} if k in position else {})
+    rows = list(csv.DictReader(io.StringIO(csv_text(timeline))))
+    assert sum(int(row["bytes"]) for row in rows) == sum(one["bytes"] for one in said)
+    assert {row["first_chunk"] for row in rows} == {one["first chunk"] for one in said}
+    path = sorted((int(row["critical_path"]), row["lane"]) for row in rows if row["critical_path"])
+    assert path == [(n, timeline.lanes[timeline.spans[k].lane].name) for k, n in position.items()]
+
+
+def test_marked_instants(done):
+    timeline = timeline_of(done)
+    assert [(one.name, one.time) for one in timeline.instants] == [
+        ("done", done.time), ("what the schedule costs", done.predicted),
+    ]  # fmt: skip
+    events = [event for event in json.loads(chrome_text(timeline))["traceEvents"] if event["ph"] == "i"]
+    assert [(event["name"], event["ts"] / 1e6) for event in events] == [
+        (one.name, pytest.approx(one.time)) for one in timeline.instants
+    ]
+
+
+def test_an_arrow_to_what_had_begun_ends_where_that_ends():
+    spans = [Span(0, "wait", "wait", 0.0, 2.0), Span(1, "send", "send", 1.0, 1.5)]
+    timeline = Timeline("t", [Lane("g", "a"), Lane("g", "b")], spans, [SpanFlow(1, 0)])
+    events = {event["ph"]: event["ts"] for event in json.loads(chrome_text(timeline))["traceEvents"] if "ts" in event}
+    assert (events["s"], events["f"]) == (1e6, 2e6)
+
+
+def test_spans_are_a_sequence():
+    spans = [
+        Span(0, "a", "x", 0.0, 1.0, (("bytes", 3),)),
+        Span(1, "b", "y", 1.0, 2.0),
+        Span(0, "c", "x", 2.0, 2.0, (("bytes", 0.5), ("to", "d"))),
+    ]
+    timeline = Timeline("t", [Lane("g", "a"), Lane("g", "b")], spans, [SpanFlow(0, 1), SpanFlow(1, 2)], [0, 1])
+    assert list(timeline.spans) == spans and timeline.spans[-1] == spans[2] and len(timeline.spans) == 3
+    assert list(timeline.spans[1:]) == spans[1:] and timeline.spans.end.tolist() == [1.0, 2.0, 2.0]
+    assert list(timeline.flows) == [SpanFlow(0, 1), SpanFlow(1, 2)] and list(timeline.flows[1:]) == [SpanFlow(1, 2)]
+    assert timeline == Timeline("t", timeline.lanes, timeline.spans, timeline.flows, (0, 1))
+    assert timeline != Timeline("t", timeline.lanes, spans[:2], [SpanFlow(0, 1)], (0, 1))
+    with pytest.raises(IndexError, match="span 3 of 3"):
+        timeline.spans[3]
+    with pytest.raises(LinkstepError, match=r"^span 3 is on the critical path, of 3 spans$"):
+        Timeline("t", timeline.lanes, spans, (), [3])
+    empty = Timeline("nothing", [], [])
+    assert empty.end == 0 and csv_text(empty).count("\n") == 1 and json.loads(chrome_text(empty))["traceEvents"] == []

@@ -22,11 +22,19 @@ from linkstep.files.disk import check_writable, to_path, write_atomically
 from linkstep.reports.view import View
 from linkstep.reports.wiring import WiringStanding
 
+TIMELINE_OPTION = "timeline_option"
+"""The argument that says which option names the file of a command's timeline, where it has one."""
+TRACE_ENDING = ".perfetto-trace"
+"""What ends so is a timeline, and no JSON, whichever option names it."""
+
 
 def add_json(parser: argparse.ArgumentParser, *, is_short: bool = True) -> None:
     """Add ``--json`` and ``--json-file``, which is ``-o`` too where that is not the name of another file already."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     said = "write the JSON to a .json file too, whatever is printed"
+    timeline = parser.get_default(TIMELINE_OPTION)
+    if timeline is not None:
+        said += f"; a name that ends in {TRACE_ENDING} is that of --{timeline}"
     try:
         parser.add_argument(*["-o"] * is_short, "--json-file", metavar="FILE", help=said)
     except argparse.ArgumentError:  # -o is the schedule, the plan, the model ... that a command makes
@@ -34,14 +42,23 @@ def add_json(parser: argparse.ArgumentParser, *, is_short: bool = True) -> None:
 
 
 def check_json_file(args: argparse.Namespace) -> None:
-    """Raise FileError if ``--json-file`` names what cannot be written: asked before the work, not after."""
-    name = getattr(args, "json_file", None)
+    """Raise FileError if ``--json-file`` names what cannot be written: asked before the work, not after.
+
+    Where it names a timeline, that becomes the value of the command's option for these.
+    """
+    name, option = getattr(args, "json_file", None), getattr(args, TIMELINE_OPTION, None)
     if name is None:
+        return
+    if option is not None and to_path(name).suffix.lower() == TRACE_ENDING:
+        if getattr(args, option) is not None:
+            raise LinkstepError(f"-o {name} and --{option} {getattr(args, option)} both name the timeline: give one")
+        setattr(args, option, Path(name))
+        args.json_file = None
         return
     if to_path(name).suffix.lower() != ".json":
         raise FileError(f"{name}: the name of a file with JSON must end in .json")
     check_writable(name)
-    for option in ("output", "selector", "timeline"):
+    for option in ("output", "selector", "timeline", "trace"):
         other = getattr(args, option, None)
         if other is not None and Path(other).absolute() == Path(name).absolute():
             raise LinkstepError(f"--json-file and --{option} must be two files, not both {name}")

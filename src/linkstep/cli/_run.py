@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 from linkstep.argument import TopologyArgument, host_names, with_faults, with_names
 from linkstep.cli._collective_options import DEFAULT, schedule_of
@@ -18,6 +19,7 @@ from linkstep.cli._output import add_json, show_json
 from linkstep.cli._progress import busy
 from linkstep.cli._quantities import add_size, note, seconds_option, sizes_option
 from linkstep.cli._run_table import csv_rows, text_rows
+from linkstep.cli._timeline import add_timeline, check_timeline, save_timeline, saved_line
 from linkstep.cli._topology_argument import add_faults, read
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
@@ -85,6 +87,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_nccl_sizes(parser)
     add_fabric(parser)
     add_faults(parser, ranks=True)
+    add_timeline(parser, "what each rank does in the last repetition of the largest size", "--trace")
     parser.add_argument("--csv", action="store_true", help="print CSV instead of text")
     add_json(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw time over size to a .svg or .png file")
@@ -148,6 +151,10 @@ def _check_options(args: argparse.Namespace) -> tuple[int, ...]:
         from linkstep.pictures import check_drawable
 
         check_drawable(args.plot)
+    if args.trace is not None:
+        check_timeline(args.trace)
+    if args.plot and args.trace is not None and Path(args.plot) == args.trace:
+        raise LinkstepError(f"--plot and --trace must be two files, not both {args.plot}")
     return sizes
 
 
@@ -198,7 +205,7 @@ def _prepared(
         operation=args.op, root=root, repetitions=args.repetitions, warmups=args.warmups, timeout=timeout,
         own=args.own, labels=labels,
         hosts=None if hosts is None else [hosts[node] for node in nodes], nodes=sources[0].order, is_by_node=started,
-        devices=None if bed is None else devices_of(bed, nodes),
+        devices=None if bed is None else devices_of(bed, nodes), trace=args.trace is not None,
     )  # fmt: skip
     return job, prepared, name
 
@@ -222,7 +229,10 @@ def _run(args: argparse.Namespace) -> int:
     else:
         rank, (code, rows) = 0, launch_job(job, bed, on_row)
     if rank == 0 and rows:
-        _finish(RunReport.of(_predicted(replace(result, rows=rows), args, bed)), args)
+        result = _predicted(replace(result, rows=rows), args, bed)
+        if args.trace is not None:
+            save_timeline(args.trace, result.trace(job.labels))
+        _finish(RunReport.of(result, args.trace and str(args.trace)), args)
     return code
 
 
@@ -248,8 +258,12 @@ def _finish(report: RunReport, args: argparse.Namespace) -> None:
         from linkstep.pictures.runs import plot_runs
 
         plot_runs([report.to_json()], args.plot)
-    if not show_json(report, args) and not args.csv and args.plot:
+    if show_json(report, args) or args.csv:
+        return
+    if args.plot:
         print(f"drawn to {args.plot}")
+    if args.trace is not None:
+        print(saved_line(args.trace))
 
 
 COMMAND = Command(

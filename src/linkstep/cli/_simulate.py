@@ -137,15 +137,6 @@ def _change(report: SimulationReport) -> str:
     return f", {abs(report.loss):.1%} {'slower' if report.loss > 0 else 'faster'}"
 
 
-def _save_timeline(done: Simulation, path: Path, name: str) -> None:
-    def draw() -> None:
-        from linkstep.pictures.timeline import save_timeline as draw_timeline  # here: most calls draw nothing
-
-        draw_timeline(done, path, name)
-
-    save_timeline(path, lambda: timeline_of(done, name), draw)
-
-
 def _run(args: argparse.Namespace) -> int:
     _check_options(args)
     text, schedule = runtime_text(args.topology), None
@@ -159,7 +150,7 @@ def _run(args: argparse.Namespace) -> int:
         report = SimulationReport.of(done, fabric, pricing_of(args), schedule, args.topology, timeline)
     name = args.topology if schedule is None else report.recipe or args.topology
     if args.timeline is not None:
-        _save_timeline(done, args.timeline, Path(name).name)
+        save_timeline(args.timeline, timeline_of(done, Path(name).name))
     if show_json(report, args):
         return 0
     print(f"{name}: {report.collective} of {report.size} for {report.target}, simulated")

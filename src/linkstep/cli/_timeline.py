@@ -1,4 +1,4 @@
-"""``--timeline``: what was simulated as a picture, or for another tool, by the ending of the file's name."""
+"""``--timeline`` and ``--trace``: what was simulated or recorded, drawn or for another tool, by the file's ending."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from linkstep.cli._output import TIMELINE_OPTION
 from linkstep.core.errors import FileError
 from linkstep.files import check_writable, to_path
 from linkstep.timelines import EXPORTS, Timeline, export_of, export_timeline
+from linkstep.timelines.exports import in_words
 
 
-def add_timeline(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--timeline``, whose help says ``what`` it shows."""
+def add_timeline(parser: argparse.ArgumentParser, what: str, option: str = "--timeline") -> None:
+    """Add an option for the file of a timeline; its help says ``what`` that shows."""
     formats = ", ".join(f"{export.ending} ({export.title})" for export in EXPORTS.values())
+    parser.set_defaults(**{TIMELINE_OPTION: option.removeprefix("--")})
     parser.add_argument(
-        "--timeline", type=Path, metavar="FILE", help=f"{what}: drawn to a .svg or .png file, or written to {formats}"
+        option, type=Path, metavar="FILE", help=f"{what}: drawn to a .svg or .png file, or written to {formats}"
     )
 
 
@@ -27,17 +30,20 @@ def check_timeline(path: Path) -> None:
     from linkstep.pictures.style import SUFFIXES, check_drawable  # here: most calls draw nothing
 
     if to_path(path).suffix.lower() not in SUFFIXES:
-        endings = [*SUFFIXES, *EXPORTS]
-        raise FileError(f"{path}: the name of a timeline must end in {', '.join(endings[:-1])} or {endings[-1]}")
+        raise FileError(f"{path}: the name of a timeline must end in {in_words([*SUFFIXES, *EXPORTS])}")
     check_drawable(path)
 
 
-def save_timeline(path: Path, timeline: Callable[[], Timeline], draw: Callable[[], None]) -> None:
-    """Export a timeline, or draw it, as the ending of the file's name asks."""
-    if export_of(path) is None:
+def save_timeline(path: Path, timeline: Timeline, draw: Callable[[], None] | None = None) -> None:
+    """Export a timeline, or draw it, by ``draw`` if that is given, as the ending of the file's name asks."""
+    if export_of(path) is not None:
+        export_timeline(timeline, path)
+    elif draw is not None:
         draw()
     else:
-        export_timeline(timeline(), path)
+        from linkstep.pictures.timeline import save_timeline as draw_timeline  # here: most calls draw nothing
+
+        draw_timeline(timeline, path)
 
 
 def saved_line(path: Path) -> str:

@@ -114,14 +114,15 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _save_timeline(found: Comparison, path: Path) -> None:
-    iteration, name = found.ours.iteration, f"{found.job.model} on {found.ours.name}, N = {found.job.num_nodes}"
+    name = f"{found.job.model} on {found.ours.name}, N = {found.job.num_nodes}"
+    timeline = timeline_of(found.ours.iteration, name)
 
     def draw() -> None:
         from linkstep.pictures.training import draw_iteration
 
-        draw_iteration(iteration, path, name)
+        draw_iteration(timeline, path)
 
-    save_timeline(path, lambda: timeline_of(iteration, name), draw)
+    save_timeline(path, timeline, draw)
 
 
 def _run(args: argparse.Namespace) -> int:

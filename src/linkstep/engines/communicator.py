@@ -24,6 +24,7 @@ from linkstep.core.text import shown
 from linkstep.engines.plans.binding import SMALL, Bound, bind_direct, bind_staged
 from linkstep.engines.plans.layout import BufferLayout
 from linkstep.engines.plans.plan import CompiledPlans, Plan, Plans
+from linkstep.engines.plans.recording import Recording
 from linkstep.engines.plans.session import Stuck
 from linkstep.engines.transports.arrays import ArrayLibrary, check_operation, kind_of
 from linkstep.engines.transports.engine import engine_named
@@ -122,6 +123,7 @@ class Communicator:
         self._known: dict[Any, _Ready | None] = {}
         """Calls by the arrays they were made with, or by what these look like; all of them are in ``_bounds`` too."""
         self._calls = 0
+        self._recording: Recording | None = None
         self._plans: Plans = CompiledPlans("", 0, ())
         mistake = ""
         try:
@@ -214,6 +216,15 @@ class Communicator:
             out = array
         return self._call(wanted, array, out, op, root)
 
+    def record(self, collective: Collective, array: Any, out: Any, op: str = "sum", root: int = 0) -> Recording:
+        """Run a collective and return when this rank did what in it."""
+        self._recording = recording = Recording()
+        try:
+            self._call(collective, array, out, op, root)
+        finally:
+            self._recording = None
+        return recording
+
     def _call(self, collective: Collective, array: Any, out: Any, op: str = "sum", root: int = 0) -> Any:
         if self._broken:
             raise EngineError(f"this communicator failed before: {self._broken}")
@@ -275,7 +286,10 @@ class Communicator:
     def _run(self, what: _Call, bound: Bound, array: Any, out: Any) -> None:
         self._calls += 1
         try:
-            bound.run(array, out)
+            if self._recording is None:
+                bound.run(array, out)
+            else:
+                bound.record(array, out, self._recording)
         except Stuck as stuck:
             steps = bound.plan.num_steps
             where = f"{what} (call {self._calls}) at step {min(stuck.level, steps)} of {steps}"

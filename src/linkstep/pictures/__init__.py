@@ -28,6 +28,7 @@ from linkstep.recipe.resolution import read
 from linkstep.scheduling import TradeOff
 from linkstep.search import Answer, Choice
 from linkstep.simulation import Simulation
+from linkstep.timelines import Timeline
 
 __all__ = [
     "check_drawable",
@@ -47,13 +48,14 @@ _DRAWERS: tuple[tuple[type, Callable[[Any, AnyPath | None], Any]], ...] = (
     (Schedule, draw_schedule),
     (Answer, plot_frontier),
     (Simulation, save_timeline),
+    (Timeline, save_timeline),
     (Fit, plot_fit),
     (TradeOff, lambda points, path: plot_trade_off(points, points.name, points.bound, path)),
 )
 """What can be drawn, and by what; all else as the schedule that it holds, or as the wiring that it stands for."""
 
 
-def draw(thing: ScheduleLike | Answer | Simulation | Fit | TradeOff, path: AnyPath | None = None) -> Any:
+def draw(thing: ScheduleLike | Answer | Simulation | Timeline | Fit | TradeOff, path: AnyPath | None = None) -> Any:
     """Draw a topology, the loads of a schedule, a frontier, a trade-off, a timeline or a fit; return the figure.
 
     The figure is one of matplotlib. With a path it is written to a .svg or .png file too.

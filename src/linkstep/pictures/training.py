@@ -20,9 +20,11 @@ from linkstep.pictures.style import (
     save_figure,
     save_picture,
 )
-from linkstep.simulation.training import Comparison, Event, Iteration
+from linkstep.simulation.training import Comparison, Iteration
 from linkstep.simulation.training.comparison import BOUND, OURS, TODAY
 from linkstep.simulation.training.streams import ALL_TO_ALL, ALLREDUCE, BACKWARD, FORWARD
+from linkstep.timelines import Span, Timeline, timeline_of
+from linkstep.timelines.training import STREAMS
 
 _PARTS = (
     ("compute", "compute", SKY, ""),
@@ -71,58 +73,56 @@ def plot_comparison(found: Comparison, path: AnyPath) -> None:
     save_figure(draw, path, (8.5, 1.7 + 0.45 * len(found.outcomes)))
 
 
-def draw_iteration(iteration: Iteration, path: AnyPath, name: str = "") -> None:
+def draw_iteration(what: Iteration | Timeline, path: AnyPath, name: str = "") -> None:
     """Draw what both streams do in an iteration, in milliseconds: the forward pass above the backward pass.
 
     The passes differ: only in the backward pass there are allreduces. Each has its own axis, from its start to its end,
     and its title says how long that is.
     """
-    turn = min((event.start for event in iteration.events if event.kind == BACKWARD), default=iteration.time)
-    passes = [
-        ("forward", 0.0, float(turn)),
-        ("backward", float(turn), float(iteration.time)),
-    ]
+    timeline = what if isinstance(what, Timeline) else timeline_of(what, name)
+    spans, whole = list(timeline.spans), timeline.end
+    turn = min((span.start for span in spans if span.kind == BACKWARD), default=whole)
+    passes = [("forward", 0.0, turn), ("backward", turn, whole)]
 
     def fill(figure: Any) -> None:
         figure.set_layout_engine("constrained")
         shown = [(what, start, end) for what, start, end in passes if end > start]
         for axes, (what, start, end) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
-            inside = [e for e in iteration.events if float(e.end) > start and float(e.start) < end and e.duration]
+            inside = [span for span in spans if span.end > start and span.start < end and span.end > span.start]
             _draw_pass(axes, inside, start, end)
             title = f"{what} pass: {1e3 * (end - start):.4g} ms, on a scale of its own"
             axes.set_title(title, fontsize=9, loc="left", color=SOFT)
         axes.set_xlabel("time, ms")
-        figure.suptitle(f"{shortened(name or 'an iteration', 90)}: {1e3 * float(iteration.time):.4g} ms", fontsize=10)
-        _draw_legend(figure, iteration)
+        figure.suptitle(f"{shortened(timeline.title, 90)}: {1e3 * whole:.4g} ms", fontsize=10)
+        _draw_legend(figure, spans)
 
     save_picture(fill, path, (10.0, 4.6))
 
 
-def _draw_pass(axes: Any, events: list[Event], start: float, end: float) -> None:
-    rows = {"compute": 0, "communication": 1}
-    edge = 0.5 if len(events) <= _MOST_EDGES else 0.0
-    for event in events:
-        colour, pattern = _KINDS[event.kind]
-        first, last = max(float(event.start), start), min(float(event.end), end)
+def _draw_pass(axes: Any, spans: list[Span], start: float, end: float) -> None:
+    edge = 0.5 if len(spans) <= _MOST_EDGES else 0.0
+    for span in spans:
+        colour, pattern = _KINDS[span.kind]
+        first, last = max(span.start, start), min(span.end, end)
         look: Any = {"color": colour, "hatch": pattern, "edgecolor": "white", "linewidth": edge}
         if last - first < _THIN * (end - start):
             look = {"color": colour, "edgecolor": colour, "linewidth": 0.5}
-        axes.barh(rows[event.stream], 1e3 * (last - first), left=1e3 * first, height=0.8, **look)
+        axes.barh(span.lane, 1e3 * (last - first), left=1e3 * first, height=0.8, **look)
         if last - first >= _NAMED * (end - start):
             centre: Any = {"ha": "center", "va": "center", "fontsize": 6, "clip_on": True}
             box: Any = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-            text = shortened(event.name, max(4, int(90 * (last - first) / (end - start))))
-            axes.text(500 * (first + last), rows[event.stream], text, color=INK, bbox=box, **centre)
+            text = shortened(span.name, max(4, int(90 * (last - first) / (end - start))))
+            axes.text(500 * (first + last), span.lane, text, color=INK, bbox=box, **centre)
     axes.set_xlim(1e3 * start, 1e3 * end)
     axes.set_ylim(1.6, -0.6)
-    axes.set_yticks(list(rows.values()), list(rows), fontsize=8)
+    axes.set_yticks(range(len(STREAMS)), STREAMS, fontsize=8)
     axes.tick_params(axis="y", length=0)
 
 
-def _draw_legend(figure: Any, iteration: Iteration) -> None:
+def _draw_legend(figure: Any, spans: list[Span]) -> None:
     from matplotlib.patches import Patch
 
-    used = {event.kind for event in iteration.events if event.duration}
+    used = {span.kind for span in spans if span.end > span.start}
     marks = [
         Patch(facecolor=colour, hatch=pattern, edgecolor="white", linewidth=0, label=kind)
         for kind, (colour, pattern) in _KINDS.items()

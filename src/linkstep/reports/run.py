@@ -116,9 +116,11 @@ class RunReport(View):
     """One for each size."""
     method: str | None = None
     """What made the schedule, such as "bfb"; null where that is not known, or not the same for all sizes."""
+    trace: str | None = None
+    """The file that says what each rank did when; null: none."""
 
     @classmethod
-    def of(cls, result: BenchResult) -> RunReport:
+    def of(cls, result: BenchResult, trace: str | None = None) -> RunReport:
         """Put what was measured beside what it was to cost."""
         prepared = result.prepared
         methods = [prepared.method_of(source) for source in prepared.sources]
@@ -139,6 +141,7 @@ class RunReport(View):
             unswitched=prepared.is_switched,
             rows=tuple(map(RunRow.of, result.rows, methods)),
             method=methods[0] if len(set(methods)) == 1 else None,
+            trace=trace,
         )
 
     @property

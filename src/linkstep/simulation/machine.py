@@ -37,6 +37,8 @@ from linkstep.lowering import Lowered, lower
 from linkstep.methods.transform import in_rank_order
 from linkstep.programs import Program, read_program, runtime_text
 from linkstep.programs.events import NONE
+from linkstep.simulation.causes import TransferLog
+from linkstep.simulation.edges import TimeEdges
 from linkstep.simulation.link_times import LinkTimes, link_times_of
 from linkstep.simulation.wires import WireTraffic, first_links, used_links, wires_of
 
@@ -70,6 +72,8 @@ class Simulation:
     """The schedule's cost in seconds: T_L alpha + T_B M/B, reductions included; None for a file without a schedule."""
     sent_row: Ints | None = field(default=None, repr=False)
     """Which row of ``wires_of(program)`` each transfer is; None for what was simulated elsewhere."""
+    log: TransferLog | None = field(default=None, repr=False)
+    """What tells why messages began when they did (``linkstep.simulation.causes``); None where it was not kept."""
 
     def __repr__(self) -> str:
         what = f"{self.program.collective} for {self.program.dialect}"
@@ -133,13 +137,6 @@ class Simulation:
         return float(self.busy.max()) / self.time if self.time and self.topology.num_links else 0.0
 
 
-def _lookup(keys: Ints, wanted: Ints, values: Ints) -> Ints:
-    """Return the value of the first of the sorted keys that is the one wanted, or -1 where none is."""
-    at = np.searchsorted(keys, wanted)
-    found = np.append(keys, -1)[at] == wanted
-    return np.where(found, np.append(values, -1)[at], -1)
-
-
 class _Ticks:
     """Seconds as whole ticks: of a femtosecond, or of more where a simulation could outlast 64 bits of them."""
 
@@ -173,13 +170,15 @@ class _Machine:
         self.chunk, self.alpha = ([one[kind] for kind in kinds.of.tolist()] for one in (chunk, alpha))
         self.message, self.host_chunk = ticks(fabric.message), None if host is None else ticks(bits / host)
         added = ticks(bits * fabric.gamma)
-        self.work = (sums.astype(np.int64) * added + program.is_instruction * ticks(overhead)).tolist()
+        self.works = sums.astype(np.int64) * added + program.is_instruction * ticks(overhead)
+        self.work = self.works.tolist()
         first, end = first_links(wires, topology)
         self.servers = [range(a, b) for a, b in zip(first.tolist(), end.tolist(), strict=True)]
         self.wire_event, self.chunks = wires.event.tolist(), wires.chunks.tolist()
         self.fetches = wires.fetches(events.rank).tolist()
         self.wire_ptr = np.searchsorted(wires.event, np.arange(n + 1)).tolist()
-        self._set_edges(program, wires, topology, ticks(fabric.alpha), tight)
+        self.latency, self.signal = np.array(self.alpha, np.int64), ticks(fabric.alpha)
+        self._set_edges(TimeEdges.of(program, wires, topology, self.latency, self.signal, tight), n)
 
         self.start, self.end, self.round = [0] * n, [0] * n, [0] * n
         self.free = [0] * topology.num_links
@@ -187,28 +186,13 @@ class _Machine:
         self.out, self.into = [0] * topology.num_nodes, [0] * topology.num_nodes
         self.link, self.sent, self.done, self.gone = ([0] * len(self.chunks) for _ in range(4))
 
-    def _set_edges(self, program: Program, wires: WireTraffic, topology: Topology, alpha: int, tight: bool) -> None:
-        """Sort edges by their first event; each is its transfer's arrival, or takes a time (a signal's, or none)."""
-        n, rank = program.events.num_events, program.events.rank
-        always, if_tight = program.events.time_edges, program.events.capacity
-        edges = np.concatenate([always, if_tight[: len(if_tight) * tight]])
-        order = np.argsort(edges[:, 0], kind="stable")
-        tail, head = edges[order].T
-        self.edge_ptr = np.searchsorted(tail, np.arange(n + 1)).tolist()
-        self.edge_head = head.tolist()
-        self.missing = np.bincount(head, minlength=n).tolist()
-        across = rank[tail] != rank[head]
-        tells = across & (order < len(always))
-        n_ranks, a, b = program.num_nodes, rank[tail], rank[head]
-        written = np.flatnonzero(wires.head != rank[wires.event])
-        carries = _lookup(wires.event[written] * n_ranks + wires.head[written], tail * n_ranks + b, written)
-        pairs, links = topology.tail.astype(np.int64) * n_ranks + topology.head, np.arange(topology.num_links)
-        there, back = (_lookup(pairs, key, links) for key in (a * n_ranks + b, b * n_ranks + a))
-        link = np.where(there >= 0, there, back)  # a signal finds its way back
-        takes = np.append(np.array(self.alpha, np.int64), alpha)[link]
-        carries[~tells], takes[~across] = -1, 0
-        self.edge_wire, self.edge_time = carries.tolist(), takes.tolist()
-        self.edge_tells, self.edge_stays = tells.tolist(), (~across).tolist()
+    def _set_edges(self, edges: TimeEdges, n: int) -> None:
+        """Keep the edges by their first event."""
+        self.edge_ptr = np.searchsorted(edges.tail, np.arange(n + 1)).tolist()
+        self.edge_head = edges.head.tolist()
+        self.missing = np.bincount(edges.head, minlength=n).tolist()
+        self.edge_wire, self.edge_time = edges.wire.tolist(), edges.time.tolist()
+        self.edge_tells, self.edge_stays = edges.tells.tolist(), edges.stays.tolist()
 
     def run(self) -> None:
         """Take the earliest event; of several at one time that of the lowest round, then of the lowest position.
@@ -314,16 +298,22 @@ def simulate_program(
     machine.run()
     assert not any(machine.missing)  # a program is built only where there is an order
     second, call = float(machine.ticks.tick), float(fabric.overhead)
-    columns = (machine.start, machine.end, machine.sent, machine.done)
-    start, end, sent, done = (np.array(column, np.float64) * second + call for column in columns)
-    link = np.array(machine.link, np.int64)
+    columns = (machine.start, machine.end, machine.sent, machine.done, machine.gone, machine.link)
+    start, end, sent, done, gone, link = (np.array(column, np.int64) for column in columns)
     if times is not None:
-        times.check_closed(topology, link, np.array(machine.done, np.int64), machine.ticks.tick)
+        times.check_closed(topology, link, done, machine.ticks.tick)
     order = np.lexsort((sent, link))
     rounds = np.array(machine.round, np.int64)[wires.event] + 1
+    log = TransferLog(
+        link, sent, done, gone, start, end, machine.works, machine.latency, machine.signal, tight,
+        Fraction(parse_size(size)) / program.chunks,
+    )  # fmt: skip
+    starts, ends, begun, over = (
+        ticks.astype(np.float64) * second + call for ticks in (start, end, sent[order], done[order])
+    )
     return Simulation(
-        program, topology, float(end.max(initial=0)), start, end,
-        link[order], rounds[order], sent[order], done[order], predicted, order,
+        program, topology, float(ends.max(initial=0)), starts, ends, link[order], rounds[order], begun, over,
+        predicted, order, log,
     )  # fmt: skip
 
 

@@ -4,16 +4,20 @@
 name, a row of ``EXPORTS``. Not here: pictures, which ``linkstep.pictures`` draws.
 """
 
+from linkstep.timelines.columns import Flows, Span, SpanFlow, Spans
 from linkstep.timelines.exports import EXPORTS, Export, check_exportable, export_of, export_timeline
 from linkstep.timelines.sources import timeline_of
-from linkstep.timelines.timeline import Lane, Span, SpanFlow, Timeline
+from linkstep.timelines.timeline import Instant, Lane, Timeline
 
 __all__ = [
     "EXPORTS",
     "Export",
+    "Flows",
+    "Instant",
     "Lane",
     "Span",
     "SpanFlow",
+    "Spans",
     "Timeline",
     "check_exportable",
     "export_of",

@@ -1,7 +1,7 @@
 """The trace event format of Chrome, which Perfetto (ui.perfetto.dev), chrome://tracing and others open.
 
 A group is a process and a lane a thread, a span a complete event and a flow a pair of flow events; times are
-microseconds.
+microseconds. Instants are those of all processes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from linkstep.timelines.timeline import Span, Timeline
+from linkstep.timelines.timeline import Timeline
 
 _MICRO = 1e6
 
@@ -35,15 +35,23 @@ def _events(timeline: Timeline) -> Iterator[dict[str, Any]]:
     for number, lane in enumerate(timeline.lanes):
         yield {"ph": "M", "name": "thread_name", **place(number), "args": {"name": lane.name}}
         yield {"ph": "M", "name": "thread_sort_index", **place(number), "args": {"sort_index": number}}
-    for span in timeline.spans:
-        duration = (span.end - span.start) * _MICRO
-        yield {"ph": "X", "name": span.name, "cat": span.kind, **place(span.lane), "ts": _at(span), "dur": duration}
+    position = {span: k for k, span in enumerate(timeline.critical, 1)}
+    for number, span in enumerate(timeline.spans):
+        place_of_span, ts, dur = place(span.lane), _micros(span.start), _micros(span.end - span.start)
+        said = {**dict(span.details), **({"critical path": position[number]} if number in position else {})}
+        args = {"args": said} if said else {}
+        yield {"ph": "X", "name": span.name, "cat": span.kind, **place_of_span, "ts": ts, "dur": dur, **args}
+    lane, start, end = (column.tolist() for column in (timeline.spans.lane, timeline.spans.start, timeline.spans.end))
     for number, flow in enumerate(timeline.flows, 1):
-        first, second = timeline.spans[flow.before], timeline.spans[flow.after]
         common = {"name": "then", "cat": "flow", "id": number}
-        yield {"ph": "s", **common, **place(first.lane), "ts": _at(first)}  # inside its span, where tools look for it
-        yield {"ph": "f", "bp": "e", **common, **place(second.lane), "ts": _at(second)}
+        leaves, enters = start[flow.before], start[flow.after]
+        if enters < leaves:  # who waits has begun to: the arrow ends where the waiting does
+            enters = max(end[flow.after], leaves)
+        yield {"ph": "s", **common, **place(lane[flow.before]), "ts": _micros(leaves)}  # inside it: tools look there
+        yield {"ph": "f", "bp": "e", **common, **place(lane[flow.after]), "ts": _micros(enters)}
+    for instant in timeline.instants:
+        yield {"ph": "i", "s": "g", "name": instant.name, "pid": 1, "tid": 1, "ts": _micros(instant.time)}
 
 
-def _at(span: Span) -> float:
-    return span.start * _MICRO
+def _micros(seconds: float) -> float:
+    return seconds * _MICRO

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkstep.core.errors import LinkstepError
+from linkstep.timelines.columns import Flows, Span, SpanFlow, Spans
 
 
 @dataclass(frozen=True)
@@ -16,30 +18,19 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Span:
-    """What a lane does from ``start`` to ``end``, in seconds; floats, since every format's clock is one."""
+class Instant:
+    """An instant that a timeline points out, in seconds."""
 
-    lane: int
-    """An index of the timeline's lanes."""
     name: str
-    kind: str
-    """What it is an instance of; tools filter and count by it."""
-    start: float
-    end: float
+    time: float
 
 
-@dataclass(frozen=True)
-class SpanFlow:
-    """One span led to another: it waited for it, or for what it brought."""
-
-    before: int
-    """An index of the timeline's spans, as is ``after``."""
-    after: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Timeline:
     """Lanes in the order to show them, spans in any order, and flows where these are known.
+
+    ``critical`` are the spans of the critical path, from the first to the last: each is what the next one waited for.
+    It is empty where the causes are not known.
 
     >>> link = Lane("from 0", "0 to 1")
     >>> Timeline("two messages", (link,), (Span(0, "a", "message", 0.0, 1.0), Span(0, "b", "message", 1.0, 3.0))).end
@@ -48,20 +39,30 @@ class Timeline:
 
     title: str
     lanes: tuple[Lane, ...]
-    spans: tuple[Span, ...]
-    flows: tuple[SpanFlow, ...] = ()
+    spans: Spans
+    flows: Flows
+    critical: tuple[int, ...]
+    instants: tuple[Instant, ...]
 
-    def __post_init__(self) -> None:
-        for span in self.spans:
-            if not 0 <= span.lane < len(self.lanes):
-                raise LinkstepError(f"span {span.name!r} is on lane {span.lane}, of {len(self.lanes)} lanes")
-            if not span.start <= span.end:
-                raise LinkstepError(f"span {span.name!r} ends at {span.end} s, before its start at {span.start} s")
-        for flow in self.flows:
-            if not (0 <= flow.before < len(self.spans) and 0 <= flow.after < len(self.spans)):
-                raise LinkstepError(f"a flow is from span {flow.before} to {flow.after}, of {len(self.spans)} spans")
+    def __init__(
+        self,
+        title: str,
+        lanes: Sequence[Lane],
+        spans: Sequence[Span],
+        flows: Sequence[SpanFlow] = (),
+        critical: Sequence[int] = (),
+        instants: Sequence[Instant] = (),
+    ) -> None:
+        values = title, tuple(lanes), Spans.of(spans), Flows.of(flows), tuple(critical), tuple(instants)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+        self.spans.check(len(self.lanes))
+        self.flows.check(len(self.spans))
+        for span in self.critical:
+            if not 0 <= span < len(self.spans):
+                raise LinkstepError(f"span {span} is on the critical path, of {len(self.spans)} spans")
 
     @property
     def end(self) -> float:
         """When the last span ends, in seconds."""
-        return max((span.end for span in self.spans), default=0.0)
+        return float(self.spans.end.max(initial=0.0))

@@ -57,6 +57,8 @@ class BenchJob:
     """Calls of each size before those that are measured."""
     devices: Sequence[Mapping[str, int]] | None = None
     """On a testbed: for each rank, the neighbour behind each network device."""
+    trace: bool = False
+    """Whether ranks record what they do when in the last repetition of the last size."""
 
 
 def tell_mistake(engine: str, timeout: float, mistake: str) -> None:
@@ -112,7 +114,7 @@ def _measure(job: BenchJob, communicator: Communicator, on_row: OnRow) -> list[M
     )  # fmt: skip
     rows = []
     for number, size in enumerate(job.sizes):
-        rows.append(bench.row(size, job.own))
+        rows.append(bench.row(size, job.own, job.trace and number == len(job.sizes) - 1))
         if communicator.rank == 0:
             on_row(number, rows[-1])
     communicator.close()

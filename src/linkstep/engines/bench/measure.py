@@ -21,16 +21,18 @@ import numpy as np
 
 from linkstep.core.collective import Collective
 from linkstep.core.errors import LinkstepError
+from linkstep.engines.bench.clocks import Offset, align
 from linkstep.engines.bench.data import count_wrong, fill
 from linkstep.engines.bench.watch import watched
 from linkstep.engines.communicator import Communicator
 from linkstep.engines.plans.layout import BufferLayout
+from linkstep.engines.plans.recording import Act, Recording
 from linkstep.engines.transports.engine import ENGINES, engine_named
 from linkstep.engines.transports.transport import SETUP, Silent, Transport
 
-_SIZES = {"float32": "f4", "float64": "f8", "float16": "f2", "bfloat16": "u2", "int32": "i4", "int64": "i8"}
-"""Numpy's type of the same size; it has no bfloat16."""
-TYPES = tuple(_SIZES)
+ITEM_SIZES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int32": 4, "int64": 8}
+"""Bytes of an element of each type."""
+TYPES = tuple(ITEM_SIZES)
 _BUDGET = 3.0
 """Seconds that the repetitions of a size may take, unless their number is given."""
 _FEWEST, _MOST = 5, 50
@@ -43,6 +45,14 @@ _MARGIN = 2e-3
 
 Span = tuple[float, float]
 Seconds = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class RankRecord:
+    """What a rank did when in one repetition, by its own clock, and what brings this to that of the first rank."""
+
+    acts: tuple[Act, ...]
+    offset: Offset
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,8 @@ class Measurement:
     predicted: float | None = None
     cables: tuple[float, float] | None = None
     """The least and the most that a cable carried, over what the schedule says."""
+    records: tuple[RankRecord, ...] | None = None
+    """What each rank did when in the last repetition; None where it was not recorded."""
 
     @property
     def algbw(self) -> float:
@@ -107,7 +119,7 @@ def actual_sizes(
     >>> actual_sizes((1, 5, 1000003), Collective.ALLGATHER, 8, "float32")
     (32, 1000000)
     """
-    item, found = np.dtype(_SIZES[type_name]).itemsize, set()
+    item, found = ITEM_SIZES[type_name], set()
     for size in sizes:
         layout = BufferLayout.of(collective, num_ranks, num_ranks, count_for(collective, num_ranks, size, item))
         found.add(layout.total * item)
@@ -124,6 +136,12 @@ class _Turns:
     repetitions: int
     num_own: int = 0
     """Repetitions of the engine's own."""
+    last: Callable[[], None] | None = None
+    """What runs in place of the last repetition of ours, which it is besides."""
+
+    def our_turn(self, k: int) -> Callable[[], None]:
+        """Return the k-th of ours."""
+        return self.ours if self.last is None or k < self.repetitions - 1 else self.last
 
     def limit_own(self, once: float) -> None:
         """Choose how often the engine's own is run: as often as ours, unless that takes very long."""
@@ -163,9 +181,9 @@ class Bench:
         self._counted: dict[int, int] = {}
         """What the counters said when the last repetition began."""
 
-    def row(self, size: int, own: bool = True) -> Measurement:
-        """Measure one size; every rank returns the same."""
-        n, item = self.communicator.size, np.dtype(_SIZES[self.type_name]).itemsize
+    def row(self, size: int, own: bool = True, record: bool = False) -> Measurement:
+        """Measure one size, and record its last repetition if asked to; every rank returns the same."""
+        n, item = self.communicator.size, ITEM_SIZES[self.type_name]
         if own and not self._has_split:
             self._has_split = True
             self._ranks = self._transport.split(range(n)) if self._transport.size > n else self._transport
@@ -174,8 +192,14 @@ class Bench:
         source = self._transport.array(count, self.type_name)
         target = self._transport.array(layout.section * layout.output_sections, self.type_name)
 
+        recordings: list[Recording] = []
+
         def ours() -> None:
             self.communicator.run(self.collective, source, target, self.operation, self.root)
+
+        def recorded() -> None:
+            made = self.communicator.record(self.collective, source, target, self.operation, self.root)
+            recordings.append(made)
 
         wrong = sum(self._check(ours, source, target, layout, k) for k in range(2))
         for _ in range(self.warmups):
@@ -184,16 +208,19 @@ class Bench:
         repetitions = self.repetitions or int(min(max(_BUDGET / max(estimate, 1e-9), _FEWEST), _MOST))
         theirs = self._own(source, target) if own else None
         turns = _Turns(ours, theirs and partial(self._own_once, theirs, size, estimate), repetitions)
+        turns.last = recorded if record else None
         if turns.own_once is not None:
             turns.limit_own(self._duration([turns.own_once()])[0])
         times, own_times, sent = self._in_turn(turns)
         cables = None if self.counters is None else self._cables(sent, repetitions, layout, item)
+        records = self._records(recordings[0]) if record else None
         wrong += self._check(ours, source, target, layout, 2)
         return Measurement(
             size=layout.total * item, count=count, repetitions=repetitions, minimum=float(times.min()),
             median=float(np.median(times)), p99=float(np.quantile(times, 0.99)),
             busfactor=busfactor(self.collective, n), wrong=wrong,
             own_median=None if own_times is None else float(np.median(own_times)), cables=cables,
+            records=records,
         )  # fmt: skip
 
     def _gather(self, value: Any) -> list[Any]:
@@ -202,6 +229,16 @@ class Bench:
             return [json.loads(text) for text in self._transport.gather(json.dumps(value).encode(), SETUP)]
         except Silent as silent:
             raise self.communicator.failure("between two measurements", silent.silence) from None
+
+    def _records(self, recording: Recording) -> tuple[RankRecord, ...]:
+        """Return what every rank recorded, with the offsets of their clocks."""
+        try:
+            offsets = align(self._transport)
+        except Silent as silent:
+            raise self.communicator.failure("when the ranks compared their clocks", silent.silence) from None
+        found = self._gather(recording.acts())
+        rows = (tuple(Act(*act) for act in acts) for acts in found)
+        return tuple(map(RankRecord, rows, offsets))
 
     def _check(self, run: Callable[[], None], source: Any, target: Any, layout: BufferLayout, repetition: int) -> int:
         """Run once on data of a repetition and return the wrong elements of all ranks."""
@@ -236,7 +273,7 @@ class Bench:
         """Run all repetitions; return the seconds of ours and of the engine's own, and the bytes that ours sent."""
         ours, own, sent = [], [], dict[int, int]()
         for k in range(turns.repetitions):
-            ours.append(self._once(turns.ours))
+            ours.append(self._once(turns.our_turn(k)))
             before = self._counted
             if turns.own_once is not None and turns.is_turn(k):
                 own.append(turns.own_once())  # when it begins, all ranks have done ours

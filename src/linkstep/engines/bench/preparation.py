@@ -16,13 +16,16 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.faults import Cut, apply
 from linkstep.core.schedule import Schedule
 from linkstep.core.topology import Topology
+from linkstep.core.units import write_size
 from linkstep.costs import Cost, Fabric, cost_of, seconds_of
 from linkstep.engines.bench.measure import Measurement
+from linkstep.engines.bench.trace import trace_of
 from linkstep.engines.plans.compile import compile_plans
 from linkstep.engines.plans.plan import CompiledPlans
 from linkstep.engines.plans.source import Source, source_for, sources_of
 from linkstep.engines.testbed import Testbed, Trunk, predict_time
 from linkstep.simulation import simulate_program, used_links
+from linkstep.timelines import Timeline
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,13 @@ class BenchResult:
         pairs = zip(self.rows, self.prepared.sources, strict=True)
         rows = [replace(row, predicted=self.prepared.predict(source, fabric, row.size)) for row, source in pairs]
         return replace(self, rows=rows)
+
+    def trace(self, names: Sequence[str] | None = None) -> Timeline:
+        """Return what the ranks recorded in the last repetition of the last size; ``names`` are their hosts'."""
+        row, prepared = self.rows[-1], self.prepared
+        plans = [plans.plan_for(prepared.collective, row.size, False, prepared.root) for plans in prepared.compiled]
+        what = f"{prepared.collective} of {write_size(row.size)} by {self.engine}, measured"
+        return trace_of(f"{self.name}: {what}", row, plans, self.type_name, names)
 
     def predicted_on(self, bed: Testbed) -> BenchResult:
         """Return it with the times that a testbed's delay, rates and token buckets predict.

@@ -14,6 +14,7 @@ from typing import Any
 
 from linkstep.engines.plans.layout import BufferLayout
 from linkstep.engines.plans.plan import Plan
+from linkstep.engines.plans.recording import Recording
 from linkstep.engines.plans.session import Session
 from linkstep.engines.transports.arrays import ArrayLibrary
 from linkstep.engines.transports.transport import Transport
@@ -48,14 +49,30 @@ class Bound:
 
     def run(self, array: Any, out: Any) -> None:
         """Run once; raises Stuck if messages stop coming."""
-        if self._next == len(self._turns):
-            self._turns.append(self._make())
-        turn = self._turns[self._next]
-        self._next = (self._next + 1) % self._num_turns
+        turn = self._next_turn()
         turn.session.settle()
         turn.load(array)
         turn.session.run()
         turn.store(out)
+
+    def record(self, array: Any, out: Any, recording: Recording) -> None:
+        """Run once, and note when what was done."""
+        turn = self._next_turn()
+        recording.border()
+        turn.session.settle()
+        turn.load(array)
+        recording.border()
+        turn.session.run(recording)
+        recording.border()
+        turn.store(out)
+        recording.border()
+
+    def _next_turn(self) -> _Turn:
+        if self._next == len(self._turns):
+            self._turns.append(self._make())
+        turn = self._turns[self._next]
+        self._next = (self._next + 1) % self._num_turns
+        return turn
 
     def settle(self) -> None:
         """Wait for the sends that calls have left; raises Stuck if they are not taken."""

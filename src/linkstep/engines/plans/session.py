@@ -9,18 +9,22 @@ are waited for before that memory is used again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from linkstep.engines.plans.plan import Level, Plan, Transfer, Work
+from linkstep.engines.plans.recording import COMPUTE, FLUSH, SEND, WAIT, Recording
 from linkstep.engines.transports.arrays import ArrayLibrary
 from linkstep.engines.transports.transport import Silence, Silent, Transport, Wire
 
 _AT_ONCE = 2**14
 """Bytes of a call to one peer that an engine hands to the system when their sends start, whatever the program does
 next: an open connection takes those of two calls. More may leave only while somebody waits, and is waited for."""
+
+
+_Call = Callable[[Sequence[Any]], None]
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ class Session:
         self._late: list[Any] = []
         """Those that the next call waits for."""
         self._sort_sends(is_borrowed)
+        self._order = list(self._in_order())
+        """What a call does, and on which level: for those that record it."""
         self._is_settled, self._has_run = True, False
 
     def _sort_sends(self, is_borrowed: bool) -> None:
@@ -118,12 +124,16 @@ class Session:
             return partial(self._kind.copy, dst, src)
         return partial(self._combine, src, self._view(work.addend, work.chunks), dst)
 
-    def run(self) -> None:
-        """Execute the plan once; raises Stuck if messages stop coming."""
+    def run(self, recording: Recording | None = None) -> None:
+        """Execute the plan once, noting when it did what if this is recorded; raises Stuck if messages stop coming."""
         self.settle()
         self._is_settled = not self._late
         transport = self.transport
-        start, wait = transport.start, transport.wait
+        start: _Call = transport.start
+        wait: _Call = transport.wait
+        if recording is not None:
+            recording.reserve(self._order)
+            start, wait = recording.timed(start), recording.timed(wait)
         level = -1
         try:
             for step in self._steps:
@@ -145,6 +155,17 @@ class Session:
                 self.settle()
         except Silent as silent:
             raise Stuck(level, silent.silence) from None
+
+    def _in_order(self) -> Iterator[tuple[str, int]]:
+        """Yield what ``run`` does, in order, each with its level: calls of the transport, and work."""
+        for level, step in enumerate(self._steps):
+            done = (
+                (WAIT, step.awaited), (FLUSH, step.settled), (COMPUTE, step.urgent), (SEND, step.started),
+                (COMPUTE, step.lazy),
+            )  # fmt: skip
+            yield from ((kind, level) for kind, some in done if some)
+        if self._last:
+            yield FLUSH, len(self._steps) - 1
 
     def settle(self) -> None:
         """Wait for the sends that the last run left; raises Stuck if they are not taken."""
