@@ -2,6 +2,7 @@
 import type { ViewRow } from "./view";
 import { CABLING } from "./cabling";
 import { FILE } from "./file";
+import { TIME } from "./time";
 import { WIRING } from "./wiring";
 
-export const VIEWS: ViewRow[] = [WIRING, FILE, CABLING];
+export const VIEWS: ViewRow[] = [WIRING, FILE, TIME, CABLING];

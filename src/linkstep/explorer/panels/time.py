@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkstep.core.errors import LinkstepError
 from linkstep.explorer.document import Panel
-from linkstep.timelines import Timeline
+from linkstep.timelines import Spans, Timeline
 
 MAX_SPANS = 3 * 10**6
 """The most spans that a page shows: a browser holds some hundred megabytes."""
@@ -46,8 +46,8 @@ def time_panel(
     >>> panel.title, panel.data["spans"]["start"].tolist(), panel.data["lanes"]["busy"].tolist()
     ('one', [0.5], [0.5])
     """
-    spans = _columns(timeline)
-    count = len(spans.lane)
+    spans, flows = timeline.spans, timeline.flows
+    count = len(spans)
     if count > MAX_SPANS:
         raise LinkstepError(
             f"a page shows at most {MAX_SPANS:,} spans, not {count:,}: simulate fewer hosts, or write the timeline "
@@ -57,10 +57,9 @@ def time_panel(
     order = np.lexsort((spans.end, spans.start, track, spans.lane))
     place = np.empty(count, np.int64)
     place[order] = np.arange(count)
-    names, name = _numbered(spans.name)
-    kinds, kind = _numbered(spans.kind)
+    names, name = _numbered(spans.name.tolist())
+    kinds, kind = _numbered(spans.kind.tolist())
     groups, group = _numbered([lane.group for lane in timeline.lanes])
-    flows = np.array([(flow.before, flow.after) for flow in timeline.flows], np.int64).reshape(-1, 2)
     data: dict[str, Any] = {
         "asked": None if asked is None else dict(asked),
         "end": timeline.end,
@@ -76,35 +75,12 @@ def time_panel(
             "lane": spans.lane[order], "track": track[order], "start": spans.start[order], "end": spans.end[order],
             "name": name[order], "kind": kind[order],
         },
-        "details": [_detail(said, column, order) for said, column in spans.details.items()],
-        "flows": {"before": place[flows[:, 0]], "after": place[flows[:, 1]]},
-        "critical": place[np.array(getattr(timeline, "critical", ()), np.int64)],
-        "marks": [{"name": mark.name, "time": mark.time} for mark in getattr(timeline, "marks", ())],
+        "details": [_detail(said, column.tolist(), order) for said, column in spans.details.items()],
+        "flows": {"before": place[flows.before], "after": place[flows.after]},
+        "critical": place[np.array(timeline.critical, np.int64)],
+        "marks": [{"name": mark.name, "time": mark.time} for mark in timeline.marks],
     }  # fmt: skip
     return Panel("time", title or timeline.title, data)
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    lane: NDArray[np.int64]
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    name: Sequence[str]
-    kind: Sequence[str]
-    details: Mapping[str, Sequence[Any]]
-
-
-def _columns(timeline: Timeline) -> _Columns:
-    spans: Any = timeline.spans
-    if isinstance(spans, tuple):
-        return _Columns(
-            np.array([span.lane for span in spans], np.int64),
-            np.array([span.start for span in spans], np.float64),
-            np.array([span.end for span in spans], np.float64),
-            [span.name for span in spans], [span.kind for span in spans], {},
-        )  # fmt: skip
-    details = {name: column.tolist() for name, column in spans.details.items()}
-    return _Columns(spans.lane, spans.start, spans.end, spans.name.tolist(), spans.kind.tolist(), details)
 
 
 def _numbered(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64]]:
@@ -114,7 +90,7 @@ def _numbered(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64]]:
     return list(known), numbers
 
 
-def _tracks(spans: _Columns) -> NDArray[np.int64]:
+def _tracks(spans: Spans) -> NDArray[np.int64]:
     """Return a track for each span, the first of its lane that is free; zeros where no spans overlap."""
     track = np.zeros(len(spans.lane), np.int64)
     order = np.lexsort((-spans.end, spans.start, spans.lane))
@@ -131,7 +107,7 @@ def _tracks(spans: _Columns) -> NDArray[np.int64]:
     return track
 
 
-def _busy(spans: _Columns, num_lanes: int) -> NDArray[np.float64]:
+def _busy(spans: Spans, num_lanes: int) -> NDArray[np.float64]:
     """Return for how many seconds each lane does something."""
     order = np.lexsort((spans.start, spans.lane))
     lane, start, end = spans.lane[order], spans.start[order], spans.end[order]
