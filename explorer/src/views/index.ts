@@ -2,7 +2,8 @@
 import type { ViewRow } from "./view";
 import { CABLING } from "./cabling";
 import { FILE } from "./file";
+import { RUNS } from "./runs";
 import { TIME } from "./time";
 import { WIRING } from "./wiring";
 
-export const VIEWS: ViewRow[] = [WIRING, FILE, TIME, CABLING];
+export const VIEWS: ViewRow[] = [WIRING, FILE, TIME, CABLING, RUNS];

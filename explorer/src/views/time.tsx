@@ -183,7 +183,7 @@ function factRows(model: TimeModel): [string, string][] {
   const { data } = model;
   const rows: [string, string][] = [...data.facts];
   rows.push(["shown", `${counted(model.count, "span")} on ${counted(data.lanes.name.length, "lane")}, ${counted(data.flows.before.length, "flow")}`]);
-  for (const mark of data.marks) rows.push([mark.name, `at ${exactTime(mark.time, 6)}`]);
+  for (const mark of data.instants) rows.push([mark.name, `at ${exactTime(mark.time, 6)}`]);
   rows.push(["last span ends", `at ${exactTime(data.end, 6)}`]);
   return rows;
 }

@@ -11,7 +11,8 @@ export interface Detail {
 
 export interface TimeData {
   asked: Asked | null;
-  end: number;
+  end: number; // of the last span, in seconds, as all times
+  lasts: number; // until all is done
   facts: [string, string][];
   beside: { caption: string; heads: string[]; rows: string[][] } | null;
   groups: string[];
@@ -22,7 +23,7 @@ export interface TimeData {
   details: Detail[];
   flows: { before: Column; after: Column };
   critical: Column;
-  marks: { name: string; time: number }[];
+  instants: { name: string; time: number }[];
 }
 
 // What a live page may ask instead, and what it asked.
@@ -93,7 +94,7 @@ export class TimeModel {
     this.after = lists(data.flows.before, data.flows.after, count);
     this.criticalAt = new Int32Array(count);
     for (let k = 0; k < data.critical.length; k++) this.criticalAt[data.critical[k]!] = k + 1;
-    this.whole = Math.max(data.end, ...data.marks.map((mark) => mark.time)) || 1e-9;
+    this.whole = Math.max(data.end, ...data.instants.map((mark) => mark.time)) || 1e-9;
   }
 
   get count(): number {

@@ -79,7 +79,7 @@ export function paintTimeline(painter: Painter, view: TimeView, look: Look): voi
   paintFlows(painter, view, look);
   paintOutline(painter, view, look, look.pointed, 1, colours.ink);
   paintOutline(painter, view, look, look.chosen, 2.5, colours.warn);
-  paintMarks(painter, view, look);
+  paintInstants(painter, view, look);
   paintNames(painter, view, look, first, last);
   paintHead(painter, view, look);
   paintBar(painter, view, look);
@@ -244,8 +244,8 @@ function paintOutline(painter: Painter, view: TimeView, look: Look, span: number
   painter.strokes(Float32Array.from(sides), 4, width, colour);
 }
 
-function paintMarks(painter: Painter, view: TimeView, { model, colours }: Look): void {
-  for (const [at, mark] of model.data.marks.entries()) {
+function paintInstants(painter: Painter, view: TimeView, { model, colours }: Look): void {
+  for (const [at, mark] of model.data.instants.entries()) {
     const x = view.x(mark.time);
     if (x < view.left - 1 || x > view.right + 1) continue;
     painter.strokes(Float32Array.from([x, OVERVIEW, NaN, NaN, x, view.height]), 1, 1, colours.warn, [6, 4]);

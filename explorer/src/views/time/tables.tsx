@@ -24,8 +24,9 @@ export function Selected({ model, span, choose, step, beside, zoomTo }: Selected
   const lane = data.spans.lane[span]!;
   const [before, after] = [step(-1), step(1)];
   const place = model.criticalAt[span]!;
+  const isMessage = model.detail(span, "from") !== null && model.detail(span, "to") !== null;
   const details = data.details
-    .filter((one) => one.name !== "from" && one.name !== "to")
+    .filter((one) => !(isMessage && (one.name === "from" || one.name === "to")))
     .map((one) => [one.name, detailText(one, span)] as const)
     .filter(([, text]) => text !== null);
   const button = (text: string, to: number) => (
@@ -85,12 +86,12 @@ interface Link {
 
 // The chain with what each of its spans adds: the pauses and the spans make up the whole.
 export function CriticalPath({ model, chosen, choose }: { model: TimeModel; chosen: number; choose: Choose }) {
-  const { critical, marks } = model.data;
+  const { critical, lasts } = model.data;
   const links: Link[] = Array.from(critical, (span, k) => ({ span, place: k + 1, pause: model.start[span]! - (k ? model.end[critical[k - 1]!]! : 0) }));
   const lasting = links.reduce((sum, { span }) => sum + model.end[span]! - model.start[span]!, 0);
   const pauses = links.reduce((sum, { pause }) => sum + pause, 0);
   const end = model.end[critical[critical.length - 1]!]!;
-  const done = Math.max(end, ...marks.filter((mark) => mark.name === "done").map((mark) => mark.time));
+  const done = Math.max(end, lasts);
   const after = done - end;
   const small = (seconds: number) => (Math.abs(seconds) < 1e-6 * done ? "0s" : seconds < 0 ? `\u2212${timeText(-seconds)}` : timeText(seconds));
   return (
@@ -195,7 +196,7 @@ export function Lanes({ model, lanes }: { model: TimeModel; lanes: number[] }) {
         { head: "lane", cell: (lane) => model.laneName(lane), sort: (lane) => lane },
         { head: "spans", cell: (lane) => spansOf(model, lane).toLocaleString("en"), sort: (lane) => spansOf(model, lane), isNumber: true },
         { head: "busy", cell: (lane) => timeText(busy[lane]!), sort: (lane) => busy[lane]!, isNumber: true },
-        { head: "of all", cell: (lane) => percent(busy[lane]! / model.whole), sort: (lane) => busy[lane]!, isNumber: true },
+        { head: "of all", cell: (lane) => percent(busy[lane]! / model.data.lasts), sort: (lane) => busy[lane]!, isNumber: true },
       ]}
       rows={lanes}
       rowKey={(lane) => lane}
@@ -210,7 +211,7 @@ export function Groups({ model, rows, toggle }: { model: TimeModel; rows: Rows; 
     const group = model.data.lanes.group[lane]!;
     shown.set(group, [...(shown.get(group) ?? []), lane]);
   }
-  const busy = (lanes: number[]) => lanes.reduce((sum, lane) => sum + model.data.lanes.busy[lane]!, 0) / lanes.length / model.whole;
+  const busy = (lanes: number[]) => lanes.reduce((sum, lane) => sum + model.data.lanes.busy[lane]!, 0) / lanes.length / model.data.lasts;
   return (
     <Table
       caption="Groups of lanes: choose one to open or close it"

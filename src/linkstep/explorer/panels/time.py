@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from linkstep.core.errors import LinkstepError
 from linkstep.explorer.document import Panel
 from linkstep.timelines import Spans, Timeline
+from linkstep.timelines.simulated import DONE
 
 MAX_SPANS = 3 * 10**6
 """The most spans that a page shows: a browser holds some hundred megabytes."""
@@ -26,7 +27,7 @@ Rows = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BesideTable:
     """A table beside a timeline, such as other topologies; its cells are texts."""
 
     caption: str
@@ -36,7 +37,7 @@ class Comparison:
 
 def time_panel(
     timeline: Timeline, title: str = "", facts: Rows = (), asked: Mapping[str, Any] | None = None,
-    beside: Comparison | None = None,
+    beside: BesideTable | None = None,
 ) -> Panel:  # fmt: skip
     """Return the panel of a timeline; ``facts`` are said beside it, ``asked`` is what a live page may ask otherwise.
 
@@ -63,6 +64,7 @@ def time_panel(
     data: dict[str, Any] = {
         "asked": None if asked is None else dict(asked),
         "end": timeline.end,
+        "lasts": next((one.time for one in timeline.instants if one.name == DONE), timeline.end),
         "facts": [list(row) for row in facts],
         "beside": None if beside is None else _table(beside),
         "groups": groups,
@@ -78,7 +80,7 @@ def time_panel(
         "details": [_detail(said, column.tolist(), order) for said, column in spans.details.items()],
         "flows": {"before": place[flows.before], "after": place[flows.after]},
         "critical": place[np.array(timeline.critical, np.int64)],
-        "marks": [{"name": mark.name, "time": mark.time} for mark in timeline.marks],
+        "instants": [{"name": one.name, "time": one.time} for one in timeline.instants],
     }  # fmt: skip
     return Panel("time", title or timeline.title, data)
 
@@ -93,7 +95,7 @@ def _numbered(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64]]:
 def _tracks(spans: Spans) -> NDArray[np.int64]:
     """Return a track for each span, the first of its lane that is free; zeros where no spans overlap."""
     track = np.zeros(len(spans.lane), np.int64)
-    order = np.lexsort((-spans.end, spans.start, spans.lane))
+    order = np.lexsort((spans.end, spans.start, spans.lane))
     lane, start, end = spans.lane[order], spans.start[order], spans.end[order]
     overlaps = (lane[1:] == lane[:-1]) & (start[1:] < end[:-1])
     for crowded in np.unique(lane[1:][overlaps]).tolist():
@@ -109,7 +111,7 @@ def _tracks(spans: Spans) -> NDArray[np.int64]:
 
 def _busy(spans: Spans, num_lanes: int) -> NDArray[np.float64]:
     """Return for how many seconds each lane does something."""
-    order = np.lexsort((spans.start, spans.lane))
+    order = np.lexsort((spans.end, spans.start, spans.lane))
     lane, start, end = spans.lane[order], spans.start[order], spans.end[order]
     busy = np.bincount(lane, end - start, num_lanes).astype(np.float64)
     overlaps = (lane[1:] == lane[:-1]) & (start[1:] < end[:-1])
@@ -134,5 +136,5 @@ def _detail(name: str, column: Sequence[Any], order: NDArray[np.int64]) -> dict[
     return {"name": name, "texts": list(known), "values": np.array(numbers, np.int64)[order]}
 
 
-def _table(beside: Comparison) -> dict[str, Any]:
+def _table(beside: BesideTable) -> dict[str, Any]:
     return {"caption": beside.caption, "heads": list(beside.heads), "rows": [list(row) for row in beside.rows]}
