@@ -56,7 +56,7 @@ def test_several_runs_are_chosen_among_and_hostile_names_are_text(open_report: A
     path.write_text(json.dumps([first, second]))
     opened = open_report(path, width=400, dark=True)
     page = opened.page
-    page.get_by_label("Run", exact=True).select_option("1")
+    page.locator("label", has_text="Run").locator("select").first.select_option("1")
     assert facts(page)["wiring"] == second["what"]
     assert facts(page)["results"] == "WRONG: 6 elements"
     rows = table(page, "What each size took")

@@ -47,9 +47,14 @@ def test_columns_are_those_of_the_simulation() -> None:
 
 
 def test_spans_at_once_have_tracks_of_their_own() -> None:
-    spans = [Span(0, name, "k", start, end) for name, start, end in (("a", 0, 4), ("b", 1, 2), ("c", 2, 3), ("d", 4, 5))]
+    spans = [
+        Span(0, name, "k", start, end) for name, start, end in (("a", 0, 4), ("b", 1, 2), ("c", 2, 3), ("d", 4, 5))
+    ]
     data = time_panel(Timeline("t", [Lane("g", "l")], [*spans, Span(0, "e", "k", 4.0, 4.0)])).data
-    tracks = {data["names"][name]: int(track) for name, track in zip(data["spans"]["name"], data["spans"]["track"], strict=True)}
+    tracks = {
+        data["names"][name]: int(track)
+        for name, track in zip(data["spans"]["name"], data["spans"]["track"], strict=True)
+    }
     assert tracks == {"a": 0, "b": 1, "c": 1, "d": 0, "e": 0}
     assert data["lanes"]["busy"].tolist() == [5.0]
 
@@ -65,7 +70,7 @@ def test_details_may_be_missing_or_texts() -> None:
 
 def test_too_many_spans_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_module, "MAX_SPANS", 10)
-    with pytest.raises(LinkstepError, match="at most 10 spans, not 164: .*Perfetto"):
+    with pytest.raises(LinkstepError, match=r"at most 10 spans, not 164: .*Perfetto"):
         document_of(linkstep.simulate("K_{4,4}"))
 
 
@@ -106,7 +111,11 @@ def test_a_trace_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_wait_that_began_before_its_send_keeps_its_flow(tmp_path: Path) -> None:
-    spans = [Span(0, "wait", "wait", 0.0, 3e-6), Span(1, "send", "send", 2e-6, 2.5e-6), Span(0, "next", "wait", 3.5e-6, 4e-6)]
+    spans = [
+        Span(0, "wait", "wait", 0.0, 3e-6),
+        Span(1, "send", "send", 2e-6, 2.5e-6),
+        Span(0, "next", "wait", 3.5e-6, 4e-6),
+    ]
     made = Timeline("t", [Lane("rank 0", "calls"), Lane("rank 1", "calls")], spans, [SpanFlow(1, 0), SpanFlow(1, 2)])
     export_timeline(made, tmp_path / "t.json")
     assert list(read_trace(tmp_path / "t.json").flows) == [SpanFlow(1, 0), SpanFlow(1, 2)]
@@ -119,7 +128,10 @@ def test_a_wait_that_began_before_its_send_keeps_its_flow(tmp_path: Path) -> Non
         ('{"traceEvents": {}}', "no trace events"),
         ('{"traceEvents": [{"ph": "X"}]}', "event 1 is none"),
         ('{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 5, "dur": -1}]}', "ends at"),
-        ('{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 5, "dur": 1, "args": {"a": []}}]}', "event 1"),
+        (
+            '{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 5, "dur": 1, "args": {"a": []}}]}',
+            "event 1",
+        ),
     ],
 )
 def test_broken_traces_are_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -33,7 +33,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, isMarked, onPick, m
   }
   const shown = isWhole ? sorted : sorted.slice(0, most);
   return (
-    <div class="table-place">
+    <div class="table-place" role="region" aria-label={caption} tabIndex={0}>
       <table>
         <caption>{caption}</caption>
         <thead>

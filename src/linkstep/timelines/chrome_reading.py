@@ -101,7 +101,9 @@ class _Reading:
                 raise ValueError("a detail is a text or a number")
         self.lanes.setdefault(place, str(place[1]))
         start, end = float(event["ts"]), float(event["ts"]) + float(event["dur"])
-        span = Span(0, str(event["name"]), str(event.get("cat", "span")), start / _MICRO, end / _MICRO, tuple(args.items()))
+        span = Span(
+            0, str(event["name"]), str(event.get("cat", "span")), start / _MICRO, end / _MICRO, tuple(args.items())
+        )
         self.spans.append((place, span))
 
     def timeline(self, title: str) -> Timeline:

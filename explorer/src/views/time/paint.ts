@@ -250,7 +250,7 @@ function paintInstants(painter: Painter, view: TimeView, { model, colours }: Loo
     if (x < view.left - 1 || x > view.right + 1) continue;
     painter.strokes(Float32Array.from([x, OVERVIEW, NaN, NaN, x, view.height]), 1, 1, colours.warn, [6, 4]);
     const isLeft = x - view.left > 160;
-    painter.text(x + (isLeft ? -4 : 4), view.height - 9 - 14 * at, mark.name, { size: 11, colour: colours.ink, align: isLeft ? "right" : "left", halo: colours.paper });
+    painter.text(x + (isLeft ? -4 : 4), view.height - 9 - 14 * at, fitted(mark.name, 240), { size: 11, colour: colours.ink, align: isLeft ? "right" : "left", halo: colours.paper });
   }
 }
 

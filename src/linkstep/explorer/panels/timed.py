@@ -19,7 +19,9 @@ Asked = Mapping[str, Any] | None
 _HEADS = ("topology", "iteration", "compute", "exposed allreduce", "all-to-all", "bucket")
 
 
-def simulation_panel(done: Simulation, title: str = "", report: SimulationReport | None = None, asked: Asked = None) -> Panel:
+def simulation_panel(
+    done: Simulation, title: str = "", report: SimulationReport | None = None, asked: Asked = None
+) -> Panel:
     """Return the panel of a simulated program; ``report`` says for which data and fabric it was."""
     topology = done.topology
     facts: list[tuple[str, str]] = []
