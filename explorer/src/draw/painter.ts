@@ -8,6 +8,8 @@ export interface Painter {
   // Triangles x0, y0, x1, y1, x2, y2.
   triangles(corners: Float32Array, count: number, fill: string): void;
   rect(x: number, y: number, width: number, height: number, fill: string): void;
+  // Rectangles x, y, width, height.
+  rects(rects: Float32Array, count: number, fill: string): void;
   text(x: number, y: number, text: string, style: TextStyle): void;
 }
 
@@ -74,6 +76,11 @@ export class CanvasPainter implements Painter {
     this.context.fillRect(x, y, width, height);
   }
 
+  rects(rects: Float32Array, count: number, fill: string): void {
+    this.context.fillStyle = fill;
+    for (let k = 0; k < 4 * count; k += 4) this.context.fillRect(rects[k]!, rects[k + 1]!, rects[k + 2]!, rects[k + 3]!);
+  }
+
   text(x: number, y: number, text: string, style: TextStyle): void {
     const to = this.context;
     to.font = `${style.bold ? "600 " : ""}${style.size}px ${FONT}`;
@@ -138,6 +145,16 @@ export class SvgPainter implements Painter {
   rect(x: number, y: number, width: number, height: number, fill: string): void {
     const [left, top, wide, high] = [x, y, width, height].map(brief);
     this.parts.push(`<rect x="${left}" y="${top}" width="${wide}" height="${high}" fill="${fill}"/>`);
+  }
+
+  rects(rects: Float32Array, count: number, fill: string): void {
+    if (!count) return;
+    let path = "";
+    for (let k = 0; k < 4 * count; k += 4) {
+      const [x, y, wide, high] = [brief(rects[k]!), brief(rects[k + 1]!), brief(rects[k + 2]!), brief(rects[k + 3]!)];
+      path += `M${x} ${y}h${wide}v${high}h-${wide}Z`;
+    }
+    this.parts.push(`<path d="${path}" fill="${fill}"/>`);
   }
 
   text(x: number, y: number, text: string, style: TextStyle): void {

@@ -3,6 +3,8 @@ import { CHOOSE } from "./choose";
 import type { ViewRow } from "./view";
 import { CABLING } from "./cabling";
 import { FILE } from "./file";
+import { RUNS } from "./runs";
+import { TIME } from "./time";
 import { WIRING } from "./wiring";
 
-export const VIEWS: ViewRow[] = [CHOOSE, WIRING, FILE, CABLING];
+export const VIEWS: ViewRow[] = [CHOOSE, WIRING, FILE, TIME, CABLING, RUNS];

@@ -6,6 +6,7 @@ thing is a function and a row.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,13 +22,19 @@ from linkstep.core.text import shown
 from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import Fabric
+from linkstep.costs.runs import Run, Runs
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Document, Panel
 from linkstep.explorer.panels.cabling import cabling_panel
 from linkstep.explorer.panels.choose import best_choice, choose_panel
 from linkstep.explorer.panels.file import file_panel, program_panel
+from linkstep.explorer.panels.runs import KIND as RUN_FILES
+from linkstep.explorer.panels.runs import runs_panel
 from linkstep.explorer.panels.schedule import MAX_ROWS, schedule_panel
+from linkstep.explorer.panels.time import time_panel
+from linkstep.explorer.panels.timed import comparison_panel, iteration_panel, simulation_panel
 from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.files.kinds import kind_of
 from linkstep.lowering import Lowered
 from linkstep.methods.transform import in_rank_order
 from linkstep.problem import Problem
@@ -36,6 +43,10 @@ from linkstep.recipe import Recipe
 from linkstep.reports.pricing import Pricing
 from linkstep.scheduling import ScheduleResult, schedule
 from linkstep.search import Answer, Choice, find
+from linkstep.simulation import Simulation
+from linkstep.simulation.training import Comparison, Iteration
+from linkstep.timelines import Timeline
+from linkstep.timelines.chrome_reading import is_trace_file, read_trace
 
 SIZE = "1MB"
 MAX_WIRED = 2**13
@@ -209,8 +220,50 @@ def _servers(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
     return of_answer(find(nodes, degree, fabric=pricing.fabric_for(problem.size[1])), pricing)
 
 
+def _file(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    """Return the panels of a file of measurements: trace events, or runs."""
+    if not isinstance(thing, (str, Path)) or Path(thing).suffix.lower() != ".json" or not os.path.isfile(thing):  # noqa: PTH113
+        return None  # Path.is_file raises where a name is longer than a file's can be
+    name = Path(thing).name
+    if is_trace_file(thing):
+        panel = time_panel(read_trace(thing))
+        return panel.title, (panel,)
+    if kind_of(thing).name == RUN_FILES:
+        return name, (runs_panel(thing),)
+    return None
+
+
+def _simulation(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if not isinstance(thing, Simulation):
+        return None
+    panel = simulation_panel(thing)
+    wiring = () if thing.topology.num_nodes < 2 else (wiring_panel(TopologyArgument(thing.topology), pricing),)
+    return panel.title, (panel, *wiring)
+
+
+def _training(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if isinstance(thing, Comparison):
+        panel = comparison_panel(thing)
+    elif isinstance(thing, Iteration):
+        panel = iteration_panel(thing, "an iteration of training")
+    else:
+        return None
+    return panel.title, (panel,)
+
+
+def _timeline(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    return (thing.title, (time_panel(thing),)) if isinstance(thing, Timeline) else None
+
+
+def _runs(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
+    if isinstance(thing, Run):
+        return f"{thing.collective} on {thing.what}, measured", (runs_panel([thing]),)
+    return ("measured runs", (runs_panel(thing),)) if isinstance(thing, Runs) else None
+
+
 SOURCES = (
     DocumentSource("servers and ports such as 64 4", _servers),
+    DocumentSource("measured runs or a trace", _file),
     DocumentSource("a runtime's file", _runtime_file),
     DocumentSource("a recipe or a file", _text),
     DocumentSource("a recipe", _recipe),
@@ -220,5 +273,9 @@ SOURCES = (
     DocumentSource("a program", _program),
     DocumentSource("a cabling plan", _cabling),
     DocumentSource("an answer of find", _answer),
+    DocumentSource("a simulation", _simulation),
+    DocumentSource("an iteration of training", _training),
+    DocumentSource("a timeline", _timeline),
+    DocumentSource("runs", _runs),
 )
 """All kinds of things, in the order in which they are asked."""

@@ -27,6 +27,7 @@ from linkstep.explorer.panels.choose import RANKINGS, choose_panel
 from linkstep.explorer.panels.file import file_panel
 from linkstep.explorer.panels.schedule import schedule_panel
 from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.explorer.timing import timed_panel
 from linkstep.problem import Problem
 from linkstep.reports.find import KINDS
 from linkstep.reports.pricing import Pricing
@@ -176,6 +177,14 @@ def _cabling(question: Question, watching: Watching) -> Document:
     return Document(panel.title, (panel,))
 
 
+def _time(question: Question, watching: Watching) -> Document:
+    pricing = pricing_of(question)
+    what, given = wiring_of(question, pricing)
+    told = {name: text_of(question, name) for name in ("to", "collective", "job")}
+    panel = timed_panel(what, given, pricing, watching, **told)
+    return Document(panel.title, (panel,))
+
+
 QUESTIONS = (
     QuestionRow("choose", _choose),
     QuestionRow("document", _document),
@@ -183,5 +192,6 @@ QUESTIONS = (
     QuestionRow("schedule", _schedule),
     QuestionRow("file", _file),
     QuestionRow("cabling", _cabling),
+    QuestionRow("time", _time),
 )
 """All that a page can ask."""
