@@ -80,6 +80,8 @@ def document_of(thing: object, pricing: Pricing | None = None) -> Document:
     >>> [panel.kind for panel in document_of("K_3").panels]
     ['wiring', 'schedule', 'cabling']
     """
+    if isinstance(thing, Document):
+        return thing
     priced = usual_pricing() if pricing is None else pricing
     for source in SOURCES:
         found = source.panels(thing, priced)
