@@ -22,12 +22,14 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import check
 from linkstep.costs import Fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
+from linkstep.explorer.beside import beside_of
 from linkstep.explorer.document import Document, Panel
 from linkstep.explorer.panels.cabling import cabling_panel
 from linkstep.explorer.panels.choose import best_choice, choose_panel
 from linkstep.explorer.panels.file import file_panel, program_panel
-from linkstep.explorer.panels.schedule import MAX_ROWS, schedule_panel
+from linkstep.explorer.panels.schedule import schedule_panel, unplayable_panel
 from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.explorer.rows import MAX_ROWS
 from linkstep.lowering import Lowered
 from linkstep.methods.transform import in_rank_order
 from linkstep.problem import Problem
@@ -84,11 +86,15 @@ def of_argument(given: TopologyArgument, pricing: Pricing, argument: str) -> tup
     if given.schedule is not None:
         check(given.schedule)
         made = ScheduleResult(given.schedule, given.schedule.method or "file")
-        return title, (schedule_panel(made, pricing, argument), wiring_panel(given, pricing, argument))
+        return title, (playing(made, pricing, argument), wiring_panel(given, pricing, argument))
     wiring = wiring_panel(given, pricing, argument)
     if given.topology.num_nodes == 1:
         return title, (wiring,)
-    played = schedule_panel(best_schedule(given, pricing), pricing, argument)
+    why = why_unplayable(given, Collective.ALLREDUCE)
+    if why is not None:
+        played = unplayable_panel(why, argument)
+    else:
+        played = playing(best_schedule(given, pricing), pricing, argument, given.recipe)
     if given.topology.num_links > MAX_WIRED:
         return title, (wiring, played)
     return title, (wiring, played, plan_panel(given, argument))
@@ -104,6 +110,24 @@ def best_schedule(given: TopologyArgument, pricing: Pricing, collective: str = C
     """Return the schedule that ``linkstep schedule`` makes."""
     fabric = pricing.fabric_for(given.topology.degree)
     return schedule(given.recipe or given.topology, collective, ranks=given.ranks, fabric=fabric)
+
+
+def playing(made: ScheduleResult, pricing: Pricing, argument: str = "", recipe: Recipe | None = None) -> Panel:
+    """Return the panel of a schedule, with others of the same wires beside it."""
+    return schedule_panel(made, pricing, argument, beside_of(made, pricing, recipe))
+
+
+def why_unplayable(given: TopologyArgument, collective: Collective) -> str | None:
+    """Return why no page plays any schedule of a collective there, which is known before one is made; None if it may.
+
+    >>> why_unplayable(read_argument("Torus(64,64)")[0], Collective.ALLREDUCE)
+    'An allreduce of 4,096 hosts has 33,546,240 rows or more; a page plays 8,000,000 at most.'
+    """
+    ranks = given.topology.num_nodes if given.ranks is None else given.ranks.num_ranks
+    least = (ranks - 1) * (1 if collective.has_root else ranks) * len(collective.phases)
+    if least <= MAX_ROWS:
+        return None
+    return f"An {collective} of {ranks:,} hosts has {least:,} rows or more; a page plays {MAX_ROWS:,} at most."
 
 
 def _text(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
@@ -158,7 +182,7 @@ def _schedule(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
         return None
     given = TopologyArgument(made.schedule.topology)
     title = f"{made.schedule.collective} on {made.schedule.topology.name or 'this wiring'}"
-    return title, (schedule_panel(made, pricing), wiring_panel(given, pricing))
+    return title, (playing(made, pricing), wiring_panel(given, pricing))
 
 
 def _cabling(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
