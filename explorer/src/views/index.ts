@@ -3,6 +3,7 @@ import { CHOOSE } from "./choose";
 import type { ViewRow } from "./view";
 import { CABLING } from "./cabling";
 import { FILE } from "./file";
+import { SCHEDULE } from "./schedule";
 import { WIRING } from "./wiring";
 
-export const VIEWS: ViewRow[] = [CHOOSE, WIRING, FILE, CABLING];
+export const VIEWS: ViewRow[] = [CHOOSE, WIRING, SCHEDULE, FILE, CABLING];
