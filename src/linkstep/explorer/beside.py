@@ -19,7 +19,7 @@ from linkstep.scheduling import ScheduleResult, schedule
 _MOST_NODES = 1024
 """Hosts up to which other schedules are made where nobody asked for them: seconds each."""
 _MOST_ROWS = 3 * 10**6
-"""Rows of all of them together: a page stays below 5 MB."""
+"""Rows of all of them together: a browser holds those of a page, and they are made in seconds."""
 
 
 def beside_of(made: ScheduleResult, pricing: Pricing, recipe: Recipe | None = None) -> tuple[Beside, ...]:
@@ -35,21 +35,24 @@ def beside_of(made: ScheduleResult, pricing: Pricing, recipe: Recipe | None = No
     found: list[Beside] = []
     left = _MOST_ROWS
     for one in _others(made, pricing, recipe or _recipe_of(mine.topology)):
-        wires = one.schedule.topology
-        is_same = np.array_equal(wires.tail, mine.topology.tail) and np.array_equal(wires.head, mine.topology.head)
-        if is_same and one.schedule.num_rows <= left:
-            found.append(replace(one, schedule=replace(one.schedule, topology=mine.topology)))
-            left -= one.schedule.num_rows
+        other = one.schedule
+        if other is None or other.num_rows > left:
+            found.append(replace(one, schedule=None))
+        elif _same_links(other.topology, mine.topology):
+            found.append(replace(one, schedule=replace(other, topology=mine.topology)))
+            left -= other.num_rows
     return tuple(found)
+
+
+def _same_links(one: Topology, other: Topology) -> bool:
+    return np.array_equal(one.tail, other.tail) and np.array_equal(one.head, other.head)
 
 
 def _others(made: ScheduleResult, pricing: Pricing, recipe: Recipe | None) -> Iterator[Beside]:
     mine, root = made.schedule, _root(made.schedule)
     for row in () if recipe is None else baselines_on(recipe):
         if not row.row.is_ours and row.row.key != mine.method:
-            other = _traditional(row, made, pricing, root)
-            if other is not None:
-                yield Beside(row.row.key, row.name, other)
+            yield Beside(row.row.key, row.name, _traditional(row, made, pricing, root))
     if made.method != "bfb":
         try:
             plain = schedule(mine.topology, mine.collective, method="bfb", root=root, fabric=made.fabric)
@@ -59,13 +62,15 @@ def _others(made: ScheduleResult, pricing: Pricing, recipe: Recipe | None) -> It
 
 
 def _traditional(row: Baseline, made: ScheduleResult, pricing: Pricing, root: int) -> Schedule | None:
-    """Return a baseline's schedule of the collective, as deep as the size wants; None where there is none."""
-    collective = made.schedule.collective
-    try:
-        depth, is_rooted = row.pipeline_for(pricing.fabric_for(row.recipe.degree), pricing.size, collective)
-        return row.schedule(collective, root=root, depth=depth, is_rooted=is_rooted)
-    except LinkstepError:
+    """Return a baseline's schedule of the collective, as deep as the size wants; None where it may have too many rows.
+
+    Those that use all ports cut a shard into a part for each: that is how many rows they have, and it is known before.
+    """
+    collective, n = made.schedule.collective, row.num_nodes
+    if n * (n - 1) * row.recipe.degree * len(collective.phases) > _MOST_ROWS:
         return None
+    depth, is_rooted = row.pipeline_for(pricing.fabric_for(row.recipe.degree), pricing.size, collective)
+    return row.schedule(collective, root=root, depth=depth, is_rooted=is_rooted)
 
 
 def _recipe_of(topology: Topology) -> Recipe | None:

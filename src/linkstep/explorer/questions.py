@@ -168,7 +168,10 @@ def _schedule(question: Question, watching: Watching) -> Document:
     methods = [{"name": one.name, "title": one.title} for one in METHODS.values() if one.refuse(request) is None]
     if given.schedule is not None and collective is own:
         methods.insert(0, {"name": FILE, "title": "the one in the file"})
-    asked = {"collective": str(collective), "method": method, "root": root, "methods": methods}
+    collectives = [str(one) for one in Collective]
+    asked = {
+        "collective": str(collective), "collectives": collectives, "method": method, "root": root, "methods": methods
+    }  # fmt: skip
     if method == FILE and given.schedule is not None and collective is own:
         check(given.schedule)
         made = ScheduleResult(given.schedule, given.schedule.method or FILE)

@@ -31,7 +31,8 @@ class Beside:
     key: str
     """What the page's address calls it."""
     name: str
-    schedule: Schedule
+    schedule: Schedule | None
+    """None: too large to be played."""
 
 
 def schedule_panel(
@@ -50,14 +51,15 @@ def schedule_panel(
     }
     if data["unplayable"] is None:
         reduces, roots = split_phases(made.schedule)
-        others = [one for one in beside if why_unplayable(one.schedule) is None]
+        others = [(one, one.schedule) for one in beside if one.schedule and why_unplayable(one.schedule) is None]
         data |= {
             "played": _played("", made.method, made, reduces, roots, pricing),
             "certificate": certificate_of(made, reduces),
             "beside": [
-                _played(one.key, one.name, replace(made, schedule=one.schedule), *split_phases(one.schedule), pricing)
-                for one in others
+                _played(one.key, one.name, replace(made, schedule=other), *split_phases(other), pricing)
+                for one, other in others
             ],
+            "left_out": [one.name for one in beside if one not in [shown for shown, _ in others]],
         }
     return Panel("schedule", title, data)
 
