@@ -170,6 +170,7 @@ export function stepName(data: PlayedData, step: number): string {
   }
   if (data.collective === "all-to-all") return "exchanging";
   const one = steps[step - 1]!;
+  if (!one.reduces && !one.gathers) return "nothing";
   return one.reduces && one.gathers ? "reducing and gathering" : one.reduces ? "reducing" : "gathering";
 }
 

@@ -133,7 +133,7 @@ function Playing({ panel, isLive }: ViewProps<ScheduleData>) {
         </div>
         {panel.data.left_out.length > 0 && <p class="hint">Too large to be played beside: {panel.data.left_out.join(", ")}.</p>}
         <p class="sentence" aria-live={player.isPlaying ? "off" : "polite"}>
-          {stepSentence(ours, step, facts.size)}
+          {stepSentence(ours, step, facts.size)}.
           {sourceNode >= 0 && ` ${shardSentence(ours, source, sourceNode, step)}`}
         </p>
         {other ? (

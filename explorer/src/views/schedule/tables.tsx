@@ -19,15 +19,16 @@ const brief = (amount: number, unit: number): string => String(Math.round((1000 
 
 export function stepSentence(played: Played, step: number, size: number): string {
   const { data, steps } = played;
-  if (step === 0) return `Before step 1 of ${steps}: nothing is sent yet.`;
+  if (step === 0) return `Before step 1 of ${steps}: nothing is sent yet`;
   const one = data.steps[step - 1]!;
   const all = one.links + one.idle;
   const idle = one.idle ? `${one.idle.toLocaleString("en")} of ${counted(all, "link")} ${one.idle === 1 ? "is" : "are"} idle` : `none of ${counted(all, "link")} is idle`;
-  const loads =
-    one.busiest === one.least
+  const loads = !one.links
+    ? "nothing is sent"
+    : one.busiest === one.least
       ? `every link that works carries ${shardsText(one.busiest)}`
       : `the busiest of ${counted(one.links, "working link")} carries ${shardsText(one.busiest)}, the least ${shardsText(one.least)}`;
-  return `Step ${step} of ${steps} (${stepName(data, step)}): ${loads}, ${idle}; takes ${timeText(one.seconds)} for ${sizeText(size)}.`;
+  return `Step ${step} of ${steps} (${stepName(data, step)}): ${loads}, ${idle}; takes ${timeText(one.seconds)} for ${sizeText(size)}`;
 }
 
 export function Steps({ played, step, size, title, goTo }: { played: Played; step: number; size: number; title: string; goTo: (step: number) => void }) {
@@ -202,9 +203,10 @@ export function Totals({ played, step, time, besideTime }: { played: Played; ste
   const over = isOver ? steps : Math.max(step - 1, 0);
   const moved = data.steps.slice(0, over).reduce((sum, one) => sum + fraction(one.t_b), 0);
   const slower = besideTime !== null && besideTime > 0 ? `, ${general(data.seconds / besideTime, 3)} times as long as ours` : "";
+  const now = step ? `step ${step} of ${steps} (${stepName(data, step)})` : "not begun";
   return (
     <p class="totals">
-      <strong>{data.name}</strong>: {isOver ? `done after ${counted(steps, "step")} and ${timeText(data.seconds)}${slower}` : `step ${step} of ${steps} (${stepName(data, step)})`};{" "}
+      <strong>{data.name}</strong>: {isOver ? `done after ${counted(steps, "step")} and ${timeText(data.seconds)}${slower}` : now};{" "}
       <span title="T_B: how long the busiest links take in all, where M are the data and B is a server's bandwidth">
         {general(moved, 3)} of {general(fraction(data.t_b), 3)} M/B
       </span>
