@@ -254,7 +254,8 @@ export class Graph {
     const radius = look.nodeRadius;
     const room = this.gap * view.scale;
     const inks = look.nodeColours.map((colour) => readableOn(colour, look.ink, look.paper));
-    const isNamed = radius >= 9 || room > 12 + 6.2;
+    const isNamed = radius >= 9 || this.isRing || room > 12 + 6.2;
+    const digits = this.wires.labels ? 0 : String(this.wires.nodes - 1).length; // all numbers, or none
     for (let v = 0; v < this.wires.nodes; v++) {
       if (!isNamed && !look.marked.some((one) => one.node === v)) continue;
       const [x, y] = [this.x(v, view), this.y(v, view)];
@@ -263,7 +264,7 @@ export class Graph {
       const isMarked = look.marked.some((one) => one.node === v);
       if (name.length <= 3 && radius >= 9) {
         painter.text(x, y, name, { size: Math.min(11, radius), colour: inks[look.nodeColour[v]!]! });
-      } else if (isMarked || room > 12 + 6.2 * Math.min(name.length, 14) || (this.isRing && this.hasRoomOutside(v, name, room))) {
+      } else if (isMarked || room > 12 + 6.2 * Math.min(Math.max(name.length, digits), 14) || (this.isRing && this.hasRoomOutside(v, name, room))) {
         const shown = name.length > MOST_LETTERS ? `${name.slice(0, MOST_LETTERS - 1)}\u2026` : name;
         this.paintName(painter, v, x, y, radius, shown, look);
       }

@@ -1,7 +1,7 @@
 // Schedule: what every link carries at each step, the tree of one shard, what hosts hold, what limits it, and another
 // schedule of the same wires in lockstep.
 import { useMemo, useState } from "preact/hooks";
-import { fitted, Graph, type View } from "../draw/graph";
+import { Graph, type View } from "../draw/graph";
 import type { Palette } from "../draw/palette";
 import { stepName, type PlayedData } from "../model/schedule";
 import { usePart } from "../model/route";
@@ -297,7 +297,7 @@ function Running({ graph, played, step, source, host, limit, title, data, colour
         name={`${title} step ${step}`}
         data={data}
         paper={colours.paper}
-        home={(width, height) => fitted(graph.xy, width, height)}
+        home={(width, height) => graph.home(width, height)}
         homeKey={graph.xy}
         isPlaying={player.isPlaying}
         paint={(painter, view) => graph.paint(painter, view, lookAt(graph, view, made, marks, colours, progress()))}

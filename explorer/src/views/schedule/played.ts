@@ -67,7 +67,7 @@ export interface StepLook {
   nodeColour: Uint8Array;
   nodeColours: string[];
   busy: Int32Array;
-  isInkOnNodes: boolean;
+  isTree: boolean;
 }
 
 export function stepLook(played: Played, step: number, marks: Marks, colours: Palette): StepLook {
@@ -99,7 +99,7 @@ function ofLoads({ rows, wires }: Played, step: number, colours: Palette): StepL
   }
   return {
     width, colour, colours: [colours.pale, ...colours.scale], nodeColour: new Uint8Array(wires.nodes), nodeColours: [colours.accent],
-    busy: Int32Array.from(busy), isInkOnNodes: false,
+    busy: Int32Array.from(busy), isTree: false,
   };
 }
 
@@ -126,7 +126,7 @@ function ofShard(played: Played, step: number, source: number, colours: Palette)
   const { none, toPass, done } = colours.held;
   return {
     width, colour, colours: [colours.pale, colours.line, colours.accent], nodeColour, nodeColours: [none, toPass, done],
-    busy: Int32Array.from(busy), isInkOnNodes: true,
+    busy: Int32Array.from(busy), isTree: true,
   };
 }
 
@@ -141,9 +141,9 @@ export function lookAt(graph: Graph, view: View, made: StepLook, marks: Marks, c
   const isMany = made.busy.length > MOST_ARROWS;
   return {
     isByCable: false, linkWidth: made.width, linkColour: made.colour, colours: made.colours, nodeColour: made.nodeColour,
-    nodeColours: made.nodeColours, nodeEdge: made.isInkOnNodes ? colours.soft : colours.paper, nodeRadius: radius,
+    nodeColours: made.nodeColours, nodeEdge: made.isTree ? colours.soft : colours.paper, nodeRadius: radius,
     hasArrows: !isMany && graph.wires.nodes <= MOST_EDGED, arrowsFrom: 1,
-    ink: !made.isInkOnNodes && radius >= 9 ? colours.paper : colours.ink, paper: colours.paper,
+    ink: colours.ink, paper: colours.paper,
     name: (node) => hostName(graph.wires, node), marked, loads: [],
     ...(progress === null ? {} : { moving: { links: made.busy, at: progress, size: isMany ? 1.5 : 4, colour: colours.warn } }),
   };
