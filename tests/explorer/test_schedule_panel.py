@@ -170,7 +170,7 @@ def test_what_cannot_be_played_says_why_in_a_line():
     fine = Schedule.from_columns(ring, 2**55, [0, 1], [0, 0], [2**55] * 2, [0, 1], [1, 1])
     document = document_of(fine)
     assert (
-        document.panels[0].data["unplayable"].startswith("The schedule cuts a shard into 36,028,797,018,963,968 parts")
+        document.panels[0].data["unplayable"].startswith("the schedule cuts a shard into 36,028,797,018,963,968 parts")
     )
     assert unpack(pack(document))["panels"][0]["data"]["facts"]["steps"] == 1
     large = linkstep.explorer.documents.read_argument("Torus(64,64)")[0]

@@ -54,10 +54,10 @@ function ScheduleView(props: ViewProps<ScheduleData>) {
   const isIdle = data.played && !data.played.steps.length;
   if (data.unplayable === null && !isIdle) return <Playing {...props} />;
   return (
-    <div class="view wide">
+    <div class="view wide schedule">
       <section class="words">
         {data.asked && <Choices asked={data.asked} wires={data.wires} rootNode={0} made={data.facts.method} />}
-        <p>{data.unplayable ?? "There is nothing to send: one host takes part."}</p>
+        <p>{data.unplayable ? `Not played here: ${data.unplayable}.` : "There is nothing to send: one host takes part."}</p>
         {data.facts && <ReportFacts facts={data.facts} />}
       </section>
     </div>
@@ -94,7 +94,7 @@ function Playing({ panel, isLive }: ViewProps<ScheduleData>) {
   const otherStep = other ? stepAt(other, time) : 0;
 
   return (
-    <div class={isPair ? "view wide" : "view"}>
+    <div class={isPair ? "view wide schedule" : "view schedule"}>
       <section class="picture">
         {isLive && asked && <Choices asked={asked} wires={wires} rootNode={rootNode} made={facts.method} />}
         <Controls player={player} played={ours} time={time} />

@@ -121,13 +121,14 @@ def why_unplayable(given: TopologyArgument, collective: Collective) -> str | Non
     """Return why no page plays any schedule of a collective there, which is known before one is made; None if it may.
 
     >>> why_unplayable(read_argument("Torus(64,64)")[0], Collective.ALLREDUCE)
-    'An allreduce of 4,096 hosts has 33,546,240 rows or more; a page plays 8,000,000 at most.'
+    'a schedule of 4,096 hosts (allreduce) has 33,546,240 rows or more; a page plays 8,000,000 at most'
     """
     ranks = given.topology.num_nodes if given.ranks is None else given.ranks.num_ranks
     least = (ranks - 1) * (1 if collective.has_root else ranks) * len(collective.phases)
     if least <= MAX_ROWS:
         return None
-    return f"An {collective} of {ranks:,} hosts has {least:,} rows or more; a page plays {MAX_ROWS:,} at most."
+    rows = f"a schedule of {ranks:,} hosts ({collective}) has {least:,} rows or more"
+    return f"{rows}; a page plays {MAX_ROWS:,} at most"
 
 
 def _text(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:

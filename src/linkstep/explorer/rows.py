@@ -35,10 +35,10 @@ def why_unplayable(schedule: Schedule) -> str | None:
     >>> why_unplayable(linkstep.schedule("K_3", "allgather").schedule)
     """
     if schedule.num_rows > MAX_ROWS:
-        return f"The schedule has {schedule.num_rows:,} rows; a page plays {MAX_ROWS:,} at most."
+        return f"the schedule has {schedule.num_rows:,} rows; a page plays {MAX_ROWS:,} at most"
     most = max(schedule.unit, int(loads_of(schedule).links.amount.max(initial=0)))
     if most >= _EXACT:
-        return f"The schedule cuts a shard into {schedule.unit:,} parts; a page counts {_EXACT:,} on a link at most."
+        return f"the schedule cuts a shard into {schedule.unit:,} parts; a page counts {_EXACT:,} on a link at most"
     return None
 
 
