@@ -81,7 +81,7 @@ def test_steps_of_hosts_with_a_limit_add_up_to_its_cost():
 
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
-@pytest.mark.parametrize("what", ["Torus(4,4)", "L(Diamond)", 1, 2, 3, 4])
+@pytest.mark.parametrize("what", ["Torus(4,4)", "L(Diamond)", 1, 3])
 @pytest.mark.parametrize("method", ["bfb", "arrival"])
 def test_links_of_a_certificate_carry_just_what_it_says(what, collective, method):
     made = linkstep.schedule(random_topology(9, 2, what) if isinstance(what, int) else what, collective, method=method)
