@@ -80,7 +80,11 @@ export function usePlayer(ends: Float64Array, beats: Float64Array, pace: number)
   }, [isPlaying, ends, beats, pace, speed]);
 
   const toggle = () => {
-    if (!isPlaying) time.current = shown === last ? 0 : ends[Math.max(shown - 1, 0)]!;
+    if (!isPlaying) {
+      const from = shown === last ? usual : Math.max(shown, usual); // from the beginning, once it is over
+      time.current = ends[Math.max(from - 1, 0)]!;
+      setAt(from);
+    }
     setPlaying(!isPlaying);
   };
   const goTo = (to: number) => {
