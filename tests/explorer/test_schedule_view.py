@@ -9,7 +9,7 @@ import pytest
 
 import linkstep
 from linkstep.costs import loads_of
-from linkstep.explorer import Document, pack, report
+from linkstep.explorer import Document, pack, write_document
 from linkstep.explorer.beside import beside_of
 from linkstep.explorer.documents import usual_pricing
 from linkstep.explorer.panels.schedule import schedule_panel
@@ -27,7 +27,7 @@ def large(tmp_path_factory):
     """The page of an allreduce on 1024 hosts and 4096 links, in a file."""
     made = linkstep.schedule("Torus(32,32)")
     path = tmp_path_factory.mktemp("large") / "large.html"
-    report(Document("large", (schedule_panel(made, usual_pricing(), "Torus(32,32)"),)), path)
+    write_document(Document("large", (schedule_panel(made, usual_pricing(), "Torus(32,32)"),)), path)
     return path
 
 

@@ -209,7 +209,7 @@ def of_answer(answer: Answer, pricing: Pricing) -> tuple[str, Panels]:
     if 2 * answer.num_nodes * (answer.num_nodes - 1) <= MAX_ROWS:
         fabric = pricing.fabric_for(answer.degree)
         made = schedule(recipe, Collective.ALLREDUCE, fabric=fabric, **choice.how)
-        panels.append(schedule_panel(made, pricing, name))
+        panels.append(playing(made, pricing, name, recipe))
     return title, tuple(panels)
 
 
