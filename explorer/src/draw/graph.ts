@@ -32,6 +32,17 @@ export interface Look {
   name: (node: number) => string;
   marked: { node: number; colour: string }[];
   loads: { link: number; at: number; colour: string; size: number }[]; // what moves, ``at`` of its way from 0 to 1
+  moving?: { links: Int32Array; at: number; size: number; colour: string }; // the same of many links at once
+  arrowsFrom?: number; // the first of ``colours`` whose links have arrows; all where it is missing
+}
+
+// Links of one colour and width, placed for a view: kept as long as all of that stays what it is.
+interface Placed {
+  view: View;
+  isByCable: boolean;
+  width: Float32Array;
+  colour: Uint8Array;
+  strokes: { segments: Float32Array; width: number; colour: number }[];
 }
 
 const MOST_LETTERS = 24; // of a name beside a host
@@ -46,6 +57,7 @@ export class Graph {
   private readonly isFirstOfCable: Uint8Array;
   private readonly scratch: Float32Array;
   private readonly isRing: boolean;
+  private placed: Placed | null = null;
   readonly gap: number;
 
   constructor(readonly wires: Wires, readonly xy: Float32Array, back: Int32Array) {
@@ -142,6 +154,16 @@ export class Graph {
   }
 
   private paintLinks(painter: Painter, view: View, look: Look): void {
+    const kept = this.placed;
+    const isKept =
+      kept && kept.view === view && kept.isByCable === look.isByCable && kept.width === look.linkWidth && kept.colour === look.linkColour;
+    if (!isKept) this.placed = this.placeLinks(view, look);
+    for (const { segments, width, colour } of this.placed!.strokes) {
+      painter.strokes(segments, segments.length / 6, width, look.colours[colour]!);
+    }
+  }
+
+  private placeLinks(view: View, look: Look): Placed {
     const buckets = new Map<number, number[]>();
     for (let e = 0; e < this.wires.tail.length; e++) {
       const width = look.linkWidth[e]!;
@@ -151,17 +173,19 @@ export class Graph {
       if (same) same.push(e);
       else buckets.set(key, [e]);
     }
-    for (const key of [...buckets.keys()].sort((a, b) => a - b)) {
+    const strokes = [...buckets.keys()].sort((a, b) => a - b).map((key) => {
       const links = buckets.get(key)!;
-      for (let k = 0; k < links.length; k++) this.place(links[k]!, view, look.isByCable, this.scratch, 6 * k);
-      painter.strokes(this.scratch, links.length, (key % 64) / 4, look.colours[Math.floor(key / 64)]!);
-    }
+      const segments = new Float32Array(6 * links.length);
+      for (let k = 0; k < links.length; k++) this.place(links[k]!, view, look.isByCable, segments, 6 * k);
+      return { segments, width: (key % 64) / 4, colour: Math.floor(key / 64) };
+    });
+    return { view, isByCable: look.isByCable, width: look.linkWidth, colour: look.linkColour, strokes };
   }
 
   private paintArrows(painter: Painter, view: View, look: Look): void {
     const byColour = new Map<number, number[]>();
     for (let e = 0; e < this.wires.tail.length; e++) {
-      if (look.linkWidth[e]! <= 0) continue;
+      if (look.linkWidth[e]! <= 0 || look.linkColour[e]! < (look.arrowsFrom ?? 0)) continue;
       const same = byColour.get(look.linkColour[e]!);
       if (same) same.push(e);
       else byColour.set(look.linkColour[e]!, [e]);
@@ -188,6 +212,23 @@ export class Graph {
       byColour.set(load.colour, same);
     }
     for (const [colour, discs] of byColour) painter.discs(Float32Array.from(discs), discs.length / 3, colour, look.paper, 1);
+    if (look.moving) this.paintMoving(painter, view, look.moving);
+  }
+
+  private paintMoving(painter: Painter, view: View, { links, at, size, colour }: NonNullable<Look["moving"]>): void {
+    const [s, discs] = [ONE, this.scratch];
+    const r = 1 - at;
+    for (let k = 0; k < links.length; k++) {
+      this.place(links[k]!, view, false, s, 0);
+      const isStraight = s[2] !== s[2];
+      for (let axis = 0; axis < 2; axis++) {
+        discs[3 * k + axis] = isStraight
+          ? s[axis]! + (s[axis + 4]! - s[axis]!) * at
+          : r * r * s[axis]! + 2 * r * at * s[axis + 2]! + at * at * s[axis + 4]!;
+      }
+      discs[3 * k + 2] = size;
+    }
+    painter.discs(discs, links.length, colour);
   }
 
   private paintNodes(painter: Painter, view: View, look: Look): void {
@@ -213,14 +254,17 @@ export class Graph {
     const radius = look.nodeRadius;
     const room = this.gap * view.scale;
     const inks = look.nodeColours.map((colour) => readableOn(colour, look.ink, look.paper));
+    const isNamed = radius >= 9 || this.isRing || room > 12 + 6.2;
+    const digits = this.wires.labels ? 0 : String(this.wires.nodes - 1).length; // all numbers, or none
     for (let v = 0; v < this.wires.nodes; v++) {
+      if (!isNamed && !look.marked.some((one) => one.node === v)) continue;
       const [x, y] = [this.x(v, view), this.y(v, view)];
       if (x < -40 || y < -40 || x > view.width + 40 || y > view.height + 40) continue;
       const name = look.name(v);
       const isMarked = look.marked.some((one) => one.node === v);
       if (name.length <= 3 && radius >= 9) {
         painter.text(x, y, name, { size: Math.min(11, radius), colour: inks[look.nodeColour[v]!]! });
-      } else if (isMarked || room > 12 + 6.2 * Math.min(name.length, 14) || (this.isRing && this.hasRoomOutside(v, name, room))) {
+      } else if (isMarked || room > 12 + 6.2 * Math.min(Math.max(name.length, digits), 14) || (this.isRing && this.hasRoomOutside(v, name, room))) {
         const shown = name.length > MOST_LETTERS ? `${name.slice(0, MOST_LETTERS - 1)}\u2026` : name;
         this.paintName(painter, v, x, y, radius, shown, look);
       }

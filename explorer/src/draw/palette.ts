@@ -12,6 +12,7 @@ export interface Palette {
   good: string;
   marks: string[]; // for things of a kind: orbits, series
   scale: string[]; // for amounts, little to much
+  held: { none: string; toPass: string; done: string }; // what a host has of something; all are read under ink
 }
 
 const LIGHT: Palette = {
@@ -25,6 +26,7 @@ const LIGHT: Palette = {
   good: "#00785a",
   marks: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b37a00", "#56b4e9", "#5b6474"],
   scale: ["#cfd8e6", "#a9bcd8", "#7f9fc9", "#4f82b8", "#1f65a0", "#0b4a83", "#06336a", "#041f4a"],
+  held: { none: "#eef0f4", toPass: "#f0c75e", done: "#4fabe0" },
 };
 
 const DARK: Palette = {
@@ -38,6 +40,7 @@ const DARK: Palette = {
   good: "#3fc79a",
   marks: ["#56b4e9", "#f28e4b", "#3fc79a", "#e0a1c6", "#e6b93d", "#8fa8ff", "#a3adbd"],
   scale: ["#2b3547", "#37496a", "#45608f", "#5479b2", "#6694cf", "#84b1e3", "#abcff2", "#dcedfd"],
+  held: { none: "#262b34", toPass: "#80621a", done: "#2077b4" },
 };
 
 export const palette = (isDark: boolean): Palette => (isDark ? DARK : LIGHT);

@@ -25,6 +25,14 @@ export const hostName = (wires: Wires, node: number): string => wires.labels?.[n
 // "rack1" for hosts with names, "host 3" for those with numbers only.
 export const hostTitle = (wires: Wires, node: number): string => wires.labels?.[node] ?? `host ${node}`;
 
+// The host of this name, or of this number where no host is called so; -1 where there is none.
+export function nodeNamed(wires: Wires, text: string): number {
+  const named = wires.labels?.indexOf(text) ?? -1;
+  if (named >= 0) return named;
+  const number = /^\d+$/.test(text) ? Number(text) : -1;
+  return number < wires.nodes ? number : -1;
+}
+
 export const linkName = (wires: Wires, link: number): string =>
   `${hostName(wires, wires.tail[link]!)} to ${hostName(wires, wires.head[link]!)}`;
 

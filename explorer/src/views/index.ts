@@ -1,10 +1,11 @@
 // The views, in the order of their tabs.
-import { CHOOSE } from "./choose";
-import type { ViewRow } from "./view";
 import { CABLING } from "./cabling";
+import { CHOOSE } from "./choose";
 import { FILE } from "./file";
 import { RUNS } from "./runs";
+import { SCHEDULE } from "./schedule";
 import { TIME } from "./time";
+import type { ViewRow } from "./view";
 import { WIRING } from "./wiring";
 
-export const VIEWS: ViewRow[] = [CHOOSE, WIRING, FILE, TIME, CABLING, RUNS];
+export const VIEWS: ViewRow[] = [CHOOSE, WIRING, SCHEDULE, FILE, TIME, CABLING, RUNS];

@@ -4,8 +4,9 @@ import { Graph, type Look, type View } from "../draw/graph";
 import type { Painter } from "../draw/painter";
 import { scaleStep } from "../draw/palette";
 import { go, usePart, useRoute } from "../model/route";
-import { distancesFrom, hostName, hostTitle, layersAround, linksBack, linksIn, linksOut, type Wires } from "../model/wires";
+import { distancesFrom, hostName, hostTitle, linksBack, linksIn, linksOut, nodeNamed, type Wires } from "../model/wires";
 import { counted, fraction, timeText } from "../model/words";
+import { useLayout } from "../parts/layouts";
 import { Facts, Table } from "../parts/Table";
 import { Stage } from "../parts/Stage";
 import { useTheme } from "../parts/theme";
@@ -53,7 +54,6 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
   const { wires, facts } = panel.data;
   const { colours } = useTheme();
   const route = useRoute();
-  const [layout, setLayout] = usePart("layout", wires.layouts[0]?.name ?? "ring");
   const [colouring, setColouring] = usePart("colour", "plain");
   const [chosen, choose] = usePart("host", "");
   const [pointed, point] = useState<Pointed>(null);
@@ -61,10 +61,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
 
   const around = host < 0 ? 0 : host;
   const back = useMemo(() => linksBack(wires), [wires]);
-  const xy = useMemo(
-    () => (layout === "layers" ? layersAround(wires, around) : (wires.layouts.find((one) => one.name === layout) ?? wires.layouts[0]!).xy),
-    [wires, layout, layout === "layers" ? around : 0],
-  );
+  const { xy, choice } = useLayout(wires, around);
   const graph = useMemo(() => new Graph(wires, xy, back), [wires, xy, back]);
   const far = useMemo(() => distancesFrom(wires, around), [wires, around]);
   const isByCable = wires.duplex;
@@ -119,15 +116,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
     <div class="view wiring">
       <section class="picture">
         <div class="controls">
-          <label>
-            Layout
-            <select value={layout} onChange={(event) => setLayout(event.currentTarget.value)}>
-              {wires.layouts.map((one) => (
-                <option key={one.name}>{one.name}</option>
-              ))}
-              <option value="layers">layers around a host</option>
-            </select>
-          </label>
+          {choice}
           <label>
             Colours
             <select value={colouring} onChange={(event) => setColouring(event.currentTarget.value)}>
@@ -166,13 +155,6 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
       </section>
     </div>
   );
-}
-
-function nodeNamed(wires: Wires, text: string): number {
-  const named = wires.labels?.indexOf(text) ?? -1;
-  if (named >= 0) return named;
-  const number = /^\d+$/.test(text) ? Number(text) : -1;
-  return number < wires.nodes ? number : -1;
 }
 
 const cablesText = (facts: Facts): string =>
@@ -310,7 +292,7 @@ function Hosts({ wires, far, around, choose, chosen }: { wires: Wires; far: Int3
   );
 }
 
-function Open() {
+export function Open() {
   const [text, setText] = useState("");
   return (
     <form

@@ -19,7 +19,7 @@ from linkstep.costs.fitting import Fit, fit
 from linkstep.costs.loads import Loads, loads_of
 from linkstep.costs.models import MODELS, CostModel, StepLoads
 from linkstep.costs.runs import Run, load_runs
-from linkstep.costs.seconds import cost_of, cost_within, seconds_of, time_of
+from linkstep.costs.seconds import bandwidth_by_step, cost_of, cost_within, seconds_by_step, seconds_of, time_of
 from linkstep.costs.usual import SIZE, usual_fabric
 from linkstep.costs.wiring import WiringBound, check_wiring_bound, wiring_bound
 from linkstep.costs.wiring_standing import Standing, bound_if_quick, standing
@@ -42,6 +42,7 @@ __all__ = [
     "all_to_all_bound",
     "as_fabric",
     "bandwidth_bound",
+    "bandwidth_by_step",
     "bound_if_quick",
     "check_fabric_path",
     "check_host_limit",
@@ -61,6 +62,7 @@ __all__ = [
     "moore_levels",
     "moore_steps",
     "save_fabric",
+    "seconds_by_step",
     "seconds_of",
     "standing",
     "step_bound",

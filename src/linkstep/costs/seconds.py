@@ -126,10 +126,29 @@ def cost_of(schedule: ScheduleLike, fabric: FabricLike | None = None) -> Cost:
 
 def cost_within(schedule: Schedule, width: Fraction | None) -> Cost:
     """Return the cost of a schedule where hosts keep at most ``width`` of the fastest links busy; None: all of them."""
+    busiest, part = _busiest_by_step(schedule, width)
+    return Cost(schedule.num_steps, sum(busiest) * part)
+
+
+def bandwidth_by_step(schedule: Schedule, fabric: Fabric | None = None) -> list[Fraction]:
+    """Return what each step adds to T_B, in M/B.
+
+    >>> import linkstep
+    >>> [str(part) for part in bandwidth_by_step(linkstep.parse("K_{4,4}").build("allgather"))]
+    ['1/2', '3/8']
+    """
+    busiest, part = _busiest_by_step(schedule, None if fabric is None else fabric.width(schedule.topology))
+    return [load * part for load in busiest]
+
+
+def _busiest_by_step(schedule: Schedule, width: Fraction | None) -> tuple[list[Fraction] | list[int], Fraction]:
+    """Return the most that any link, or host, carries at each step, and what one part of the data on a link is in M/B.
+
+    What slower links and hosts carry counts as what a fastest link would carry meanwhile.
+    """
     topology = schedule.topology
     if topology.bandwidth is None and width is None:
-        total = sum(busiest_links(schedule).tolist())
-        return Cost(schedule.num_steps, Fraction(total * topology.degree, whole_of(schedule)))
+        return busiest_links(schedule).tolist(), Fraction(topology.degree, whole_of(schedule))
     loads = loads_of(schedule)
     busiest = [Fraction(load) for load in loads.links.busiest(loads.num_steps).tolist()]
     if topology.bandwidth is not None:
@@ -141,7 +160,7 @@ def cost_within(schedule: Schedule, width: Fraction | None) -> Cost:
         hosts = np.maximum(*(carried.busiest(loads.num_steps) for carried in (loads.sent, loads.received))).tolist()
         busiest = [max(link, host / width) for link, host in zip(busiest, hosts, strict=True)]
     ports = Fraction(topology.degree) if width is None else width
-    return Cost(loads.num_steps, sum(busiest, Fraction(0)) * ports / loads.whole)
+    return busiest, ports / loads.whole
 
 
 def time_of(schedule: ScheduleLike, size: Number, *, bandwidth: Number | None = None) -> Fraction:

@@ -24,16 +24,18 @@ from linkstep.correctness import check
 from linkstep.costs import Fabric
 from linkstep.costs.runs import Run, Runs
 from linkstep.costs.usual import ALPHA, BANDWIDTH
+from linkstep.explorer.beside import beside_of
 from linkstep.explorer.document import Document, Panel
 from linkstep.explorer.panels.cabling import cabling_panel
 from linkstep.explorer.panels.choose import best_choice, choose_panel
 from linkstep.explorer.panels.file import file_panel, program_panel
 from linkstep.explorer.panels.runs import KIND as RUN_FILES
 from linkstep.explorer.panels.runs import runs_panel
-from linkstep.explorer.panels.schedule import MAX_ROWS, schedule_panel
+from linkstep.explorer.panels.schedule import schedule_panel, unplayable_panel
 from linkstep.explorer.panels.time import time_panel
 from linkstep.explorer.panels.timed import comparison_panel, iteration_panel, simulation_panel
 from linkstep.explorer.panels.wiring import wiring_panel
+from linkstep.explorer.rows import MAX_ROWS
 from linkstep.files.kinds import kind_of
 from linkstep.lowering import Lowered
 from linkstep.methods.transform import in_rank_order
@@ -97,11 +99,15 @@ def of_argument(given: TopologyArgument, pricing: Pricing, argument: str) -> tup
     if given.schedule is not None:
         check(given.schedule)
         made = ScheduleResult(given.schedule, given.schedule.method or "file")
-        return title, (schedule_panel(made, pricing, argument), wiring_panel(given, pricing, argument))
+        return title, (playing(made, pricing, argument), wiring_panel(given, pricing, argument))
     wiring = wiring_panel(given, pricing, argument)
     if given.topology.num_nodes == 1:
         return title, (wiring,)
-    played = schedule_panel(best_schedule(given, pricing), pricing, argument)
+    why = why_unplayable(given, Collective.ALLREDUCE)
+    if why is not None:
+        played = unplayable_panel(why, argument)
+    else:
+        played = playing(best_schedule(given, pricing), pricing, argument, given.recipe)
     if given.topology.num_links > MAX_WIRED:
         return title, (wiring, played)
     return title, (wiring, played, plan_panel(given, argument))
@@ -117,6 +123,25 @@ def best_schedule(given: TopologyArgument, pricing: Pricing, collective: str = C
     """Return the schedule that ``linkstep schedule`` makes."""
     fabric = pricing.fabric_for(given.topology.degree)
     return schedule(given.recipe or given.topology, collective, ranks=given.ranks, fabric=fabric)
+
+
+def playing(made: ScheduleResult, pricing: Pricing, argument: str = "", recipe: Recipe | None = None) -> Panel:
+    """Return the panel of a schedule, with others of the same wires beside it."""
+    return schedule_panel(made, pricing, argument, beside_of(made, pricing, recipe))
+
+
+def why_unplayable(given: TopologyArgument, collective: Collective) -> str | None:
+    """Return why no page plays any schedule of a collective there, which is known before one is made; None if it may.
+
+    >>> why_unplayable(read_argument("Torus(64,64)")[0], Collective.ALLREDUCE)
+    'a schedule of 4,096 hosts (allreduce) has 33,546,240 rows or more; a page plays 8,000,000 at most'
+    """
+    ranks = given.topology.num_nodes if given.ranks is None else given.ranks.num_ranks
+    least = (ranks - 1) * (1 if collective.has_root else ranks) * len(collective.phases)
+    if least <= MAX_ROWS:
+        return None
+    rows = f"a schedule of {ranks:,} hosts ({collective}) has {least:,} rows or more"
+    return f"{rows}; a page plays {MAX_ROWS:,} at most"
 
 
 def _text(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
@@ -171,7 +196,7 @@ def _schedule(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
         return None
     given = TopologyArgument(made.schedule.topology)
     title = f"{made.schedule.collective} on {made.schedule.topology.name or 'this wiring'}"
-    return title, (schedule_panel(made, pricing), wiring_panel(given, pricing))
+    return title, (playing(made, pricing), wiring_panel(given, pricing))
 
 
 def _cabling(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
@@ -197,7 +222,7 @@ def of_answer(answer: Answer, pricing: Pricing) -> tuple[str, Panels]:
     if 2 * answer.num_nodes * (answer.num_nodes - 1) <= MAX_ROWS:
         fabric = pricing.fabric_for(answer.degree)
         made = schedule(recipe, Collective.ALLREDUCE, fabric=fabric, **choice.how)
-        panels.append(schedule_panel(made, pricing, name))
+        panels.append(playing(made, pricing, name, recipe))
     return title, tuple(panels)
 
 

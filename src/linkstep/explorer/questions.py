@@ -19,10 +19,12 @@ from linkstep.core.faults import parse as parse_fault
 from linkstep.core.progress import Progress
 from linkstep.core.text import shown
 from linkstep.core.units import WrittenSize, parse_size
+from linkstep.correctness import check
 from linkstep.costs import Fabric, load_fabric
 from linkstep.costs.usual import ALPHA, BANDWIDTH
+from linkstep.explorer.beside import beside_of
 from linkstep.explorer.document import Document
-from linkstep.explorer.documents import SIZE, best_schedule, document_of, plan_panel
+from linkstep.explorer.documents import SIZE, document_of, plan_panel, why_unplayable
 from linkstep.explorer.panels.choose import RANKINGS, choose_panel
 from linkstep.explorer.panels.file import file_panel
 from linkstep.explorer.panels.schedule import schedule_panel
@@ -31,8 +33,12 @@ from linkstep.explorer.timing import timed_panel
 from linkstep.problem import Problem
 from linkstep.reports.find import KINDS
 from linkstep.reports.pricing import Pricing
+from linkstep.scheduling import BEST, METHODS, Request, ScheduleResult, schedule
 from linkstep.search import find
 from linkstep.simulation.training import Job, load_model, model_names
+
+FILE = "file"
+"""What the schedule in a file is called, beside the names of methods."""
 
 Question = Mapping[str, Any]
 Watching = Callable[[str, int, int | None], None]
@@ -154,10 +160,50 @@ def _document(question: Question, watching: Watching) -> Document:
 def _schedule(question: Question, watching: Watching) -> Document:
     pricing = pricing_of(question)
     what, given = wiring_of(question, pricing)
-    watching("schedule", 0, None)
-    made = best_schedule(given, pricing, text_of(question, "collective", Collective.ALLREDUCE))
-    panel = schedule_panel(made, pricing, what)
+    own = None if given.schedule is None else given.schedule.collective
+    collective = Collective(text_of(question, "collective", own or Collective.ALLREDUCE))
+    fabric = pricing.fabric_for(given.topology.degree)
+    root = root_of(given, text_of(question, "root"))
+    method = text_of(question, "method", BEST if given.schedule is None or collective is not own else FILE)
+    request = Request(given.topology, collective, given.recipe, root=_node(given, root), fabric=fabric)
+    methods = [{"name": one.name, "title": one.title} for one in METHODS.values() if one.refuse(request) is None]
+    if given.schedule is not None and collective is own:
+        methods.insert(0, {"name": FILE, "title": "the one in the file"})
+    collectives = [str(one) for one in Collective]
+    asked = {
+        "collective": str(collective), "collectives": collectives, "method": method, "root": root, "methods": methods
+    }  # fmt: skip
+    if method == FILE and given.schedule is not None and collective is own:
+        check(given.schedule)
+        made = ScheduleResult(given.schedule, given.schedule.method or FILE)
+    else:
+        why = why_unplayable(given, collective)
+        if why is not None:
+            raise LinkstepError(why)
+        with _named(watching, f"{collective} on {given.called(what)}") as progress:
+            made = schedule(
+                given.recipe or given.topology, collective, method=method, root=root, ranks=given.ranks,
+                fabric=fabric, progress=progress,
+            )  # fmt: skip
+    watching("others on the same wires", 0, None)
+    beside = () if given.whole is not None else beside_of(made, pricing, given.recipe)
+    panel = schedule_panel(made, pricing, what, beside, asked)
     return Document(panel.title, (panel,))
+
+
+def root_of(given: TopologyArgument, text: str) -> int:
+    """Return the rank of the host that ``root`` names; the first where it is empty."""
+    if not text:
+        return 0
+    node = given.topology.node_named(text)
+    rank = node if given.ranks is None else int(given.ranks.rank_of[node])
+    if rank < 0:
+        raise LinkstepError(f"root {text}: that host takes no part")
+    return rank
+
+
+def _node(given: TopologyArgument, rank: int) -> int:
+    return rank if given.ranks is None else int(given.ranks.nodes[rank])
 
 
 def _file(question: Question, watching: Watching) -> Document:
