@@ -19,7 +19,7 @@ from linkstep.reports.pricing import Pricing
 from linkstep.search import Answer, find
 from linkstep.search.windows import windows
 from linkstep.simulation.training import compare, load_model
-from support.pages import OpenPage, screenshot, table
+from support.pages import OpenPage, address, screenshot, table
 
 pytestmark = pytest.mark.slow
 
@@ -276,10 +276,10 @@ def test_sliders_move_and_the_url_follows(open_live: Any) -> None:
     ours, _ = _times(find(64, 4), Fabric.of("20us", "200Gbps", 4), "2MB")
     assert ours[0] in _answered(page, "An allreduce of 2MB")
     assert len(server.asked) == 1
-    again = page.url
+    again = address(page)
     page.reload()
     assert ours[0] in _answered(page, "An allreduce of 2MB")
-    assert page.url == again
+    assert address(page) == again
     opened.check(offline=False)
 
 

@@ -21,7 +21,7 @@ from linkstep.lowering import TARGETS
 from linkstep.programs import read_program
 from linkstep.simulation import simulate_program, used_links
 from linkstep.verification import verify_text
-from support.pages import OpenPage, facts, screenshot, table
+from support.pages import OpenPage, address, facts, screenshot, table
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def test_a_finding_is_marked_in_its_line(open_report: Callable[..., OpenPage]) -
     page.get_by_label("Go to line").fill("40")
     page.get_by_label("Go to line").press("Enter")
     assert marked_lines(page) == [(40, lines[39].strip())]
-    assert page.url.endswith("mark=line.40")
+    assert address(page).endswith("mark=line.40")
     page.get_by_label("Go to rank").fill("1")
     page.get_by_label("Go to rank").press("Enter")
     assert [text for _, text in marked_lines(page)] == ['<rank id="1" input="3" output="3" scratch="2">']
@@ -139,7 +139,7 @@ def test_messages_are_played(open_report: Callable[..., OpenPage]) -> None:
     assert (rows[0]["carries"], rows[0]["begins"]) == ("chunk 0, sum of all", "73.33us")
     page.get_by_role("button", name="0 to 1", exact=True).first.click()  # of messages; the other is of links
     assert [text for _, text in marked_lines(page)] == ['<send n="8" peer="1" chan="0" src="o" srcoff="0" cnt="1"/>']
-    assert "mark=message.6" in page.url and "at=0.0000733" in page.url
+    assert "mark=message.6" in address(page) and "at=0.0000733" in address(page)
     press(page, "Message before")
     assert "chunk 1, sum of 2" in [row["carries"] for row in table(page, ON_THE_WAY)]
     page.get_by_label("Time").fill("0")
@@ -173,7 +173,7 @@ def test_links_and_layouts_are_in_the_url(open_report: Callable[..., OpenPage]) 
     links = page.locator("table", has=page.locator("caption", has_text="Links, the busiest"))
     links.get_by_role("button", name="2 to 0").click()
     assert page.locator(".pointed").inner_text() == "Rank 2 sends to rank 0: 4 messages, 1.333MB in all."
-    assert page.url.endswith("#layout=force&mark=link.2")
+    assert address(page).endswith("#layout=force&mark=link.2")
     for hash in ("#mark=finding.99&at=x&layout=<b>&speed=99", "#mark=rank.999999&at=-5", "#mark=message.99&at=1e9"):
         other = open_report(PROGRAMS / "ring-allreduce.cpu.xml", hash)
         assert other.page.locator(".file-text .marked").count() == 0
@@ -287,10 +287,10 @@ def test_files_are_chosen(live: OpenPage, tmp_path: Path) -> None:
     page.wait_for_selector(".verdict.verified")
     assert facts(page)["file"] == "ring-allreduce.msccl.xml"
     live.check_accessible()
-    url = page.url
+    url = address(page)
     page.get_by_label("choose it").set_input_files(PROGRAMS / "allpairs-allreduce.mscclpp.json")
     page.locator("dd", has_text="allpairs-allreduce.mscclpp.json").wait_for()
-    assert page.url != url
+    assert address(page) != url
     page.go_back()
     page.locator("dd", has_text="ring-allreduce.msccl.xml").wait_for()
     page.get_by_label("Data").fill("16MB")

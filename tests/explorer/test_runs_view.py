@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from linkstep.core.units import format_time
-from support.pages import facts, screenshot, table
+from support.pages import address, facts, screenshot, table
 from support.runs_file import write_runs
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def test_a_chart_is_read_by_keys_and_switched(open_report: Any, tmp_path: Path) 
     page.locator(".chart svg").focus()
     page.keyboard.press("End")
     assert "measured (bfb) 200MB/s" in said.inner_text()
-    assert "chart=rate" in page.url
+    assert "chart=rate" in address(page)
     opened.check()
 
 

@@ -13,7 +13,7 @@ from linkstep.explorer import Document, pack, write_document
 from linkstep.explorer.beside import beside_of
 from linkstep.explorer.documents import usual_pricing
 from linkstep.explorer.panels.schedule import schedule_panel
-from support.pages import OpenPage, facts, screenshot, table
+from support.pages import OpenPage, address, facts, screenshot, table
 from support.played import named, random_topology, replay, some_schedules
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ def test_the_picture_has_a_pixel_for_each_host_and_shard(open_report):
     whole_cells = [sum(cell == full for cell in cells[7 * host : 7 * host + 7]) for host in range(7)]
     assert whole_cells == [int(done) for done in held[2].finished]  # shards of this schedule come whole
     for step, share in ((0, "14.3%"), (made.schedule.num_steps, "100%")):
-        page.goto(re.sub("#.*", "", page.url) + f"#step={step}")
+        page.goto(re.sub("#.*", "", address(page)) + f"#step={step}")
         page.wait_for_function(
             "wanted => document.querySelector('.held .pointed').innerText.includes(wanted)", arg=f"{share} finished"
         )

@@ -15,7 +15,7 @@ from linkstep.explorer import Document
 from linkstep.explorer.panels.time import time_panel
 from linkstep.simulation.training import compare, load_model
 from linkstep.timelines import Flows, Instant, Lane, Span, SpanFlow, Spans, Timeline, timeline_of
-from support.pages import facts, screenshot, table
+from support.pages import address, facts, screenshot, table
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +156,7 @@ def test_time_is_zoomed_to_a_nanosecond_and_linked(open_report: Any, open_page: 
     field.press("Enter")
     assert field.input_value() == "100us"
     again = open_page()
-    again.go(page.url)
+    again.go(address(page))
     assert shown_range(again.page) == ("100us", "100.001us")
     again.check()
     opened.check()
@@ -202,7 +202,7 @@ def test_a_click_shows_a_span_and_closes_a_group(open_report: Any) -> None:
     page.get_by_role("button", name="Open all").click()
     assert {row["is"] for row in table(page, "Groups of lanes")} == {"open"}
     page.get_by_role("checkbox", name="Critical path").uncheck()
-    assert "critical=off" in page.url
+    assert "critical=off" in address(page)
     opened.check()
 
 

@@ -73,3 +73,8 @@ def screenshot(page: Any, name: str) -> None:
     folder = os.environ.get("EXPLORER_PICTURES")
     if folder:
         page.screenshot(path=str(Path(folder, f"{name}.png")))
+
+
+def address(page: Any) -> str:
+    """Return the page's URL as the page itself has it; ``page.url`` comes later, by an event."""
+    return str(page.evaluate("location.href"))
