@@ -138,6 +138,21 @@ def test_it_can_be_opened(here, monkeypatch):
     assert opened == [(here / "r.html").as_uri()]
 
 
+def test_two_plans_are_compared(here):
+    (here / "a.csv").write_text("ant,bee\nbee,cat\ncat,dog\ndog,ant\n")
+    (here / "b.csv").write_text("ant,bee\nbee,dog\ncat,dog\ncat,ant\n")
+    assert main(["report", "a.csv", "--compare", "b.csv", "--both-ways", "-o", "r.html"]) == 0
+    (panel,) = held(here / "r.html")["panels"]
+    assert panel["kind"] == "cabling" and panel["data"]["difference"]["argument"] == "b"
+
+
+@pytest.mark.parametrize("words", [["8", "4"], ["K_3", "K_4"]])
+def test_only_two_plans_are_compared(here, capsys, words):
+    assert main(["report", *words, "--compare", "K_4", "-o", "r.html"]) == 2
+    assert "--compare takes two plans" in capsys.readouterr().err
+    assert not (here / "r.html").exists()
+
+
 # --- save_page ---
 
 

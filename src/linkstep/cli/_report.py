@@ -6,7 +6,7 @@ import argparse
 import webbrowser
 from pathlib import Path
 
-from linkstep.argument import exists
+from linkstep.argument import exists, read_argument
 from linkstep.cli._command import Command
 from linkstep.cli._explore import THINGS, is_wiring, sorted_out
 from linkstep.cli._fabric_options import SIZE, add_fabric, pricing_of
@@ -19,7 +19,7 @@ from linkstep.core.errors import LinkstepError
 from linkstep.core.text import counted, cut
 from linkstep.core.units import format_size, parse_size
 from linkstep.explorer import Document, document_of, write_document
-from linkstep.explorer.documents import of_argument
+from linkstep.explorer.documents import of_argument, plan_panel
 from linkstep.explorer.reporting import check_reportable
 from linkstep.files import kind_of
 from linkstep.search import find
@@ -34,6 +34,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to show: recipes, files of any kind that linkstep knows, N servers with d ports",
     )  # fmt: skip
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write, a .html file")
+    parser.add_argument(
+        "--compare",
+        metavar="RECIPE|FILE",
+        help="show what to unplug and to plug to come from the one thing to this plan",
+    )
     parser.add_argument("--open", action="store_true", help="open it in the browser")
     add_size(parser, SIZE)
     add_fabric(parser)
@@ -61,11 +66,26 @@ def _document(thing: str | tuple[int, int], args: argparse.Namespace) -> Documen
         return document_of(thing, pricing)
 
 
+def _difference(things: list[str | tuple[int, int]], args: argparse.Namespace) -> Document:
+    """Return the document of the way from one plan to another, whose hosts have the same names."""
+    before = things[0] if len(things) == 1 else None
+    if not isinstance(before, str):
+        raise LinkstepError(
+            "--compare takes two plans: name the one that stands, and with --compare the one to come to"
+        )
+    given, _ = read_argument(args.compare)
+    with busy("comparing the plans"):
+        panel = plan_panel(read(before, args), before, given, args.compare)
+    return Document(panel.title, (panel,))
+
+
 def _run(args: argparse.Namespace) -> int:
     check_reportable(args.output)
     if parse_size(args.size) <= 0:
         raise LinkstepError(f"--size must be positive, not {args.size}")
-    documents = [_document(thing, args) for thing in sorted_out(args.things)]
+    things = sorted_out(args.things)
+    is_plain = args.compare is None
+    documents = [_document(thing, args) for thing in things] if is_plain else [_difference(things, args)]
     title = cut("; ".join(one.title for one in documents), _LONGEST)
     panels = tuple(panel for one in documents for panel in one.panels)
     size = write_document(Document(title, panels), args.output)

@@ -48,7 +48,7 @@ from linkstep.search import Answer, Choice, find
 from linkstep.simulation import Simulation
 from linkstep.simulation.training import Comparison, Iteration
 from linkstep.timelines import Timeline
-from linkstep.timelines.chrome_reading import is_trace_file, read_trace
+from linkstep.timelines.chrome_reading import read_trace
 
 SIZE = "1MB"
 MAX_WIRED = 2**13
@@ -113,10 +113,17 @@ def of_argument(given: TopologyArgument, pricing: Pricing, argument: str) -> tup
     return title, (wiring, played, plan_panel(given, argument))
 
 
-def plan_panel(given: TopologyArgument, argument: str) -> Panel:
-    """Return the panel of the plan that ``linkstep wire`` makes."""
-    whole = None if given.whole is None else given.whole.topology
-    return cabling_panel(wire(given.topology, whole), given.topology, given.called(argument), given.faults)
+def plan_panel(given: TopologyArgument, argument: str, other: TopologyArgument | None = None, name: str = "") -> Panel:
+    """Return the panel of the plan that ``linkstep wire`` makes, and of what it takes to come to an ``other``."""
+    return cabling_panel(
+        _wired(given), given.topology, given.called(argument), given.faults,
+        other=None if other is None else (_wired(other), other.topology),
+        other_argument="" if other is None else other.called(name),
+    )  # fmt: skip
+
+
+def _wired(given: TopologyArgument) -> Cabling:
+    return wire(given.topology, None if given.whole is None else given.whole.topology)
 
 
 def best_schedule(given: TopologyArgument, pricing: Pricing, collective: str = Collective.ALLREDUCE) -> ScheduleResult:
@@ -251,13 +258,11 @@ def _file(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
     """Return the panels of a file of measurements: trace events, or runs."""
     if not isinstance(thing, (str, Path)) or Path(thing).suffix.lower() != ".json" or not os.path.isfile(thing):  # noqa: PTH113
         return None  # Path.is_file raises where a name is longer than a file's can be
-    name = Path(thing).name
-    if is_trace_file(thing):
+    kind = kind_of(thing).name
+    if kind == "trace":
         panel = time_panel(read_trace(thing))
         return panel.title, (panel,)
-    if kind_of(thing).name == RUN_FILES:
-        return name, (runs_panel(thing),)
-    return None
+    return (Path(thing).name, (runs_panel(thing),)) if kind == RUN_FILES else None
 
 
 def _simulation(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:

@@ -24,6 +24,8 @@ from linkstep.files.reading import READABLE, SUFFIXES, WIRING, Reading, read_fil
 
 _PLAN = b'"gpus"'
 """A member that every MSCCL++ plan has and no file of ours."""
+_TRACE = b'"traceEvents"'
+"""The member that trace events are in."""
 _HEAD = 2**16
 _MOST_JSON = 2**26
 _MAGIC = (
@@ -131,6 +133,8 @@ def _kind(path: AnyPath, name: str, head: bytes, suffix: str) -> Kind:
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"<"):
         return _xml_kind(path, name, text, suffix)
+    if _TRACE in head:
+        return Kind("trace", "a timeline (trace events)", f"`linkstep report {name} -o timeline.html` shows it")
     if suffix == ".json" or text[:1] in (b"{", b"["):
         return _json_kind(path, name)
     return _read_kind(path, name) if suffix in READABLE else UNKNOWN

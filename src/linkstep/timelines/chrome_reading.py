@@ -16,7 +16,6 @@ from linkstep.timelines.columns import Span, SpanFlow
 from linkstep.timelines.timeline import Instant, Lane, Timeline
 
 MAX_BYTES = 2**30
-_HEAD = 2**16
 _MICRO = 1e6
 _CRITICAL = "critical path"
 _NEAR = 16
@@ -56,12 +55,6 @@ def read_trace(path: AnyPath) -> Timeline:
     title = (document.get("otherData") or {}).get("title") if isinstance(document.get("otherData"), dict) else None
     with naming(path):
         return reading.timeline(title if isinstance(title, str) else file.stem)
-
-
-def is_trace_file(path: AnyPath) -> bool:
-    """Return whether a file says at its beginning that it holds trace events."""
-    with to_path(path).open("rb") as file:
-        return b'"traceEvents"' in file.read(_HEAD)
 
 
 _Place = tuple[Any, Any]
