@@ -143,7 +143,7 @@ def test_two_plans_are_compared(here):
     (here / "b.csv").write_text("ant,bee\nbee,dog\ncat,dog\ncat,ant\n")
     assert main(["report", "a.csv", "--compare", "b.csv", "--both-ways", "-o", "r.html"]) == 0
     (panel,) = held(here / "r.html")["panels"]
-    assert panel["kind"] == "cabling" and panel["data"]["difference"]["argument"] == "b"
+    assert panel["kind"] == "cabling" and panel["data"]["difference"]["argument"] == "b.csv"
 
 
 @pytest.mark.parametrize("words", [["8", "4"], ["K_3", "K_4"]])
