@@ -17,6 +17,8 @@ PAGES = [
     ROOT / "docs" / "index.md",
     *sorted((ROOT / "docs").glob("*/*.md")),
 ]
+MADE = [ROOT / "docs" / "reference" / name for name in ("api", "cli")]
+"""Folders of pages that are made of the source."""
 
 
 def sessions() -> list:
@@ -45,7 +47,10 @@ def test_console_blocks(steps, capsys, tmp_path, monkeypatch):
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+            there = (page.parent / target).resolve()
+            if there.parent in MADE:
+                continue  # when the site is built, whose links test_site.py follows
+            assert there.exists(), f"{page.name}: {target}"
 
 
 def test_pages_that_the_source_names_exist():

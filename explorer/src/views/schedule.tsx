@@ -41,6 +41,7 @@ interface ScheduleData {
   argument: string;
   wires: Wires;
   facts: Report;
+  method: string; // what made it, in words
   asked: Asked | null;
   unplayable: string | null;
   played: PlayedData;
@@ -58,7 +59,7 @@ function ScheduleView(props: ViewProps<ScheduleData>) {
       <section class="words">
         {data.asked && <Choices asked={data.asked} wires={data.wires} rootNode={0} made={data.facts.method} />}
         <p>{data.unplayable ? `Not played here: ${data.unplayable}.` : "There is nothing to send: one host takes part."}</p>
-        {data.facts && <ReportFacts facts={data.facts} />}
+        {data.facts && <ReportFacts facts={data.facts} method={data.method} />}
       </section>
     </div>
   );
@@ -154,7 +155,7 @@ function Playing({ panel, isLive }: ViewProps<ScheduleData>) {
         )}
       </section>
       <section class="words">
-        <ReportFacts facts={facts} root={ours.data.root === null ? null : hostTitle(wires, rootNode)} />
+        <ReportFacts facts={facts} method={panel.data.method} root={ours.data.root === null ? null : hostTitle(wires, rootNode)} />
         <Steps played={ours} step={step} size={facts.size} title={other ? `Steps of ${ours.data.name}` : "Steps"} goTo={player.goTo} />
         {other && <Steps played={other} step={otherStep} size={facts.size} title={`Steps of ${other.data.name}`} goTo={(to) => player.goTo(player.momentOf(other.ends[to]!))} />}
         {certificate && (
@@ -324,11 +325,11 @@ function pointedText({ rows, wires, data }: Played, step: number, pointed: { hos
   return `${hostTitle(wires, pointed.host)} sends ${inShards(sent, data.unit)} shards and receives ${inShards(received, data.unit)} at step ${step}.`;
 }
 
-function ReportFacts({ facts, root }: { facts: Report; root?: string | null }) {
+function ReportFacts({ facts, method, root }: { facts: Report; method: string; root?: string | null }) {
   const least = facts.bandwidth_optimal ? ", as little as any wiring" : facts.t_b_bound ? `; nothing takes less than ${facts.t_b_bound}` : "";
   const rows: [string, string][] = [
     [facts.collective, `${timeText(facts.seconds)} for ${sizeText(facts.size)} (${facts.fabric})`],
-    ["made by", facts.method],
+    ["made by", method],
     ["steps (T_L)", `${facts.steps}${facts.moore_optimal ? ", as few as any wiring" : ""}`],
     ["bandwidth (T_B)", `${facts.t_b} M/B${least}`],
     ["takes part", facts.forwarders ? `${counted(facts.ranks, "host")}; ${counted(facts.forwarders, "host")} only forward` : counted(facts.ranks, "host")],

@@ -46,9 +46,13 @@ interface WiringData {
   wires: Wires;
   whole?: Wires;
   facts: Facts;
+  method: string | null; // what makes the best schedule, in words
 }
 
 type Pointed = { host: number } | { link: number } | null;
+
+// Lines of a thousand hosts would be one grey disc.
+const thin = (links: number): number => (links > 3000 ? 0.3 : links > 1000 ? 0.6 : 1.25);
 
 function WiringView({ panel, isLive }: ViewProps<WiringData>) {
   const { wires, facts } = panel.data;
@@ -68,7 +72,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
 
   const look = (view: View): Look => {
     const links = wires.tail.length;
-    const width = new Float32Array(links).fill(links > 1500 ? 0.75 : 1.25);
+    const width = new Float32Array(links).fill(thin(links));
     const linkColour = new Uint8Array(links);
     const nodeColour = new Uint8Array(wires.nodes);
     let nodeColours = [colours.accent];
@@ -149,7 +153,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
       </section>
       <section class="words">
         {facts.without_faults && <Changed facts={facts} isLive={isLive} />}
-        <Facts rows={factRows(facts)} />
+        <Facts rows={factRows(facts, panel.data.method)} />
         <Hops facts={facts} far={host >= 0 ? far : null} name={host >= 0 ? hostTitle(wires, host) : ""} />
         <Hosts wires={wires} far={far} around={around} choose={choose} chosen={host} />
       </section>
@@ -232,7 +236,7 @@ function Changed({ facts, isLive }: { facts: Facts; isLive: boolean }) {
   );
 }
 
-function factRows(facts: Facts): [string, string][] {
+function factRows(facts: Facts, method: string | null): [string, string][] {
   const bound = (facts.duplex ? facts.moore_steps_duplex : null) ?? facts.moore_steps;
   const rows: [string, string][] = [
     ["hosts", `${facts.nodes}, ${counted(facts.degree, "port")} each`],
@@ -246,7 +250,7 @@ function factRows(facts: Facts): [string, string][] {
     rows.push(["allreduce", `${timeText(best.allreduce_seconds)} (${best.fabric})`]);
     rows.push(["steps (T_L)", String(best.steps)]);
     rows.push(["bandwidth (T_B)", `${best.t_b} M/B${best.bandwidth_optimal ? ", as little as any wiring" : ""}`]);
-    rows.push(["schedule by", best.method]);
+    rows.push(["schedule by", method ?? best.method]);
   }
   return rows;
 }

@@ -82,7 +82,8 @@ export function AnswerText({ asked, open }: { asked: Asked; open: (row: Row) => 
         {load === "allreduce" && <Other asked={asked} best={best.seconds} />}
       </ul>
       <p class="hint">
-        {data.times ? fixedText(data) : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`}
+        {data.times ? fixedText(data) : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`} What no wiring beats is counted
+        for a reduce-scatter and then an allgather.
       </p>
     </section>
   );

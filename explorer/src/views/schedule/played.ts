@@ -87,7 +87,7 @@ function ofLoads({ rows, wires }: Played, step: number, colours: Palette): StepL
   const takes = (e: number) => (rate ? load[e]! / rate[e]! : load[e]!);
   let cap = 0;
   for (let e = 0; e < links; e++) cap = Math.max(cap, takes(e));
-  const [idle, least, more] = links > 1500 ? [0.5, 0.75, 1.5] : [0.75, 1.25, 2.25];
+  const [idle, least, more] = links > 3000 ? [0.25, 0.3, 0.7] : links > 1000 ? [0.5, 0.6, 1.2] : [0.75, 1.25, 2.25];
   const [width, colour] = [new Float32Array(links).fill(idle), new Uint8Array(links)];
   const busy: number[] = [];
   for (let e = 0; e < links; e++) {

@@ -15,6 +15,7 @@ from linkstep.core.topology import Topology
 from linkstep.correctness import split_phases
 from linkstep.costs import bandwidth_by_step, loads_of, seconds_by_step, seconds_of
 from linkstep.explorer.document import Panel
+from linkstep.explorer.panels.wiring import method_title
 from linkstep.explorer.rows import Rows, rows_of, why_unplayable
 from linkstep.explorer.wires import wires_of
 from linkstep.methods.bfb import Certificate
@@ -46,6 +47,7 @@ def schedule_panel(
         "argument": argument or topology.name,
         "wires": wires_of(topology, orbits=False),
         "facts": report.to_json(),
+        "method": method_title(made.method),
         "asked": asked,
         "unplayable": why_unplayable(made.schedule),
     }

@@ -22,6 +22,9 @@ from linkstep.timelines.simulated import DONE
 MAX_SPANS = 3 * 10**6
 """The most spans that a page shows: a browser holds some hundred megabytes."""
 
+_ROUNDED = 1e-12
+"""Seconds by which a span may begin before the one before it ends: files have times as rounded sums."""
+
 Rows = Sequence[tuple[str, str]]
 """Names and values, as commands print them."""
 
@@ -96,7 +99,7 @@ def _tracks(spans: Spans) -> NDArray[np.int64]:
     """Return a track for each span, the first of its lane that is free; zeros where no spans overlap."""
     track = np.zeros(len(spans.lane), np.int64)
     order = np.lexsort((spans.end, spans.start, spans.lane))
-    lane, start, end = spans.lane[order], spans.start[order], spans.end[order]
+    lane, start, end = spans.lane[order], spans.start[order] + _ROUNDED, spans.end[order]
     overlaps = (lane[1:] == lane[:-1]) & (start[1:] < end[:-1])
     for crowded in np.unique(lane[1:][overlaps]).tolist():
         busy: list[tuple[float, int]] = []

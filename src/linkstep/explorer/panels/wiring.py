@@ -10,6 +10,7 @@ from linkstep.explorer.document import Panel
 from linkstep.explorer.wires import wires_of
 from linkstep.reports.pricing import Pricing
 from linkstep.reports.topology import TopologyReport
+from linkstep.scheduling import METHODS
 
 
 def _unwatched(label: str) -> Any:
@@ -29,10 +30,17 @@ def wiring_panel(given: TopologyArgument, pricing: Pricing, argument: str = "", 
         "argument": argument or (str(given.recipe) if given.recipe else given.topology.name),
         "wires": wires,
         "facts": report.to_json(),
+        "method": None if report.best is None else method_title(report.best.method),
     }
     if given.whole is not None:
         data["whole"] = wires_of(given.whole.topology, orbits=False)
     return Panel("wiring", given.called(argument), data)
+
+
+def method_title(name: str) -> str:
+    """Return what a method does, in a few words; its name where that is all there is."""
+    row = METHODS.get(name)
+    return name if row is None else f"{row.title} ({name})"
 
 
 def topology_report(given: TopologyArgument, pricing: Pricing, watch: Watch = _unwatched) -> TopologyReport:
