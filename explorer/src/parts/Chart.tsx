@@ -54,7 +54,7 @@ interface Props {
 }
 
 const FONT = "system-ui, sans-serif";
-const [TOP, BOTTOM, RIGHT, ROW] = [8, 44, 16, 19];
+const [TOP, BOTTOM, RIGHT, ROW] = [8, 44, 24, 19];
 const LONGEST = 44;
 
 interface Stop {
