@@ -120,6 +120,7 @@ def test_how_a_file_was_understood_is_said(here, capsys):
         (["K_3", "--size", "0B", "-o", "r.html"], "--size must be positive, not 0B"),
         (["made.npz", "--cut", "0,1", "-o", "r.html"], "holds a schedule"),
         (["K_3"], "the following arguments are required: -o/--output"),
+        (["nowhere.xml", "-o", "r.html"], "nowhere.xml: no such file"),
         (["-o", "r.html"], "the following arguments are required: RECIPE|FILE|N d"),
     ],
     ids=str,

@@ -14,8 +14,8 @@ from linkstep.cli._fabric_options import SIZE, add_fabric
 from linkstep.cli._quantities import add_size
 from linkstep.cli._signals import interrupts_noted
 from linkstep.cli._topology_argument import add_fault_options
-from linkstep.core.errors import LinkstepError
-from linkstep.files import kind_of
+from linkstep.core.errors import FileError, LinkstepError
+from linkstep.files import is_runtime_file, kind_of
 
 THINGS = "RECIPE|FILE|N d"
 _WIRINGS = ("wiring", "schedule", "unknown", "empty")
@@ -62,6 +62,8 @@ def _is_number(word: str) -> bool:
 
 def is_wiring(text: str) -> bool:
     """Whether text is read as a recipe or the file of a wiring or a schedule; if not, it is a file of another kind."""
+    if not exists(text) and is_runtime_file(text):
+        raise FileError(f"{text}: no such file")
     return not exists(text) or kind_of(text).name in _WIRINGS
 
 
