@@ -144,6 +144,7 @@ def test_time_is_zoomed_to_a_nanosecond_and_linked(open_report: Any, open_page: 
     field = page.get_by_label("From")
     field.fill("100us")
     field.press("Enter")
+    wait_for_range(page, "100us", "180us")
     page.get_by_label("to", exact=True).fill("100.001us")
     page.get_by_label("to", exact=True).press("Enter")
     wait_for_range(page, "100us", "100.001us")

@@ -1,9 +1,10 @@
 // A canvas that a view paints: sized to its place, moved and zoomed by pointer and keyboard, saved as SVG.
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CanvasPainter, SvgPainter, type Painter } from "../draw/painter";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { SvgPainter, type Painter } from "../draw/painter";
 import type { View } from "../draw/graph";
-import { printing, usePrinting } from "./printing";
+import { Frames, painterOn, useBoard } from "./board";
+import { usePrinting } from "./printing";
 import { SaveMenu, type Drawing } from "./SaveMenu";
 
 interface Props {
@@ -21,60 +22,31 @@ interface Props {
   children?: ComponentChildren; // laid over the canvas
 }
 
-const FRAMES = 60;
-
 export function Stage(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const paper = useRef<HTMLDivElement>(null);
   const isPrinting = usePrinting();
   const view = useRef<View | null>(null);
-  const frames = useRef<number[]>([]);
+  const frames = useRef(new Frames());
   const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
   const latest = useRef(props);
   latest.current = props;
-  const [size, setSize] = useState<[number, number]>([0, 0]);
+  const size = useBoard(place, canvas, [50, 50]);
 
   const paint = (now: number) => {
     const board = canvas.current;
     if (!board || !view.current) return;
-    const start = performance.now();
-    const ratio = window.devicePixelRatio || 1;
-    const context = board.getContext("2d", { alpha: false })!;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = latest.current.paper;
-    context.fillRect(0, 0, view.current.width, view.current.height);
-    latest.current.paint(new CanvasPainter(context), view.current, now);
-    frames.current.push(performance.now() - start);
-    if (frames.current.length > FRAMES) frames.current.shift();
-    board.dataset["frames"] = String(frames.current.length);
-    board.dataset["frameMs"] = [...frames.current].sort((a, b) => a - b)[frames.current.length >> 1]!.toFixed(2);
+    const seen = view.current;
+    frames.current.timed(board, () => {
+      latest.current.paint(painterOn(board, [seen.width, seen.height], latest.current.paper), seen, now);
+    });
   };
-
-  useLayoutEffect(() => {
-    const measure = () => {
-      if (printing()) return; // the page goes back to its size, and the picture stays where it was moved to
-      const box = place.current!.getBoundingClientRect();
-      setSize([Math.max(50, Math.round(box.width)), Math.max(50, Math.round(box.height))]);
-    };
-    measure();
-    const watch = new ResizeObserver(measure);
-    watch.observe(place.current!);
-    return () => watch.disconnect();
-  }, []);
 
   useLayoutEffect(() => {
     const [width, height] = size;
     if (width) view.current = props.home(width, height);
   }, [size, props.homeKey]);
-
-  useLayoutEffect(() => {
-    const [width, height] = size;
-    const board = canvas.current!;
-    const ratio = window.devicePixelRatio || 1;
-    board.width = width * ratio;
-    board.height = height * ratio;
-  }, [size]);
 
   useLayoutEffect(() => paint(performance.now()));
 

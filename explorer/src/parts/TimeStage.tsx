@@ -1,8 +1,8 @@
 // A canvas of lanes over time: zoomed along time only, scrolled along lanes, by pointer, wheel and keyboard. Above the
 // lanes are an overview of all and a ruler; left of them their names. What is painted there is the view's affair.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CanvasPainter, SvgPainter, type Painter } from "../draw/painter";
-import { Frames } from "./frames";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { SvgPainter, type Painter } from "../draw/painter";
+import { Frames, painterOn, useBoard } from "./board";
 import { SaveMenu, type Drawing } from "./SaveMenu";
 
 export const OVERVIEW = 30; // pixels, as all heights
@@ -80,7 +80,7 @@ export function TimeStage(props: Props) {
   const waiting = useRef(0);
   const latest = useRef(props);
   latest.current = props;
-  const [size, setSize] = useState<[number, number]>([0, 0]);
+  const size = useBoard(place, canvas, [200, 120]);
   const shownRange = useRef("");
 
   const view = (): TimeView => {
@@ -94,36 +94,13 @@ export function TimeStage(props: Props) {
     if (!board || !size[0]) return;
     live.current.top = Math.max(0, Math.min(most(), live.current.top));
     frames.current.timed(board, () => {
-      const ratio = window.devicePixelRatio || 1;
-      const context = board.getContext("2d", { alpha: false })!;
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      context.fillStyle = latest.current.paper;
-      context.fillRect(0, 0, size[0], size[1]);
-      latest.current.paint(new CanvasPainter(context), view());
+      latest.current.paint(painterOn(board, size, latest.current.paper), view());
     });
   };
   const redraw = () => {
     cancelAnimationFrame(waiting.current);
     waiting.current = requestAnimationFrame(paint);
   };
-
-  useLayoutEffect(() => {
-    const measure = () => {
-      const box = place.current!.getBoundingClientRect();
-      setSize([Math.max(200, Math.round(box.width)), Math.max(120, Math.round(box.height))]);
-    };
-    measure();
-    const watch = new ResizeObserver(measure);
-    watch.observe(place.current!);
-    return () => watch.disconnect();
-  }, []);
-
-  useLayoutEffect(() => {
-    const board = canvas.current!;
-    const ratio = window.devicePixelRatio || 1;
-    board.width = size[0] * ratio;
-    board.height = size[1] * ratio;
-  }, [size]);
 
   // A range that comes from outside, such as the URL, counts; one that is still moved does not.
   const given = props.range.join(" ");

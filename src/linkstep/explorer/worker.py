@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from linkstep.core.safe_path import safe_path
+
 _CONTEXT = multiprocessing.get_context("spawn")  # a server has threads, and these do not survive a fork
 _EVERY = 0.1
 """Seconds between two messages on how far a work is."""
@@ -37,7 +39,7 @@ class Worker:
         self._process = _CONTEXT.Process(target=_work, args=(far,), name="linkstep-worker", daemon=True)
         self.is_ready = False
         """Whether it has said that it can be asked."""
-        with _starting, _safe_path(), _interrupts_held():
+        with _starting, safe_path(), _interrupts_held():
             self._process.start()
         far.close()
 
@@ -76,21 +78,6 @@ class Worker:
         with suppress(OSError):
             self.line.close()
         return self._process.exitcode
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """Keep modules of the current folder from a process that is started meanwhile."""
-    name = "PYTHONSAFEPATH"  # multiprocessing takes no options for the interpreter
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 @contextmanager

@@ -5,7 +5,6 @@ Not here: what the work is (``runner`` searches, ``linkstep.search.scoring`` rec
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 
 from linkstep.core.errors import LinkstepError
 from linkstep.core.extras import missing
+from linkstep.core.safe_path import safe_path
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -46,25 +46,10 @@ def _interrupts_held() -> Iterator[None]:
 
 
 @contextmanager
-def _safe_path() -> Iterator[None]:
-    """Let processes started meanwhile run nothing that lies in the current folder: ``python -c`` looks there first."""
-    name = "PYTHONSAFEPATH"  # multiprocessing takes no options for the interpreter
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-
-
-@contextmanager
 def _processes(workers: int | None) -> Iterator[Executor]:
     """Give a pool of processes that are gone when the work is done or has failed, not when they find time to end."""
     others = set(active_children())
-    with _safe_path():  # multiprocessing has a process of its own that keeps track of semaphores
+    with safe_path():  # multiprocessing has a process of its own that keeps track of semaphores
         made = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
     with made as pool:
         try:
@@ -120,7 +105,7 @@ def _side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], opening: AbstractContextManager[Executor]
 ) -> Results[Item, Result]:
     with opening as pool:
-        with _safe_path(), _interrupts_held():  # processes start as work comes in
+        with safe_path(), _interrupts_held():  # processes start as work comes in
             futures = {pool.submit(work, item): item for item in items}
         for future in as_completed(futures):
             yield futures[future], future.result()
