@@ -116,13 +116,14 @@ def test_files_named_at_the_start_can_be_asked_for(start):
         (["K_3", "--slow", "0,1=1Gbps"], {"view": "wiring", "what": "K_3", "slow": "0,1=1Gbps"}),
         (["made.npz"], {"view": "schedule", "what": "made.npz"}),
         (["wiring.csv", "--fabric", "my.json"], {"view": "wiring", "what": "wiring.csv", "fabric": "my.json"}),
-        (["K_3", "--cut", '"a;b",c'], {"view": "wiring", "what": "K_3", "cut": '"a;b",c'}),
+        (["named.json", "--cut", '"a;b",c'], {"view": "wiring", "what": "named.json", "cut": '"a;b",c'}),
     ],
     ids=str,
 )
 def test_what_is_opened(monkeypatch, tmp_path, words, shown):
     linkstep.save(linkstep.parse("K_4").topology(), tmp_path / "wiring.csv")
     linkstep.save(linkstep.schedule("K_3", "allgather").schedule, tmp_path / "made.npz")
+    linkstep.save(linkstep.parse("K_3").topology().with_labels(["a;b", "c", "d"]), tmp_path / "named.json")
     linkstep.save_fabric(linkstep.Fabric.of("3us", "10Gbps", 4), tmp_path / "my.json")
     monkeypatch.chdir(tmp_path)
     assert explore._route(parsed(words)) == shown
@@ -144,11 +145,24 @@ def parsed(words: list[str]):
         (["missing.csv"], "missing.csv: no such file"),
         (["--port", "65536"], "--port must lie in [0, 65535], not 65536"),
         (["--port", "-1"], "--port must lie in [0, 65535], not -1"),
+        (["0", "4"], "the number of nodes must lie in [2, 10000000], not 0"),
+        (["8", "0"], "the degree must lie in [1, 64], not 0"),
+        (["K_4", "--cut", "0,9"], "no host is called '9': hosts are the numbers 0 to 3"),
+        (["K_4", "--down", "x"], "no host is called 'x'"),
+        (["K_4", "--cut", "0,1", "--cut", "0,2", "--cut", "0,3"], "no path from node 0 to node 1 (cut 0,3)"),
+        (["two.csv"], "the topology is disconnected: no path from a to c"),
+        (["made.npz", "--cut", "0,1"], "made.npz holds a schedule, which is for its own topology"),
+        (["64", "4", "--size", "0"], "--size must be positive, not 0"),
+        (["8", "4", "16", "4"], "16 4: the page begins with one thing, what is named after it must be files"),
+        (["K_4", "missing.csv"], "missing.csv: the page begins with one thing"),
         (["--fabric", "missing.json"], "argument --fabric: missing.json: no such file"),
     ],
     ids=str,
 )
-def test_what_cannot_be_opened_is_a_line(capsys, words, line):
+def test_what_cannot_be_opened_is_a_line(capsys, monkeypatch, tmp_path, words, line):
+    (tmp_path / "two.csv").write_text("a,b\nb,a\nc,d\nd,c\n")
+    linkstep.save(linkstep.schedule("K_3", "allgather").schedule, tmp_path / "made.npz")
+    monkeypatch.chdir(tmp_path)
     assert main(["explore", "--no-browser", *words]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and line in err

@@ -8,14 +8,17 @@ import sys
 import webbrowser
 from urllib.parse import quote, urlencode
 
-from linkstep.argument import exists, read_argument
+from linkstep.argument import exists
 from linkstep.cli._command import Command
 from linkstep.cli._fabric_options import SIZE, add_fabric
 from linkstep.cli._quantities import add_size
 from linkstep.cli._signals import interrupts_noted
-from linkstep.cli._topology_argument import add_fault_options
+from linkstep.cli._topology_argument import add_fault_options, read
+from linkstep.core.distances import check_connected
 from linkstep.core.errors import FileError, LinkstepError
+from linkstep.core.units import parse_size
 from linkstep.files import is_runtime_file, kind_of
+from linkstep.problem import Problem
 
 THINGS = "RECIPE|FILE|N d"
 _WIRINGS = ("wiring", "schedule", "unknown", "empty")
@@ -26,7 +29,7 @@ _MOST_PORTS = 2**16 - 1
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "things", nargs="*", metavar=THINGS,
-        help="a recipe or a file to begin with, or N servers with d ports; the page may read the files named here",
+        help="a recipe or a file to begin with, or N servers with d ports, then other files that the page may read",
     )  # fmt: skip
     parser.add_argument(
         "--port", type=int, default=0, metavar="K", help="listen on this port; default: one that is free"
@@ -68,12 +71,18 @@ def is_wiring(text: str) -> bool:
 
 
 def _route(args: argparse.Namespace) -> dict[str, str]:
-    """Return the parts of the URL that show what was asked for."""
+    """Return the parts of the URL that show what was asked for; LinkstepError if the page could not show it."""
+    if args.size is not None and parse_size(args.size) <= 0:
+        raise LinkstepError(f"--size must be positive, not {args.size}")
     things = sorted_out(args.things)
+    for thing in things[1:]:
+        if not isinstance(thing, str) or not exists(thing):
+            name = thing if isinstance(thing, str) else " ".join(map(str, thing))
+            raise LinkstepError(f"{name}: the page begins with one thing, what is named after it must be files")
     faults = list(args.faults)
     if faults and (not things or not isinstance(things[0], str) or not is_wiring(things[0])):
         raise LinkstepError("faults are of a wiring: name a recipe or a file of one first")
-    route = _first(things[0]) if things else {}
+    route = _first(things[0], args) if things else {}
     for fault in faults:
         kind, _, text = str(fault).partition(" ")
         route[kind] = f"{route[kind]};{text}" if kind in route else text
@@ -82,14 +91,15 @@ def _route(args: argparse.Namespace) -> dict[str, str]:
     return route | {name: str(value) for name, value in pricing.items() if value is not None}
 
 
-def _first(thing: str | tuple[int, int]) -> dict[str, str]:
+def _first(thing: str | tuple[int, int], args: argparse.Namespace) -> dict[str, str]:
+    """Return the parts of the URL that show what is named first, read here so that what is wrong with it is said."""
     if isinstance(thing, tuple):
-        return {"view": "choose", "n": str(thing[0]), "d": str(thing[1])}
+        nodes, degree = Problem(num_nodes=thing[0], degree=thing[1]).size
+        return {"view": "choose", "n": str(nodes), "d": str(degree)}
     if not is_wiring(thing):
         return {"open": thing}
-    given, notes = read_argument(thing)
-    for note in notes:
-        print(f"linkstep: {thing}: {note}", file=sys.stderr)
+    given = read(thing, args)
+    check_connected(given.topology)
     return {"view": "wiring" if given.schedule is None else "schedule", "what": thing}
 
 
