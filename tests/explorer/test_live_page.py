@@ -6,16 +6,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 import linkstep
+import support
 from linkstep.cli import main
+from linkstep.core.units import format_time
+from linkstep.simulation.training import best_iteration, compare, load_model
+from linkstep.simulation.training.network import costed_network
 from support.live import QUESTIONS, Client, is_alive, until
 from support.pages import address, choose_host, facts, screenshot, table
 
 pytestmark = pytest.mark.slow
 
+RING = Path(support.__file__).parent / "programs" / "ring-allreduce.cpu.xml"
 HOSTILE = ["<script>alert(1)</script>", "\"'&lt;", "\N{ROCKET}\N{FAMILY}", "h" * 200]
 
 
@@ -50,6 +56,15 @@ def opened(open_page, url: str):
 def is_fresh(page) -> None:
     """Wait until nothing is worked on any more."""
     page.wait_for_function("() => !document.querySelector('.waiting') && !document.querySelector('.stale')")
+
+
+def shows(page, fact: str) -> None:
+    """Wait until the page, with nothing left to wait for, states a fact that begins so: its name and its value."""
+    page.wait_for_function(
+        """start => !document.querySelector(".waiting, .stale") && [...document.querySelectorAll("dl.facts > div")]
+        .some(row => `${row.children[0].innerText} ${row.children[1].innerText}`.startsWith(start))""",
+        arg=fact,
+    )
 
 
 def test_a_cable_is_cut(explore, open_page):
@@ -163,6 +178,120 @@ def test_a_file_of_any_kind(explore, open_page, tmp_path):
     assert facts(page)["hosts"].startswith("3,")
     assert page.locator("h1").inner_text() == "made.npz"
     found.check(offline=False)
+
+
+def simulate_form(page, **fields: str) -> None:
+    """Fill in the form of the time view, press its button, and wait for the answer."""
+    form = page.get_by_role("form", name="What is simulated")
+    for name, value in fields.items():
+        field = form.locator(f"[name={name}]")
+        if field.evaluate("one => one.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+    form.get_by_role("button", name="Simulate").click()
+
+
+def test_another_collective_is_simulated(explore, open_page):
+    """Every field of the form, and the numbers are those of ``linkstep simulate``."""
+    url = explore("Torus(4,4)")
+    found = open_page(offline=False)
+    page = found.go(f"{url.partition('#')[0]}#view=time&what=Torus(4,4)")
+    page.wait_for_selector("dl.facts")
+    assert facts(page)["simulated"].startswith(format_time(linkstep.simulate("Torus(4,4)").time))
+    simulate_form(
+        page, collective="allgather", to="mscclpp", size="64MB", alpha="5us", bandwidth="200Gbps"
+    )  # fmt: skip
+    shows(page, "for 64MB over alpha 5us")
+    assert "collective=allgather" in address(page)
+    fabric = linkstep.Fabric.of("5us", "200Gbps", 4)
+    lowered = linkstep.lower(linkstep.schedule("Torus(4,4)", "allgather", fabric=fabric), "mscclpp")
+    done = linkstep.simulate(lowered, fabric, "64MB")
+    said = facts(page)
+    assert said["simulated"].startswith(format_time(done.time))
+    assert said["instructions"] == str(done.program.num_instructions)
+    assert said["for"] == "64MB over alpha 5us, 200Gbps a server"
+    assert said["shown"].startswith(f"{done.sent_link.size:,} spans on 64 lanes")
+    again = found.page.context.new_page()
+    again.goto(address(page))
+    again.wait_for_selector("dl.facts")
+    assert facts(again) == said
+    simulate_form(page, size="64MC")
+    page.wait_for_selector(".error")
+    assert "64MC" in page.locator(".error").inner_text()
+    simulate_form(page, size="1MB")
+    shows(page, "for 1MB over alpha 5us")
+    assert not page.locator(".error").count()
+    found.check_accessible()
+
+
+def test_an_iteration_is_simulated(explore, open_page):
+    """The same form shows a model in training on the wiring that is open, and a collective again."""
+    url = explore("Torus(4,4)")
+    found = open_page(offline=False)
+    page = found.go(f"{url.partition('#')[0]}#view=time&what=Torus(4,4)")
+    page.wait_for_selector("dl.facts")
+    simulate_form(page, job="gpt2-medium")
+    shows(page, "iteration ")
+    fabric = linkstep.Fabric.of("10us", "100Gbps", 4)
+    work = load_model("gpt2-medium").job(16)
+    here = costed_network("Torus(4,4)", 16, linkstep.schedule("Torus(4,4)", fabric=fabric).cost, None, fabric)
+    said = facts(page)
+    assert said["iteration"] == format_time(best_iteration(work, here).time)
+    beside = {row["topology"]: row["iteration"] for row in table(page, "An iteration on other topologies")}
+    best = compare(work, linkstep.find(16, 4, fabric=fabric), fabric).ours
+    assert format_time(best.iteration.time) in beside.values()
+    simulate_form(page, job="", alpha="20us")
+    shows(page, "for 1MB over alpha 20us")
+    assert "job=" not in address(page)
+    found.check(offline=False)
+
+
+DROP = """([name, text]) => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], name));
+  const how = {dataTransfer: carried, bubbles: true, cancelable: true};
+  for (const kind of ["dragover", "drop"]) document.querySelector(".drop").dispatchEvent(new DragEvent(kind, how));
+}"""
+
+
+def test_files_come_in_every_way(explore, open_page):
+    """Dropped, chosen and pasted, right and wrong: the server's verdicts are those of ``linkstep verify``."""
+    url = explore()
+    found = open_page(offline=False)
+    page = found.go(f"{url}#view=file")
+    wrong = RING.read_text().replace('<sync n="2" ops="0"/>', '<sync n="2" ops=""/>', 1)
+    finding = linkstep.verify(wrong).findings[0]
+    page.evaluate(DROP, ["wrong.xml", wrong])
+    page.wait_for_selector(".verdict.refuted")
+    assert page.locator(".verdict").inner_text() == f"Wrong for cpu: rank 0 step 0: {finding.message}"
+    assert table(page, "What was found")[0]["what"] == finding.message
+    right = linkstep.lower("K_{2,2}", "msccl").text
+    page.locator("input[type=file]").set_input_files(
+        {"name": "right.xml", "mimeType": "text/xml", "buffer": right.encode()}
+    )
+    page.wait_for_selector(".verdict.verified")
+    shows(page, "file right.xml")
+    report = linkstep.verify(right)
+    assert facts(page)["instructions"] == str(report.instructions)
+    page.get_by_text("or paste its text").click()
+    page.get_by_label("Text of the file").fill("<algo")
+    page.get_by_role("button", name="Read it").click()
+    page.wait_for_selector(".verdict.unreadable")
+    shows(page, "file pasted text")
+    page.evaluate("history.back()")
+    shows(page, "file right.xml")
+    page.get_by_label("Data").fill("64MB")
+    page.get_by_label("Data").press("Enter")
+    page.wait_for_function("() => document.querySelector('dl.facts').textContent.includes('for 64MB')")
+    page.get_by_label("Runs on").fill("K_{2,3}")
+    page.get_by_label("Runs on").press("Enter")
+    page.wait_for_selector("p.error")
+    page.get_by_label("Runs on").fill("K_{2,2}")
+    page.get_by_label("Runs on").press("Enter")
+    page.wait_for_selector("p.error", state="detached")
+    is_fresh(page)
+    found.check_accessible()
 
 
 def test_hostile_names_of_hosts(explore, open_page, tmp_path):

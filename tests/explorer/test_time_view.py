@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from linkstep.explorer import Document
 from linkstep.explorer.panels.time import time_panel
 from linkstep.simulation.training import compare, load_model
 from linkstep.timelines import Flows, Instant, Lane, Span, SpanFlow, Spans, Timeline, timeline_of
+from linkstep.timelines.chrome_reading import read_trace
 from support.pages import address, facts, screenshot, table
 
 pytestmark = pytest.mark.slow
@@ -115,6 +119,59 @@ def test_a_message_is_followed_to_what_its_receiver_sends_next(open_report: Any)
     press(page, "Escape")
     until(page, "!document.querySelector('.pointed strong')")
     opened.check()
+
+
+def test_a_wait_adds_what_comes_after_the_send_that_ended_it(open_report: Any) -> None:
+    """It began before that send, and another send returns after the wait for it: no pause is below nothing."""
+    lanes = [Lane(f"rank {rank}", name) for rank in range(2) for name in ("steps", "calls")]
+    calls = [
+        (3, "send step 1", 30, 50),
+        (1, "wait step 1", 5, 80),
+        (1, "send step 2", 85, 100),
+        (3, "wait step 2", 55, 95),
+    ]
+    spans = [Span(lane, name, name.split()[0], start / 1e6, end / 1e6) for lane, name, start, end in calls]
+    opened = open_report(Timeline("by hand", lanes, spans, [SpanFlow(0, 1), SpanFlow(2, 3)], (0, 1, 2, 3)))
+    page = opened.page
+    assert [tuple(row.values())[:4] for row in table(page, "Critical path")] == [
+        ("send step 1, rank 1", "30us", "20us", "20us"),
+        ("wait step 1, rank 0", "0s", "75us", "30us"),
+        ("send step 2, rank 0", "5us", "15us", "15us"),
+        ("wait step 2, rank 1", "0s", "40us", "0s"),
+    ]
+    assert page.locator(".sum").inner_text() == "4 spans add 65us, pauses 35us: together 100us."
+    opened.check()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="needs MPI: pip install '.[mpi]'")
+def test_a_real_run_says_what_its_ranks_recorded(open_report: Any, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    command = ["run", "K_{2,2}", "--size", "64KiB", "--repetitions", "3", "--trace", str(path), "--timeout", "60s"]
+    subprocess.run([sys.executable, "-m", "linkstep", *command], check=True, capture_output=True, timeout=200)
+    timeline = read_trace(path)
+    opened = open_report(path)
+    page = opened.page
+    assert page.locator("h1").inner_text() == "K_{2,2}: allreduce of 64KiB by mpi, measured"
+    assert facts(page)["shown"] == f"{len(timeline.spans)} spans on 8 lanes, {len(timeline.flows)} flows"
+    chain = table(page, "Critical path")
+    path_spans = [timeline.spans[k] for k in timeline.critical]
+    ranks = [timeline.lanes[span.lane].group for span in path_spans]
+    assert [row["span"] for row in chain] == [
+        f"{span.name}, {rank}" for span, rank in zip(path_spans, ranks, strict=True)
+    ]
+    assert [row["lasts"] for row in chain] == [format_time(span.end - span.start) for span in path_spans]
+    assert all(re.match(r"\d", row[name]) for row in chain for name in ("pause", "adds"))
+    assert page.locator(".sum").inner_text().endswith(f"together {1e6 * timeline.end:.6g}us.")
+    lanes = {(row["group"], row["lane"]): row for row in table(page, "Lanes, and for how much")}
+    assert set(lanes) == {(f"rank {rank}", name) for rank in range(4) for name in ("steps", "calls")}
+    for (group, name), row in lanes.items():
+        at = timeline.lanes.index(Lane(group, name))
+        assert int(row["spans"]) == int((timeline.spans.lane == at).sum())
+    page.get_by_role("button", name=chain[-1]["span"]).last.click()
+    assert f"Number {len(chain)} of {len(chain)} on the critical path" in page.locator(".pointed").inner_text()
+    opened.check()
+    opened.check_accessible()
+    screenshot(page, "time-measured")
 
 
 def test_every_cause_and_effect_is_listed(open_report: Any) -> None:
@@ -231,7 +288,7 @@ def test_training_shows_its_streams(open_report: Any) -> None:
     assert lanes["compute"]["busy"] == format_time(done.compute)
     beside = table(page, "An iteration on other topologies")
     assert [row["iteration"] for row in beside] == [format_time(one.time) for one in found.outcomes]
-    assert re.search(rf"pauses of 0s: together {float(done.time) * 1e3:.6g}ms", page.locator(".sum").inner_text())
+    assert re.search(rf"pauses 0s: together {float(done.time) * 1e3:.6g}ms", page.locator(".sum").inner_text())
     assert page.locator(".legend").inner_text().split("\n")[:3] == ["forward", "backward", "allreduce"]
     opened.check()
     opened.check_accessible()

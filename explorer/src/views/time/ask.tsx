@@ -36,7 +36,7 @@ export function Ask({ asked }: { asked: Asked }) {
       {!asked.job && choice("to", "Runtime", asked.targets)}
       {!asked.job && text("size", "Size", "of the data in all, M")}
       {text("alpha", "Alpha", "what a step takes besides its bytes")}
-      {text("bandwidth", "Bandwidth", "of a port")}
+      {text("bandwidth", "Bandwidth", "B: what a server sends over all its ports together")}
       <button type="submit">Simulate</button>
     </form>
   );

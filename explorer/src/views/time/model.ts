@@ -56,6 +56,14 @@ function lists(by: Column, of: Column, size: number): Lists {
   return { ptr, of: found };
 }
 
+// A span of the critical path, numbered from 1.
+export interface Link {
+  span: number;
+  place: number;
+  pause: number; // in seconds, from the end of all before it to its start
+  adds: number;
+}
+
 export class TimeModel {
   readonly start: Float64Array;
   readonly end: Float64Array;
@@ -69,6 +77,7 @@ export class TimeModel {
   private readonly busyBefore: Float64Array; // seconds of all spans before a span
   private readonly before: Lists;
   private readonly after: Lists;
+  private readonly sharedNames: Set<string>; // of lanes
 
   constructor(readonly data: TimeData) {
     const { spans, lanes } = data;
@@ -92,6 +101,8 @@ export class TimeModel {
     for (let k = 0; k < lanes.name.length; k++) this.groupLanes[lanes.group[k]!]!.push(k);
     this.before = lists(data.flows.after, data.flows.before, count);
     this.after = lists(data.flows.before, data.flows.after, count);
+    const names = new Set<string>();
+    this.sharedNames = new Set(lanes.name.filter((name) => names.has(name) || !names.add(name)));
     this.criticalAt = new Int32Array(count);
     for (let k = 0; k < data.critical.length; k++) this.criticalAt[data.critical[k]!] = k + 1;
     this.whole = Math.max(data.end, ...data.instants.map((mark) => mark.time)) || 1e-9;
@@ -201,8 +212,26 @@ export class TimeModel {
   // What a span is in a few words: "round 2, 0 to 3".
   brief(span: number): string {
     const [from, to] = [this.detail(span, "from"), this.detail(span, "to")];
-    const where = from !== null && to !== null ? `${from} to ${to}` : this.laneName(this.data.spans.lane[span]!);
-    return `${this.name(span)}, ${where}`;
+    return `${this.name(span)}, ${from !== null && to !== null ? `${from} to ${to}` : this.place(span)}`;
+  }
+
+  // The lane of a span by its name, or by its group's where every group has a lane of this name, as each rank has calls.
+  place(span: number): string {
+    const lane = this.data.spans.lane[span]!;
+    return this.sharedNames.has(this.laneName(lane)) ? this.groupName(lane) : this.laneName(lane);
+  }
+
+  // The critical path, with what each of its spans adds to the time: the pauses and what is added make up the end of all.
+  // A span may begin before the one before it ends, as a wait does for the send that ends it, and end before it too.
+  criticalPath(): Link[] {
+    let reached = 0;
+    return Array.from(this.data.critical, (span, k) => {
+      const begun = Math.max(reached, this.start[span]!);
+      const ended = Math.max(begun, this.end[span]!);
+      const link = { span, place: k + 1, pause: begun - reached, adds: ended - begun };
+      reached = ended;
+      return link;
+    });
   }
 }
 

@@ -78,30 +78,23 @@ function Others({ words, model, spans, choose, none }: { words: string; model: T
   );
 }
 
-interface Link {
-  span: number;
-  place: number;
-  pause: number;
-}
-
-// The chain with what each of its spans adds: the pauses and the spans make up the whole.
+// The chain with what each of its spans adds: with the pauses between them that makes up the whole.
 export function CriticalPath({ model, chosen, choose }: { model: TimeModel; chosen: number; choose: Choose }) {
-  const { critical, lasts } = model.data;
-  const links: Link[] = Array.from(critical, (span, k) => ({ span, place: k + 1, pause: model.start[span]! - (k ? model.end[critical[k - 1]!]! : 0) }));
-  const lasting = links.reduce((sum, { span }) => sum + model.end[span]! - model.start[span]!, 0);
+  const links = model.criticalPath();
+  const added = links.reduce((sum, { adds }) => sum + adds, 0);
   const pauses = links.reduce((sum, { pause }) => sum + pause, 0);
-  const end = model.end[critical[critical.length - 1]!]!;
-  const done = Math.max(end, lasts);
-  const after = done - end;
-  const small = (seconds: number) => (Math.abs(seconds) < 1e-6 * done ? "0s" : seconds < 0 ? `\u2212${timeText(-seconds)}` : timeText(seconds));
+  const done = Math.max(added + pauses, model.data.lasts);
+  const after = done - added - pauses;
+  const small = (seconds: number) => (seconds < 1e-6 * done ? "0s" : timeText(seconds));
   return (
     <>
       <Table
         caption="Critical path: each waited for the one before, and the last ends last"
         columns={[
           { head: "span", cell: ({ span }) => model.brief(span) },
-          { head: "pause", title: "from the end of the one before to its start, such as alpha; below zero where it began before that ended", cell: ({ pause }) => small(pause), isNumber: true },
+          { head: "pause", title: "from the end of the one before to its start, such as alpha", cell: ({ pause }) => small(pause), isNumber: true },
           { head: "lasts", cell: ({ span }) => timeText(model.end[span]! - model.start[span]!), isNumber: true },
+          { head: "adds", title: "what of it comes after the end of the one before", cell: ({ adds }) => small(adds), isNumber: true },
           { head: "ends at", cell: ({ span }) => exactTime(model.end[span]!, 6), isNumber: true },
         ]}
         rows={links}
@@ -111,8 +104,8 @@ export function CriticalPath({ model, chosen, choose }: { model: TimeModel; chos
         most={40}
       />
       <p class="sum">
-        {counted(links.length, "span")} of {timeText(lasting)}, pauses of {small(pauses)}
-        {after > 1e-6 * done && <>, {timeText(after)} until all is done</>}: together {exactTime(lasting + pauses + after, 6)}.
+        {counted(links.length, "span")} {links.length === 1 ? "adds" : "add"} {timeText(added)}, pauses {small(pauses)}
+        {after > 1e-6 * done && <>, {timeText(after)} until all is done</>}: together {exactTime(done, 6)}.
       </p>
     </>
   );
@@ -158,14 +151,21 @@ export function SpansSeen({ model, lanes, range, chosen, choose }: { model: Time
   const { data } = model;
   const named = (name: string) => data.details.find((one) => one.name === name);
   const [from, to, bytes] = [named("from"), named("to"), named("bytes")];
+  const peers = (span: number) =>
+    [from, to].flatMap((one) => (one && detailText(one, span) !== null ? [`${one.name} ${detailText(one, span)}`] : [])).join(", ");
+  const isMessages = from && to && spans.every((span) => detailText(from, span) !== null && detailText(to, span) !== null);
   return (
     <Table
       caption={`Spans in view: ${count > spans.length ? `the first ${spans.length} of ${count.toLocaleString("en")}` : counted(count, "span")}`}
       columns={[
         { head: "span", cell: (span) => model.name(span) },
-        ...(from ? [{ head: "from", cell: (span: number) => detailText(from, span) }] : []),
-        ...(to ? [{ head: "to", cell: (span: number) => detailText(to, span) }] : []),
-        ...(from && to ? [] : [{ head: "lane", cell: (span: number) => model.laneName(data.spans.lane[span]!) }]),
+        ...(isMessages
+          ? [
+              { head: "from", cell: (span: number) => detailText(from, span) },
+              { head: "to", cell: (span: number) => detailText(to, span) },
+            ]
+          : [{ head: "on", cell: (span: number) => model.place(span) }]),
+        ...(!isMessages && (from || to) ? [{ head: "peers", cell: peers }] : []),
         ...(data.kinds.length > 1 ? [{ head: "kind", cell: (span: number) => model.kindName(span) }] : []),
         ...(bytes ? [{ head: "bytes", cell: (span: number) => detailText(bytes, span), isNumber: true }] : []),
         { head: "start", cell: (span) => exactTime(model.start[span]!, 6), sort: (span) => model.start[span]!, isNumber: true },
