@@ -110,4 +110,6 @@ def test_names_are_quoted_for_a_shell(tmp_path):
 def test_a_report_of_ours_is_no_wiring(folder, capsys):
     (folder / "find.json").write_text(json.dumps({"report": "find", "version": 1, "frontier": []}))
     assert main(["show", "find.json"]) == 2
-    assert "find.json is a report of linkstep's ('find'), not a topology or a schedule" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "find.json is a report of linkstep's ('find'), not a topology or a schedule" in said
+    assert "`linkstep report 64 4 -o page.html` makes a page of such an answer" in said

@@ -48,6 +48,13 @@ _DOCUMENTS = {
     "selector": ("a selector", "`linkstep run {}` runs what it selects"),
     "model": ("a model to train", "`linkstep train-sim {}` takes it"),
 }
+_TIMED = "with `--timeline t.json` the command writes what `linkstep report` shows"
+_REPORTS = {
+    "find": "`linkstep report 64 4 -o page.html` makes a page of such an answer",
+    "simulation": _TIMED,
+    "training": _TIMED,
+}
+"""How to see again what a command printed as JSON, where that itself cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,7 @@ def _json_kind(path: AnyPath, name: str) -> Kind:
         return _runtime("an MSCCL++ plan (JSON)", name)
     report = first.get("report") if own is None else own[1]
     if isinstance(report, str):
-        return Kind("report", f"a report of linkstep's ({shown(report)})")
+        return Kind("report", f"a report of linkstep's ({shown(report)})", _REPORTS.get(report, ""))
     return UNKNOWN
 
 
