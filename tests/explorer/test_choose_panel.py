@@ -152,7 +152,7 @@ def test_what_cannot_be_asked_is_one_line(wrong: dict[str, Any], said: str) -> N
 def test_an_answer_is_a_page_with_its_best_wiring(thing: object) -> None:
     made = document_of(thing)
     assert made.title == "12 servers with 4 ports"
-    assert [panel.kind for panel in made.panels] == ["choose", "wiring", "schedule"]
+    assert [panel.kind for panel in made.panels] == ["choose", "wiring", "schedule", "cabling"]
     assert made.panels[0].data["shown"] == {"C(12,{2,3})": 1}
     assert made.panels[1].title == "C(12,{2,3})"
 

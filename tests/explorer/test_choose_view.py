@@ -110,7 +110,7 @@ def test_tables_say_what_find_says(open_live: Any, nodes: int, degree: int, dire
     page, server, opened = open_live({"n": str(nodes), "d": str(degree), "kind": kind})
     _answered(page, "An allreduce of 1MB")
     for size, alpha, bandwidth in PRICES:
-        for label, value in (("Size", size), ("Alpha", alpha), ("B, a server", bandwidth)):
+        for label, value in (("Size", size), ("Delay of a step (alpha)", alpha), ("Rate of a server (B)", bandwidth)):
             _field(page, label).fill(value)
         _answered(page, f"An allreduce of {size}")
         ours, today = _times(found, Fabric.of(alpha, bandwidth, degree), size)
@@ -134,17 +134,30 @@ def test_the_answer_in_words(open_report: Any) -> None:
         "An allreduce of 1MB then takes 237.5us, 1.8 times as fast as the best of today, torus rings on Torus(8,8)"
         in said
     )
-    assert "(437.5us). No wiring of duplex cables can beat it." in said
-    assert "8 steps instead of 28, as few as any wiring" in said
+    assert "(437.5us). No wiring of duplex cables beats it by a reduce-scatter and an allgather." in said
+    assert "8 steps instead of 28, as few as any duplex wiring" in said
     assert "80us instead of 280us" in said
     assert "128 duplex cables, as many as Torus(8,8) has" in said
     assert "Torus(8,8) takes 437.5us today; with our schedule 317.5us, no cable moved." in said
     assert "One-way fibres would take 230us, 3.2% less, as Cat(64,4,54669)" in said
+    found, fabric = find(64, 4), Fabric.of("10us", "100Gbps", 4)
+    for size in ("1KiB", "32KiB", "256KiB", "1MiB", "32MiB", "1GiB"):
+        today = min(row.allreduce_time(fabric, size) for row in found.baselines)
+        ours = min(fabric.time(row.allreduce_cost, "allreduce", size) for row in found.frontier)
+        assert f"{float(today / ours):.3g} at {size}" in said
+    assert "linkstep wire 'Cat(64,4,26778)' -o cables.csv" in said
     page.get_by_text("How are these numbers made?").click()
     assert "linkstep find 64 4" in page.locator("details").inner_text()
     opened.check()
     opened.check_accessible()
     screenshot(page, "choose-64")
+
+
+def test_what_another_workload_says_is_not_of_an_allreduce(open_live: Any) -> None:
+    page, _, opened = open_live({"n": "16", "d": "4", "load": "all-to-all"})
+    said = _answered(page, "An all-to-all in which")
+    assert "reduce-scatter" not in said and "linkstep wire" in said
+    opened.check(offline=False)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +193,7 @@ def test_servers_ports_cables_and_workload_are_asked_for(open_live: Any) -> None
     _answered(page, "An all-to-all in which every server sends 1MB")
     _field(page, "Workload").select_option("job:resnet50")
     _answered(page, "An iteration of training resnet50")
-    _field(page, "Alpha").fill("100us")
+    _field(page, "Delay of a step (alpha)").fill("100us")
     page.wait_for_function("() => location.hash.includes('alpha=100us')")
     page.wait_for_function("() => !document.querySelector('.waiting') && !document.querySelector('.stale')")
     usual = {"ask": "choose", "nodes": 64, "degree": 4, "kind": "duplex", "rank_by": "allreduce"}
@@ -221,8 +234,8 @@ def test_what_cannot_be_asked_is_said_beside_its_field(open_live: Any) -> None:
         ("Ports of each", "4.5", "ports must be a whole number from 1 on"),
         ("Size", "1 parsec", "no unit parsec: write it like 1MB or 1MiB"),
         ("Size", "0MB", "a size must be more than 0"),
-        ("Alpha", "10", "no unit is given: write it like 10us or 10s"),
-        ("B, a server", "100GB", "no unit GB: write it like 100Gbps or 100GB/s"),
+        ("Delay of a step (alpha)", "10", "no unit is given: write it like 10us or 10s"),
+        ("Rate of a server (B)", "100GB", "no unit GB: write it like 100Gbps or 100GB/s"),
     ]
     for label, text, message in wrong:
         field = _field(page, label)
@@ -265,8 +278,8 @@ def test_sliders_move_and_the_url_follows(open_live: Any) -> None:
     _answered(page, "An allreduce of 1MB")
     for label, text, part in (
         ("Size", "2MB", "size"),
-        ("Alpha", "20us", "alpha"),
-        ("B, a server", "200Gbps", "bandwidth"),
+        ("Delay of a step (alpha)", "20us", "alpha"),
+        ("Rate of a server (B)", "200Gbps", "bandwidth"),
     ):
         page.get_by_label(f"{label}, usual values").press("ArrowRight")
         page.wait_for_function(
@@ -422,7 +435,7 @@ def test_limits_of_hosts_are_worked_out_by_the_library(open_report: Any) -> None
         rates = {row.recipe.short: fabric.all_to_all_rate(row.flow, 16) for row in found.baselines if row.flow}
         said = {row["wiring"]: row["all-to-all"].lstrip("<>=") for row in rows}
         assert {name: said[name] for name in rates} == {name: format_bandwidth(rate) for name, rate in rates.items()}
-    assert _field(page, "Alpha").count() == 0
+    assert _field(page, "Delay of a step (alpha)").count() == 0
     opened.check()
     opened.check_accessible()
 

@@ -18,6 +18,7 @@ from linkstep.simulation.training import best_iteration, compare, load_model
 from linkstep.simulation.training.network import costed_network
 from support.live import QUESTIONS, Client, is_alive, until
 from support.pages import address, choose_host, facts, screenshot, table
+from support.runs_file import write_runs
 
 pytestmark = pytest.mark.slow
 
@@ -317,9 +318,18 @@ def test_hostile_names_of_hosts(explore, open_page, tmp_path):
     found.check(offline=False)
 
 
-@pytest.mark.parametrize("name", ["wiring.csv", "made.npz", "plan.xml", "plan.json", "trace.json", "K_4", "8 4"])
+KINDS = [
+    "wiring.csv", "cables.csv", "made.npz", "plan.xml", "plan.json", "trace.json", "training.json", "runs.json",
+    "K_4", "8 4",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_a_report_of_each_kind_of_thing(open_page, tmp_path, name):
     """Written by the command, and opened with nothing but itself."""
+    write_runs(tmp_path / "runs.json")
+    assert main(["wire", "K_4", "-o", str(tmp_path / "cables.csv")]) == 0
+    assert main(["train-sim", "resnet18", "--nodes", "8", "--timeline", str(tmp_path / "training.json")]) == 0
     linkstep.save(linkstep.parse("K_4").topology(), tmp_path / "wiring.csv")
     linkstep.save(linkstep.schedule("K_3", "allgather").schedule, tmp_path / "made.npz")
     for plan, target in (("plan.xml", "msccl"), ("plan.json", "mscclpp")):

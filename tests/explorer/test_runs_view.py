@@ -28,6 +28,8 @@ def test_runs_say_what_run_says(open_report: Any, tmp_path: Path) -> None:
     assert rows[-1]["algbw"] == "200MB/s"
     assert facts(page)["schedule costs"] == "4 alpha + 7/4 M/B"
     assert facts(page)["results"] == "all right"
+    for mark in ("circle", "rect[width='9']", "path[d$='l5.5 10h-11z']"):  # in the legend and at each size
+        assert page.locator(f"svg {mark}").count() == 1 + len(rows)
     opened.check()
     opened.check_accessible()
     screenshot(page, "runs")

@@ -127,9 +127,9 @@ def test_the_certificate_marks_what_it_names(open_report):
     page = opened.page
     limits = page.locator(".limits li button")
     assert limits.all_inner_texts() == [
-        "Step 1 is limited by host 0: sends 8 shards over 3 links, 8/3 each",
-        "Step 2 is limited by host 0: sends 3 shards over 1 link, 3 each",
-        "Step 3 is limited by host 0: sends 1 shard over 1 link, 1 each",
+        "Step 1 is limited by host 0: sends 8 shards over 3 of its links, 8/3 each",
+        "Step 2 is limited by host 0: sends 3 shards over one of its links, 3 each",
+        "Step 3 is limited by host 0: sends 1 shard over one of its links, 1 each",
     ]
     before = page.locator(".stage canvas").evaluate("one => one.toDataURL()")
     limits.nth(1).click()
@@ -219,7 +219,7 @@ def test_two_schedules_run_by_one_clock(open_report):
     rings = next(one for one in beside_of(made, usual_pricing()) if one.name == "torus rings")
     opened = open_report("Torus(8,8)", "#panel=1&step=16")
     page = opened.page
-    page.get_by_label("Beside").select_option("torus rings")
+    page.get_by_label("Compare with").select_option("torus rings")
     page.locator(".pair .stage canvas").nth(1).wait_for()
     ours, theirs = table(page, "Steps of bfb"), table(page, "Steps of torus rings")
     assert (len(ours), len(theirs)) == (16, 28) == (made.schedule.num_steps, rings.schedule.num_steps)
@@ -242,6 +242,12 @@ def test_two_schedules_run_by_one_clock(open_report):
     assert page.locator(".held canvas").count() == 2
     opened.check()
     opened.check_accessible()
+    page.get_by_role("combobox", name="Show").select_option("the way of one shard")
+    page.get_by_role("textbox", name="of host").fill("27")
+    page.get_by_role("textbox", name="of host").press("Enter")
+    page.get_by_role("slider", name="Step").fill("11")
+    near = sum(linkstep.describe("Torus(8,8)").profile[:4])  # three steps of the allgather reach three hops
+    page.get_by_text(f"{near} of 64 hosts have the shard of host 27").wait_for()
     screenshot(page, "schedule-beside")
 
 

@@ -62,6 +62,15 @@ def picture(opened: OpenPage) -> Picture:
     return Picture(saved(opened, "SVG").decode())
 
 
+def widest_line(opened: OpenPage) -> float:
+    """Return how many pixels the widest line of the first picture takes."""
+    opened.page.evaluate(FRAMES)
+    with opened.page.expect_download() as download:
+        opened.page.locator(".stage").first.get_by_role("button", name="SVG").click()
+    lines = re.findall(r'fill="none" stroke="[^"]*" stroke-width="([\d.]+)"', download.value.path().read_text())
+    return max(map(float, lines))
+
+
 def click(opened: OpenPage, x: float, y: float) -> None:
     box = opened.page.locator("canvas").bounding_box()
     opened.page.mouse.click(box["x"] + x, box["y"] + y)
@@ -273,6 +282,22 @@ def test_sizes(open_report, recipe) -> None:
     assert facts(opened.page)["hosts"].startswith(f"{topology.num_nodes},")
     found = picture(opened)
     assert len(found.places) == topology.num_nodes and found.num_links == topology.num_links // 2
+    opened.check()
+
+
+def test_many_long_lines_are_thin_and_grow_when_looked_at_closely(open_report) -> None:
+    """Lines leave room between them: of the wiring, and of a schedule in which every link is as busy as can be."""
+    widest = {}
+    for recipe in ("K_{4,4}", "Cat(64,4,26778)"):
+        for panel in "01":
+            opened = open_report(recipe, f"#panel={panel}&layout=ring")
+            widest[recipe, panel] = widest_line(opened)
+    assert widest["K_{4,4}", "0"] == 1.3
+    assert widest["K_{4,4}", "1"] == 3.5
+    assert widest["Cat(64,4,26778)", "1"] < 2
+    for _ in range(6):
+        opened.page.get_by_role("button", name="Zoom in").click()
+    assert widest_line(opened) > 1.5 * widest["Cat(64,4,26778)", "1"]
     opened.check()
 
 

@@ -69,9 +69,10 @@ def choose_host(place: Any, name: str) -> None:
 
 
 def screenshot(page: Any, name: str) -> None:
-    """Keep a picture of the page, where EXPLORER_PICTURES names a folder for them."""
+    """Keep a picture of the page from its top, where EXPLORER_PICTURES names a folder for them."""
     folder = os.environ.get("EXPLORER_PICTURES")
     if folder:
+        page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=str(Path(folder, f"{name}.png")))
 
 

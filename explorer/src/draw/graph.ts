@@ -3,6 +3,7 @@
 // The two links of a duplex cable run side by side, each on the right of its direction, and parallel links beside
 // one another; a link that would pass through a host in between is bent around it. Strokes are joined by colour and
 // width, so that thousands of links are a few dozen calls.
+import { bends, boxOf, lanes, onOneCircle, smallestGap, squareToSegment } from "./geometry";
 import type { Painter } from "./painter";
 import { readableOn } from "./palette";
 import type { Wires } from "../model/wires";
@@ -46,7 +47,7 @@ interface Placed {
 }
 
 const MOST_LETTERS = 24; // of a name beside a host
-const MOST_TESTS = 6e7;
+const WIDTHS = 10; // widths that are told apart, in a pixel
 const SEPARATION = 4; // pixels between links side by side
 
 export class Graph {
@@ -59,6 +60,8 @@ export class Graph {
   private readonly isRing: boolean;
   private placed: Placed | null = null;
   readonly gap: number;
+  private readonly room: number; // that hosts and links take, in square layout units
+  private readonly length: { cables: number; links: number }; // of all lines together, in layout units
 
   constructor(readonly wires: Wires, readonly xy: Float32Array, back: Int32Array) {
     const links = wires.tail.length;
@@ -69,6 +72,13 @@ export class Graph {
     this.lane = lanes(wires, back);
     this.isRing = onOneCircle(xy);
     this.bend = bends(wires, xy, this.gap, this.isRing);
+    this.room = this.isRing ? Math.PI * (xy[0]! ** 2 + xy[1]! ** 2) : boxOf(xy);
+    this.length = { cables: 0, links: 0 };
+    for (let e = 0; e < links; e++) {
+      const long = Math.hypot(xy[2 * wires.tail[e]!]! - xy[2 * wires.head[e]!]!, xy[2 * wires.tail[e]! + 1]! - xy[2 * wires.head[e]! + 1]!);
+      this.length.links += long;
+      if (this.isFirstOfCable[e]) this.length.cables += long;
+    }
   }
 
   // The view in which everything is seen: bent links too, and the names around a ring.
@@ -101,6 +111,13 @@ export class Graph {
 
   radius(view: View): number {
     return Math.max(1.5, Math.min(13, 0.3 * this.gap * view.scale));
+  }
+
+  // How wide lines may be, in pixels, if they are to leave half of the picture free: many long ones are thin, and all
+  // grow as a part is looked at closely.
+  widest(view: View, isByCable: boolean): number {
+    const fair = (0.5 * this.room * view.scale) / (this.length[isByCable ? "cables" : "links"] || 1);
+    return Math.max(0.3, Math.min(3.5, fair));
   }
 
   // Write a link's segment at ``at`` of ``to``: x0, y0, cx, cy, x1, y1.
@@ -168,7 +185,7 @@ export class Graph {
     for (let e = 0; e < this.wires.tail.length; e++) {
       const width = look.linkWidth[e]!;
       if (width <= 0 || (look.isByCable && !this.isFirstOfCable[e])) continue;
-      const key = look.linkColour[e]! * 64 + Math.min(63, Math.round(width * 4));
+      const key = look.linkColour[e]! * 64 + Math.max(1, Math.min(63, Math.round(width * WIDTHS)));
       const same = buckets.get(key);
       if (same) same.push(e);
       else buckets.set(key, [e]);
@@ -177,7 +194,7 @@ export class Graph {
       const links = buckets.get(key)!;
       const segments = new Float32Array(6 * links.length);
       for (let k = 0; k < links.length; k++) this.place(links[k]!, view, look.isByCable, segments, 6 * k);
-      return { segments, width: (key % 64) / 4, colour: Math.floor(key / 64) };
+      return { segments, width: (key % 64) / WIDTHS, colour: Math.floor(key / 64) };
     });
     return { view, isByCable: look.isByCable, width: look.linkWidth, colour: look.linkColour, strokes };
   }
@@ -327,15 +344,10 @@ export class Graph {
 
 const ONE = new Float32Array(6);
 
-function squareToSegment(x: number, y: number, px: number, py: number, qx: number, qy: number): number {
-  const [dx, dy] = [qx - px, qy - py];
-  const square = dx * dx + dy * dy;
-  const t = square ? Math.max(0, Math.min(1, ((x - px) * dx + (y - py) * dy) / square)) : 0;
-  return (px + t * dx - x) ** 2 + (py + t * dy - y) ** 2;
-}
+const longestName = (wires: Wires): number => (wires.labels ?? []).reduce((most, name) => Math.max(most, name.length), 0);
 
 // The view that fits a layout (a box of side 2 around the origin) into a picture.
-export function fitted(xy: Float32Array, width: number, height: number, margin = 34, sideMargin = margin): View {
+function fitted(xy: Float32Array, width: number, height: number, margin = 34, sideMargin = margin): View {
   let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
   for (let k = 0; k < xy.length; k += 2) {
     left = Math.min(left, xy[k]!);
@@ -347,90 +359,4 @@ export function fitted(xy: Float32Array, width: number, height: number, margin =
   const scale = Math.min(room(width, sideMargin) / Math.max(right - left, 1e-3), room(height, margin) / Math.max(high - low, 1e-3));
   const most = Math.min(scale, Math.min(width, height)); // one host alone stands in the middle, not at infinity
   return { scale: most, left: width / 2 - ((left + right) / 2) * most, top: height / 2 + ((low + high) / 2) * most, width, height };
-}
-
-// Whether all hosts stand on a circle around the origin, as on a ring.
-function onOneCircle(xy: Float32Array): boolean {
-  if (xy.length < 6) return false;
-  const radius = Math.hypot(xy[0]!, xy[1]!);
-  for (let k = 0; k < xy.length; k += 2) {
-    if (Math.abs(Math.hypot(xy[k]!, xy[k + 1]!) - radius) > 0.01 * radius) return false;
-  }
-  return radius > 0;
-}
-
-const longestName = (wires: Wires): number => (wires.labels ?? []).reduce((most, name) => Math.max(most, name.length), 0);
-
-// The least distance between two hosts, by a grid of cells.
-function smallestGap(xy: Float32Array): number {
-  const nodes = xy.length / 2;
-  if (nodes < 2) return 1;
-  const cell = 2 / Math.max(1, Math.ceil(Math.sqrt(nodes)));
-  const cells = new Map<number, number[]>();
-  const key = (cx: number, cy: number) => (cx + 5000) * 10000 + cy + 5000;
-  for (let v = 0; v < nodes; v++) {
-    const at = key(Math.floor(xy[2 * v]! / cell), Math.floor(xy[2 * v + 1]! / cell));
-    const same = cells.get(at);
-    if (same) same.push(v);
-    else cells.set(at, [v]);
-  }
-  let nearest = 4;
-  for (let v = 0; v < nodes; v++) {
-    const [cx, cy] = [Math.floor(xy[2 * v]! / cell), Math.floor(xy[2 * v + 1]! / cell)];
-    for (let dx = -1; dx <= 1; dx++) {
-      for (let dy = -1; dy <= 1; dy++) {
-        for (const w of cells.get(key(cx + dx, cy + dy)) ?? []) {
-          if (w === v) continue;
-          nearest = Math.min(nearest, (xy[2 * v]! - xy[2 * w]!) ** 2 + (xy[2 * v + 1]! - xy[2 * w + 1]!) ** 2);
-        }
-      }
-    }
-  }
-  return Math.max(Math.min(Math.sqrt(nearest), 1), 0.004);
-}
-
-// Parallel links get lanes 1, 2, ... to the right of the middle; without a link back they are centred on it.
-function lanes(wires: Wires, back: Int32Array): Float32Array {
-  const lane = new Float32Array(wires.tail.length);
-  const seen = new Map<number, number[]>();
-  for (let e = 0; e < wires.tail.length; e++) {
-    const key = wires.tail[e]! * wires.nodes + wires.head[e]!;
-    const same = seen.get(key);
-    if (same) same.push(e);
-    else seen.set(key, [e]);
-  }
-  for (const links of seen.values()) {
-    const hasBack = links.some((e) => back[e]! >= 0);
-    links.forEach((e, k) => (lane[e] = hasBack ? k + 0.5 : k - (links.length - 1) / 2));
-  }
-  return lane;
-}
-
-// To the right of the way from the lesser host to the other; on a ring inwards, since names stand outside.
-function bends(wires: Wires, xy: Float32Array, gap: number, isRing: boolean): Float32Array {
-  const bend = new Float32Array(wires.tail.length);
-  if (wires.tail.length * wires.nodes > MOST_TESTS) return bend;
-  const near = (0.34 * gap) ** 2;
-  const known = new Map<number, number>();
-  for (let e = 0; e < bend.length; e++) {
-    const [u, w] = [Math.min(wires.tail[e]!, wires.head[e]!), Math.max(wires.tail[e]!, wires.head[e]!)];
-    const key = u * wires.nodes + w;
-    let found = known.get(key);
-    if (found === undefined) {
-      const [x0, y0, x1, y1] = [xy[2 * u]!, xy[2 * u + 1]!, xy[2 * w]!, xy[2 * w + 1]!];
-      const length = Math.hypot(x1 - x0, y1 - y0);
-      found = 0;
-      for (let v = 0; length > 1.5 * gap && v < wires.nodes; v++) {
-        if (v === u || v === w) continue;
-        if (squareToSegment(xy[2 * v]!, xy[2 * v + 1]!, x0, y0, x1, y1) < near) {
-          const isOutwards = (y1 - y0) * (x0 + x1) - (x1 - x0) * (y0 + y1) > 0;
-          found = Math.max(1.1 * gap, 0.16 * length) * (isRing && isOutwards ? -1 : 1);
-          break;
-        }
-      }
-      known.set(key, found);
-    }
-    bend[e] = found;
-  }
-  return bend;
 }

@@ -217,7 +217,7 @@ export function Chart(props: Props) {
             ))}
           {series.map((one, k) =>
             one.points
-              .filter((_, j) => kind === "points" || j % Math.max(1, Math.round(one.points.length / 6)) === k % 4)
+              .filter((_, j) => kind === "points" || isMarked(j, one.points.length, k))
               .map((p, j) => <Mark key={`${k} ${j}`} shape={one.shape} x={toX(p.x)} y={toY(p.y)} colour={one.colour} paper={colours.paper} />),
           )}
           {series.flatMap((one, k) =>
@@ -299,6 +299,12 @@ function laid(series: Series[], width: number): { places: { left: number; row: n
     return place;
   });
   return { places, rows: row + 1 };
+}
+
+// Of many points on a line some have its shape, those of several lines not at the same places; of few all have.
+function isMarked(point: number, points: number, series: number): boolean {
+  const stride = Math.max(1, Math.round(points / 6));
+  return point % stride === series % 4 % stride;
 }
 
 function Mark({ shape, x, y, colour, paper }: { shape: Shape; x: number; y: number; colour: string; paper: string }) {

@@ -8,6 +8,7 @@ export interface ColumnOf<Row> {
   cell: (row: Row) => ComponentChildren;
   sort?: (row: Row) => number | string;
   isNumber?: boolean;
+  isWide?: boolean; // of several words, which a narrow page scrolls to rather than break
 }
 
 interface Props<Row> {
@@ -59,7 +60,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, isMarked, onPick, m
           {shown.map((row, at) => (
             <tr key={rowKey(row, at)} class={isMarked?.(row) ? "marked" : ""}>
               {columns.map((column, k) => (
-                <td key={column.head} class={column.isNumber ? "number" : ""}>
+                <td key={column.head} class={column.isNumber ? "number" : column.isWide ? "wide" : ""}>
                   {onPick && k === 0 ? (
                     <button type="button" class="link" onClick={() => onPick(row)}>
                       {column.cell(row)}

@@ -70,8 +70,8 @@ function CablingView({ panel }: ViewProps<CablingData>) {
   if (print === "labels") return <Labels rows={rows} hosts={facts.labels} called={called} />;
   if (print === "racks") return <Sheets rows={rows} hosts={facts.labels} rackOf={rackOf} called={called} />;
 
-  const number = cable === "" ? -1 : drawn.findIndex(({ row, change }) => change !== "plug" && String(row.cable) === cable);
-  const at = number >= 0 ? number : pointed && "cable" in pointed ? pointed.cable : -1;
+  const picked = cable === "" ? -1 : drawn.findIndex(({ row, change }) => change !== "plug" && String(row.cable) === cable);
+  const at = picked >= 0 ? picked : pointed && "cable" in pointed ? pointed.cable : -1;
   const racks = [...new Set(hosts.map((one) => one.rack).filter((one) => one !== null))];
   const find = (x: number, y: number, view: View) => {
     const found = plan.cableAt(x, y, view);
@@ -161,11 +161,12 @@ function CablingView({ panel }: ViewProps<CablingData>) {
         <Table
           caption={`Cables${rows.length < facts.cables.length ? " that the filters leave" : ""}; ports are counted from 0`}
           columns={[
+            number,
+            { head: "plugged", cell: (row) => <input type="checkbox" checked={plugged.has(row)} aria-label={`cable ${called(row)} is plugged`} onChange={() => tick(row)} /> },
             ...columns(rackOf, racks.length > 0, choose),
             ...details.map((what): ColumnOf<CableRow> => ({ head: detailHead(what), cell: (row) => row.details?.[what] ?? "", sort: (row) => sortable(row.details?.[what] ?? "") })),
             { head: "panel from", title: "the port of a patch panel that the first end is plugged into: hosts in order, port by port", cell: (row) => row.panel_from, sort: (row) => row.panel_from, isNumber: true },
             { head: "panel to", title: "the same of the second end", cell: (row) => row.panel_to, sort: (row) => row.panel_to, isNumber: true },
-            { head: "plugged", cell: (row) => <input type="checkbox" checked={plugged.has(row)} aria-label={`cable ${called(row)} is plugged`} onChange={() => tick(row)} /> },
           ]}
           rows={rows}
           rowKey={(row) => row.cable}
@@ -181,7 +182,8 @@ function CablingView({ panel }: ViewProps<CablingData>) {
   );
 }
 
-const HEADS = ["cable", "from", "rack", "from port", "to", "rack there", "to port", "kind", "panel from", "panel to", "plugged"];
+const HEADS = ["cable", "plugged", "from", "rack", "from port", "to", "rack there", "to port", "kind", "panel from", "panel to"];
+const number: ColumnOf<CableRow> = { head: "cable", cell: (row) => row.cable, sort: (row) => row.cable, isNumber: true };
 
 const detailHead = (what: string): string => (HEADS.includes(what.toLowerCase()) ? `given ${what}` : what);
 
@@ -197,7 +199,6 @@ function columns(rackOf: (host: string) => string | null, hasRacks: boolean, cho
   const place = (head: string, of: (row: CableRow) => string): ColumnOf<CableRow>[] =>
     hasRacks ? [{ head, cell: (row) => rackOf(of(row)) ?? "", sort: (row) => sortable(rackOf(of(row)) ?? "") }] : [];
   return [
-    { head: "cable", cell: (row) => row.cable, sort: (row) => row.cable, isNumber: true },
     { head: "from", cell: (row) => host(row.from), sort: (row) => sortable(row.from) },
     ...place("rack", (row) => row.from),
     { head: "from port", cell: fromPort, sort: (row) => sortable(fromPort(row)) },

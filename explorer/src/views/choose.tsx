@@ -63,7 +63,10 @@ function ChooseView({ panel, isLive }: ViewProps<ChooseData>) {
         <p class="hint">{pair.length === 1 ? `Tick another row to see it beside ${pair[0]!.name}.` : "Tick two rows to see them side by side."}</p>
       )}
       <div>
-        <p class="hint">No other candidate equals or beats one of these in steps, data (T_B) and all-to-all together.</p>
+        <p class="hint">
+          {rows.ours.length === 1 ? "No other wiring that is known equals or beats this one" : "No other wiring that is known equals or beats one of these"} in steps, data (T_B) and
+          all-to-all together.
+        </p>
         <Candidates {...tables} />
       </div>
       {rows.today.length > 0 && <TodayTable {...tables} />}

@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { Graph, type View } from "../draw/graph";
 import type { Palette } from "../draw/palette";
 import { stepName, type PlayedData } from "../model/schedule";
+import { remembered } from "../model/remembered";
 import { usePart } from "../model/route";
 import { hostName, hostTitle, linkName, linksBack, nodeNamed, type Wires } from "../model/wires";
 import { counted, sizeText, timeText } from "../model/words";
@@ -59,7 +60,7 @@ function ScheduleView(props: ViewProps<ScheduleData>) {
       <section class="words">
         {data.asked && <Choices asked={data.asked} wires={data.wires} rootNode={0} made={data.facts.method} />}
         <p>{data.unplayable ? `Not played here: ${data.unplayable}.` : "There is nothing to send: one host takes part."}</p>
-        {data.facts && <ReportFacts facts={data.facts} method={data.method} />}
+        {data.facts && <ReportFacts facts={data.facts} method={data.method} isDuplex={data.wires?.duplex ?? false} />}
       </section>
     </div>
   );
@@ -120,7 +121,7 @@ function Playing({ panel, isLive }: ViewProps<ScheduleData>) {
           </label>
           {panel.data.beside.length > 0 && (
             <label>
-              Beside
+              Compare with
               <select value={other ? besideKey : ""} onChange={(event) => setBeside(event.currentTarget.value)}>
                 <option value="">nothing</option>
                 {panel.data.beside.map((one) => (
@@ -155,7 +156,7 @@ function Playing({ panel, isLive }: ViewProps<ScheduleData>) {
         )}
       </section>
       <section class="words">
-        <ReportFacts facts={facts} method={panel.data.method} root={ours.data.root === null ? null : hostTitle(wires, rootNode)} />
+        <ReportFacts facts={facts} method={panel.data.method} isDuplex={wires.duplex} root={ours.data.root === null ? null : hostTitle(wires, rootNode)} />
         <Steps played={ours} step={step} size={facts.size} title={other ? `Steps of ${ours.data.name}` : "Steps"} goTo={player.goTo} />
         {other && <Steps played={other} step={otherStep} size={facts.size} title={`Steps of ${other.data.name}`} goTo={(to) => player.goTo(player.momentOf(other.ends[to]!))} />}
         {certificate && (
@@ -270,14 +271,14 @@ interface RunningProps extends Omit<Marks, "limit"> {
   pick: (node: number) => void;
 }
 
-const LOADS_HINT = "Links are wide and dark by what they carry, beside the busiest of the step. Point at a link; click a host.";
+const LOADS_HINT = "The more a link carries, beside the busiest of the step, the wider and stronger it is drawn. Point at a link; click a host.";
 const SHARD_HINT = "Wide links carry the shard at this step, thin ones did before; blue hosts have it, yellow ones have a sum to pass on. Click a host for its shard.";
 
 // One schedule on its wires.
 function Running({ graph, played, step, source, host, limit, title, data, colours, player, time, besideTime, pick, size }: RunningProps) {
   const [pointed, point] = useState<{ host: number } | { link: number } | null>(null);
   const marks = { source, host, limit };
-  const made = useMemo(() => stepLook(played, step, marks, colours), [played, step, source, host, limit, colours]);
+  const lookOf = useMemo(() => remembered((widest: number) => stepLook(played, step, marks, colours, widest)), [played, step, source, host, limit, colours]);
   const progress = () => {
     if (!player.isPlaying || !step) return null;
     const [start, end] = [played.ends[step - 1]!, played.ends[step]!];
@@ -301,7 +302,7 @@ function Running({ graph, played, step, source, host, limit, title, data, colour
         home={(width, height) => graph.home(width, height)}
         homeKey={graph.xy}
         isPlaying={player.isPlaying}
-        paint={(painter, view) => graph.paint(painter, view, lookAt(graph, view, made, marks, colours, progress()))}
+        paint={(painter, view) => graph.paint(painter, view, lookAt(graph, view, lookOf(graph.widest(view, false)), marks, colours, progress()))}
         onPoint={(x, y, view) => point(found(x, y, view))}
         onPick={(x, y, view) => {
           const picked = found(x, y, view);
@@ -325,16 +326,18 @@ function pointedText({ rows, wires, data }: Played, step: number, pointed: { hos
   return `${hostTitle(wires, pointed.host)} sends ${inShards(sent, data.unit)} shards and receives ${inShards(received, data.unit)} at step ${step}.`;
 }
 
-function ReportFacts({ facts, method, root }: { facts: Report; method: string; root?: string | null }) {
+function ReportFacts({ facts, method, isDuplex, root }: { facts: Report; method: string; isDuplex: boolean; root?: string | null }) {
   const least = facts.bandwidth_optimal ? ", as little as any wiring" : facts.t_b_bound ? `; nothing takes less than ${facts.t_b_bound}` : "";
+  const wiring = isDuplex ? "duplex wiring" : "wiring";
+  const fewest = facts.collective === "allreduce" ? `, the fewest of a reduce-scatter and an allgather on any ${wiring}` : `, as few as on any ${wiring}`;
   const rows: [string, string][] = [
     [facts.collective, `${timeText(facts.seconds)} for ${sizeText(facts.size)} (${facts.fabric})`],
     ["made by", method],
-    ["steps (T_L)", `${facts.steps}${facts.moore_optimal ? ", as few as any wiring" : ""}`],
+    ["steps (T_L)", `${facts.steps}${facts.moore_optimal ? fewest : ""}`],
     ["bandwidth (T_B)", `${facts.t_b} M/B${least}`],
     ["takes part", facts.forwarders ? `${counted(facts.ranks, "host")}; ${counted(facts.forwarders, "host")} only forward` : counted(facts.ranks, "host")],
     ...(root ? ([["root", root]] as [string, string][]) : []),
-    ["a shard is", facts.chunks_per_shard === 1 ? "sent whole" : `cut into ${facts.chunks_per_shard.toLocaleString("en")} parts`],
+    ["a shard is", `${root ? "all of the data" : `1/${facts.ranks} of the data`}, ${facts.chunks_per_shard === 1 ? "sent whole" : `cut into ${facts.chunks_per_shard.toLocaleString("en")} parts`}`],
     ["messages", facts.num_rows.toLocaleString("en")],
   ];
   return <Facts rows={rows} />;

@@ -78,7 +78,7 @@ function TimeLine({ panel, isLive }: ViewProps<TimeData>) {
   const target: Target | null = jump ?? (chosen >= 0 ? { key: "", from: range[0], to: range[1], y: Math.max(0, rows.rowOfTrack[model.track(chosen)]!) * rows.high } : null);
 
   return (
-    <div class="view time">
+    <div class="view wide time">
       <section class="picture">
         {isLive && data.asked && <Ask asked={data.asked} />}
         <div class="controls">
@@ -152,13 +152,13 @@ function readRange(text: string, whole: number): Range {
   return from >= 0 && to > from && from < whole ? [from, to] : [0, whole];
 }
 
-// How busy all lanes are in each part of the whole, from 0 to 1.
+// How busy all lanes are in each part of the whole, where 1 is the busiest.
 function activityOf(model: TimeModel): Float64Array {
   const bins = new Float64Array(PARTS);
   const tracks = model.trackLane.length;
   for (let track = 0; track < tracks; track++) model.addActivity(track, 0, model.whole, bins);
-  const most = (model.whole / PARTS) * Math.max(1, tracks);
-  return bins.map((busy) => Math.min(1, busy / most));
+  const most = bins.reduce((found, busy) => Math.max(found, busy), 0) || 1;
+  return bins.map((busy) => busy / most);
 }
 
 // What a span led to, or what it waited for: on the critical path if that goes on so, else the earliest, or the latest.

@@ -51,9 +51,6 @@ interface WiringData {
 
 type Pointed = { host: number } | { link: number } | null;
 
-// Lines of a thousand hosts would be one grey disc.
-const thin = (links: number): number => (links > 3000 ? 0.3 : links > 1000 ? 0.6 : 1.25);
-
 function WiringView({ panel, isLive }: ViewProps<WiringData>) {
   const { wires, facts } = panel.data;
   const { colours } = useTheme();
@@ -72,7 +69,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
 
   const look = (view: View): Look => {
     const links = wires.tail.length;
-    const width = new Float32Array(links).fill(thin(links));
+    const width = new Float32Array(links).fill(Math.min(1.25, graph.widest(view, isByCable)));
     const linkColour = new Uint8Array(links);
     const nodeColour = new Uint8Array(wires.nodes);
     let nodeColours = [colours.accent];
@@ -238,10 +235,11 @@ function Changed({ facts, isLive }: { facts: Facts; isLive: boolean }) {
 
 function factRows(facts: Facts, method: string | null): [string, string][] {
   const bound = (facts.duplex ? facts.moore_steps_duplex : null) ?? facts.moore_steps;
+  const wiring = facts.duplex ? "duplex wiring" : "wiring";
   const rows: [string, string][] = [
     ["hosts", `${facts.nodes}, ${counted(facts.degree, "port")} each`],
     ["cables", cablesText(facts)],
-    ["farthest hosts", `${counted(facts.diameter, "hop")}${facts.diameter === bound ? ", as few as any wiring" : `; no wiring has less than ${bound}`}`],
+    ["farthest hosts", `${counted(facts.diameter, "hop")}${facts.diameter === bound ? `, as few as any ${wiring}` : `; no ${wiring} has less than ${bound}`}`],
     ["mean distance", `${fraction(facts.mean_distance).toFixed(3)} hops`],
     ["hosts alike", facts.vertex_transitive === null ? "not known" : facts.vertex_transitive ? "yes, all" : "no"],
   ];

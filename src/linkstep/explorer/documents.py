@@ -215,21 +215,21 @@ def _cabling(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:
 
 
 def of_answer(answer: Answer, pricing: Pricing) -> tuple[str, Panels]:
-    """Return the panels of what ``find`` answers: all of it, and the wiring that is best with its schedule."""
+    """Return the panels of what ``find`` answers: all of it, and the best wiring, its schedule and its cables."""
     title = f"{answer.num_nodes} servers with {answer.degree} ports"
     choice = best_row(answer, pricing)
     if choice is None or answer.num_nodes > MAX_DRAWN:
         return title, (choose_panel(answer, pricing),)
     name, recipe = choice.recipe.short, choice.recipe
-    panels = [
-        choose_panel(answer, pricing, shown={name: 1}),
-        wiring_panel(TopologyArgument(recipe.topology(), recipe=recipe), pricing, name),
-    ]
+    given = TopologyArgument(recipe.topology(), recipe=recipe)
+    panels = [choose_panel(answer, pricing, shown={name: 1}), wiring_panel(given, pricing, name)]
     # An allreduce is a row at least for each shard and each server that it comes to, and for each that it is summed at.
     if 2 * answer.num_nodes * (answer.num_nodes - 1) <= MAX_ROWS:
         fabric = pricing.fabric_for(answer.degree)
         made = schedule(recipe, Collective.ALLREDUCE, fabric=fabric, **choice.how)
         panels.append(playing(made, pricing, name, recipe))
+    if given.topology.num_links <= MAX_WIRED:
+        panels.append(plan_panel(given, name))
     return title, tuple(panels)
 
 

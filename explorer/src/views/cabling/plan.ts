@@ -69,7 +69,7 @@ export class PortPlan {
     const hasRacks = hosts.some((host) => host.rack !== null);
     const title = hasRacks ? TITLE : 0;
     const high = title + Math.max(...[...racks.values()].map((one) => one.length)) * (HIGH + GAP_Y) + (hasRacks ? 1 : 0);
-    const across = Math.max(1, Math.min(racks.size, Math.round(Math.sqrt((racks.size * 1.4 * high) / (this.wide + GAP_X)))));
+    const across = inFullRows(racks.size, Math.sqrt((racks.size * 1.4 * high) / (this.wide + GAP_X)));
     this.box = [across * (this.wide + GAP_X) - GAP_X, Math.ceil(racks.size / across) * high];
     this.unit = 2 / Math.max(...this.box);
     this.left = new Float32Array(hosts.length);
@@ -224,6 +224,17 @@ export class PortPlan {
     }
     return found;
   }
+}
+
+// How many blocks stand side by side: near what fits the picture best, and so that rows are full where that is possible.
+function inFullRows(blocks: number, best: number): number {
+  const off = (across: number) => Math.abs(Math.log(across / best));
+  let found = Math.max(1, Math.min(blocks, Math.round(best)));
+  let least = Math.log(1.7);
+  for (let across = 1; across <= blocks; across++) {
+    if (blocks % across === 0 && off(across) < least) [found, least] = [across, off(across)];
+  }
+  return found;
 }
 
 const ONE = new Float32Array(6);

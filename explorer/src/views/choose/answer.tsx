@@ -80,10 +80,11 @@ export function AnswerText({ asked, open }: { asked: Asked; open: (row: Row) => 
         {load === "allreduce" && <Windows asked={asked} best={best.row} />}
         {load === "allreduce" && <Stay asked={asked} />}
         {load === "allreduce" && <Other asked={asked} best={best.seconds} />}
+        <Next best={best.row} />
       </ul>
       <p class="hint">
-        {data.times ? fixedText(data) : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`} What no wiring beats is counted
-        for a reduce-scatter and then an allgather.
+        {data.times ? fixedText(data) : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`}
+        {load === "allreduce" && " What no wiring beats is counted for a reduce-scatter and then an allgather, as libraries make an allreduce of much data."}
       </p>
     </section>
   );
@@ -122,10 +123,12 @@ function Against({ best, today }: { best: { row: Row; seconds: number }; today: 
 function Limit({ best, limit, asked }: { best: number; limit: number; asked: Asked }) {
   if (asked.load === "job") return best <= limit ? <>No network can beat it.</> : <>No network of such servers can take less than {timeText(limit)}.</>;
   const kind = asked.data.facts.kind === "duplex" ? "wiring of duplex cables" : "wiring";
-  if (best <= limit) return <>No {kind} can beat it.</>;
+  // An allreduce can be made in other ways, which that bound says nothing of.
+  const by = asked.load === "allreduce" ? " by a reduce-scatter and an allgather" : "";
+  if (best <= limit) return <>No {kind} beats it{by}.</>;
   return (
     <>
-      No {kind} can take less than {timeText(limit)}: this takes {general(100 * (best / limit - 1), 2)}% more.
+      No {kind} takes less than {timeText(limit)}{by}: this takes {general(100 * (best / limit - 1), 2)}% more.
     </>
   );
 }
@@ -145,7 +148,8 @@ function Why({ asked, best, today }: { asked: Asked; best: Row; today: Row | nul
     <>
       <li>
         <strong>Waiting:</strong> {steps}
-        {isLeast && ", as few as any wiring"}. In a step servers send to their neighbours, which takes {pricing.alpha.text} however little is sent{spent}.
+        {isLeast && `, as few as any ${asked.data.facts.kind === "duplex" ? "duplex wiring" : "wiring"}`}. In a step servers send to their neighbours, which is counted as {pricing.alpha.text} (alpha) however little is sent
+        {spent}.
       </li>
       <li>
         <strong>Sending:</strong> as long as it takes a server to send {t_b === 1 ? "the data once" : `${general(t_b, 4)} times the data`} through all its ports at once ({ours.cost.t_b} M/B)
@@ -181,6 +185,30 @@ function Cables({ best, today }: { best: Row; today: Row | null }) {
   );
 }
 
+const SIZES = [10, 15, 18, 20, 25, 30].map((power) => 2 ** power);
+
+// How the best candidate of each size stands beside the best of today.
+function gains(asked: Asked): string {
+  const { data, rows, pricing } = asked;
+  if (data.times || !rows.today.length) return "";
+  const found = SIZES.map((bytes) => {
+    const at: Asked = { ...asked, pricing: { ...pricing, size: { ...pricing.size, value: Exact.of(bytes) } } };
+    return `${general(least(at, rows.today)!.seconds / least(at, rows.ours)!.seconds, 3)} at ${sizeText(bytes, true)}`;
+  });
+  return `; times as fast as the best of today: ${found.join(", ")}`;
+}
+
+// What to do with the answer.
+function Next({ best }: { best: Row }) {
+  const { name } = best;
+  return (
+    <li>
+      <strong>Next:</strong> <code>linkstep wire '{name}' -o cables.csv</code> lists which port is cabled to which, <code>linkstep schedule '{name}' -o allreduce.npz</code> makes what every link
+      carries when{name.startsWith("Cat(") && "; such a name stands for a wiring of linkstep's catalog"}.
+    </li>
+  );
+}
+
 function Windows({ asked, best }: { asked: Asked; best: Row }) {
   const found = windowsOf(asked.data, asked.rows.ours, asked.clock);
   const size = (bytes: number) => sizeText(bytes, true);
@@ -188,14 +216,16 @@ function Windows({ asked, best }: { asked: Asked; best: Row }) {
   if (found.length < 2) {
     return (
       <li>
-        <strong>Other sizes:</strong> {found[0]?.row === best ? "it" : (found[0]?.row.name ?? "it")} is the fastest that is known at every size from {size(SMALLEST)} to {size(LARGEST)}.
+        <strong>Other sizes:</strong> {found[0]?.row === best ? "it" : (found[0]?.row.name ?? "it")} is the fastest candidate at every size from {size(SMALLEST)} to {size(LARGEST)}
+        {gains(asked)}.
       </li>
     );
   }
   return (
     <li>
       <strong>Other sizes:</strong>{" "}
-      {found.map(({ row, from, to }, k) => `${k === 0 ? `up to ${size(to)}` : k === found.length - 1 ? `above ${size(from - 1)}` : `up to ${size(to)}`} ${named(row)}`).join(", ")}.
+      {found.map(({ row, from, to }, k) => `${k === 0 ? `up to ${size(to)}` : k === found.length - 1 ? `above ${size(from - 1)}` : `up to ${size(to)}`} ${named(row)}`).join(", ")}
+      {gains(asked)}.
     </li>
   );
 }

@@ -115,7 +115,7 @@ export function FrontierChart({ asked, open }: { asked: Asked; open: (row: Row) 
       boundY={{ at: Exact.read(t_b).number, text: `no wiring has less than ${decimalText(t_b)}` }}
       onPick={(group, k) => open(groups.filter((one) => one.length)[group]![k]!)}
     >
-      <h2>Steps against data</h2>
+      <h2>Steps against data: less of both is better</h2>
     </Chart>
   );
 }

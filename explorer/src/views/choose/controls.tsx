@@ -255,9 +255,9 @@ export function Controls({ data, pricing, load, setLoad, isLive }: ControlsProps
         </label>
       ) : (
         <>
-          <QuantityField label="Size" title="the data in all, M: what every server puts in" quantity={pricing.size} read={exactSize} stops={SIZES} words={sizeText} />
-          <QuantityField label="Alpha" title="what a step takes, however little is sent" quantity={pricing.alpha} read={exactTime} stops={ALPHAS} words={timeText} />
-          <QuantityField label="B, a server" title="what a server sends over all its ports together" quantity={pricing.bandwidth} read={exactRate} stops={RATES} words={rateText} />
+          <QuantityField label="Size" title="M, the data that every server puts in" quantity={pricing.size} read={exactSize} stops={SIZES} words={sizeText} />
+          <QuantityField label="Delay of a step (alpha)" title="what a step takes, however little is sent" quantity={pricing.alpha} read={exactTime} stops={ALPHAS} words={timeText} />
+          <QuantityField label="Rate of a server (B)" title="what a server sends over all its ports together" quantity={pricing.bandwidth} read={exactRate} stops={RATES} words={rateText} />
         </>
       )}
     </div>

@@ -1,6 +1,6 @@
 // Who talks to whom, and the messages on their way.
 import { useMemo, useState } from "preact/hooks";
-import { fitted, Graph, type Look, type View } from "../../draw/graph";
+import { Graph, type Look, type View } from "../../draw/graph";
 import type { Painter } from "../../draw/painter";
 import type { Palette } from "../../draw/palette";
 import { usePart } from "../../model/route";
@@ -15,6 +15,7 @@ import { Player, useClock } from "./player";
 
 const CONTENTS = ["data of one rank", "a sum of some ranks", "the sum of all ranks", "data"] as const;
 const MOST_LOADS = 4000;
+const MOST_IN_RING = 100; // ranks, where springs would be an equal choice
 const contentColours = (colours: Palette): string[] => [colours.marks[0]!, colours.marks[1]!, colours.marks[2]!, colours.ink];
 
 interface Props {
@@ -28,7 +29,7 @@ export function Picture({ data, marked, mark }: Props) {
   const { messages } = data;
   const { colours } = useTheme();
   const best = wires.layouts[0]!.name;
-  const usual = best === "force" && wires.layouts.some((one) => one.name === "ring") ? "ring" : best;
+  const usual = best === "force" && wires.nodes <= MOST_IN_RING && wires.layouts.some((one) => one.name === "ring") ? "ring" : best;
   const [layout, setLayout] = usePart("layout", usual);
   const [pointed, point] = useState<{ rank: number } | { link: number } | null>(null);
   const back = useMemo(() => linksBack(wires), [wires]);
@@ -42,14 +43,15 @@ export function Picture({ data, marked, mark }: Props) {
 
   const look = (view: View, time: number): Look => {
     const links = wires.tail.length;
-    const linkWidth = new Float32Array(links).fill(links > 1500 ? 0.75 : 1.25);
+    const widest = graph.widest(view, false);
+    const linkWidth = new Float32Array(links).fill(Math.min(1.25, 0.6 * widest));
     const linkColour = new Uint8Array(links);
     const loads: Look["loads"] = [];
     const shades = contentColours(colours);
     for (const k of way ? way.at(time) : []) {
       const link = messages!.link[k]!;
       linkColour[link] = 1;
-      linkWidth[link] = 2;
+      linkWidth[link] = Math.min(2, widest);
       if (loads.length >= MOST_LOADS) continue;
       const part = (time - messages!.start[k]!) / (messages!.here[k]! - messages!.start[k]! || 1);
       loads.push({ link, at: part, colour: shades[contentOf(messages!, k, data.facts.ranks!)]!, size: marked.kind === "message" && marked.number === k ? 8 : 5.5 });
@@ -94,7 +96,7 @@ export function Picture({ data, marked, mark }: Props) {
         name={data.file}
         data={data}
         paper={colours.paper}
-        home={(width, height) => fitted(xy, width, height)}
+        home={(width, height) => graph.home(width, height)}
         homeKey={xy}
         paint={(painter: Painter, view: View, frame: number) => graph.paint(painter, view, look(view, clock.at(frame)))}
         isPlaying={clock.isPlaying}
@@ -186,11 +188,11 @@ function MessageTable({ data, now, time, marked, mark }: TableProps) {
       caption={`Messages on their way at ${timeText(time)}`}
       columns={[
         { head: "from, to", cell: (k) => linkName(wires, messages.link[k]!) },
-        { head: "carries", cell: (k) => contentText(messages, k, data.facts.ranks!) },
+        { head: "carries", isWide: true, cell: (k) => contentText(messages, k, data.facts.ranks!) },
         { head: "bytes", cell: (k) => bytesText(data, k), isNumber: true, sort: (k) => messages.chunks[k]! },
         { head: "begins", cell: (k) => timeText(messages.start[k]!), isNumber: true, sort: (k) => messages.start[k]! },
         { head: "is there", title: "a latency after its link is done with it", cell: (k) => timeText(messages.here[k]!), isNumber: true, sort: (k) => messages.here[k]! },
-        ...(hasText ? [{ head: "by", cell: (k: number) => placeName(messages.rank[k]!, messages.block[k]!, messages.step[k]!) }] : []),
+        ...(hasText ? [{ head: "by", isWide: true, cell: (k: number) => placeName(messages.rank[k]!, messages.block[k]!, messages.step[k]!) }] : []),
       ]}
       rows={[...now, ...chosen]}
       rowKey={(k) => k}

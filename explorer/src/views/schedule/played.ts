@@ -70,8 +70,9 @@ export interface StepLook {
   isTree: boolean;
 }
 
-export function stepLook(played: Played, step: number, marks: Marks, colours: Palette): StepLook {
-  const made = marks.source >= 0 ? ofShard(played, step, marks.source, colours) : ofLoads(played, step, colours);
+// ``widest`` is how many pixels the busiest link may take.
+export function stepLook(played: Played, step: number, marks: Marks, colours: Palette, widest: number): StepLook {
+  const made = marks.source >= 0 ? ofShard(played, step, marks.source, colours) : ofLoads(played, step, colours, widest);
   for (const e of marks.limit?.links ?? []) {
     made.colour[e] = made.colours.length;
     made.width[e] = Math.max(made.width[e]!, 3.75);
@@ -80,14 +81,14 @@ export function stepLook(played: Played, step: number, marks: Marks, colours: Pa
 }
 
 // A link's colour and width are its load, in proportion to its rate, against the busiest one's of the step.
-function ofLoads({ rows, wires }: Played, step: number, colours: Palette): StepLook {
+function ofLoads({ rows, wires }: Played, step: number, colours: Palette, widest: number): StepLook {
   const load = rows.loads(step);
   const links = load.length;
   const rate = wires.bandwidth;
   const takes = (e: number) => (rate ? load[e]! / rate[e]! : load[e]!);
   let cap = 0;
   for (let e = 0; e < links; e++) cap = Math.max(cap, takes(e));
-  const [idle, least, more] = links > 3000 ? [0.25, 0.3, 0.7] : links > 1000 ? [0.5, 0.6, 1.2] : [0.75, 1.25, 2.25];
+  const [idle, least, more] = [0.2 * widest, 0.35 * widest, 0.65 * widest];
   const [width, colour] = [new Float32Array(links).fill(idle), new Uint8Array(links)];
   const busy: number[] = [];
   for (let e = 0; e < links; e++) {

@@ -165,7 +165,7 @@ export interface Certificate {
 
 export function limitText(wires: Wires, limit: Limit): string {
   const host = hostTitle(wires, limit.node);
-  const what = `${shardsText(limit.shards)} over ${counted(limit.links.length, "link")}`;
+  const what = `${shardsText(limit.shards)} over ${limit.links.length === 1 ? "one of its links" : `${limit.links.length} of its links`}`;
   if (limit.hosts.length) return `Step ${limit.step} is limited by the ports of ${hostTitle(wires, limit.hosts[0]!)}${limit.hosts.length > 1 ? ` and ${limit.hosts.length - 1} more` : ""}, ${shardsText(limit.load)}`;
   return `Step ${limit.step} is limited by ${host}: ${limit.sends ? "sends" : "gets"} ${what}, ${limit.load} each`;
 }
@@ -209,8 +209,8 @@ export function Totals({ played, step, time, besideTime }: { played: Played; ste
       <strong>{data.name}</strong>: {isOver ? `done after ${counted(steps, "step")} and ${timeText(data.seconds)}${slower}` : now};{" "}
       <span title="T_B: how long the busiest links take in all, where M are the data and B is a server's bandwidth">
         {general(moved, 3)} of {general(fraction(data.t_b), 3)} M/B
-      </span>
-      .
+      </span>{" "}
+      {isOver ? "moved" : "moved before it"}.
     </p>
   );
 }

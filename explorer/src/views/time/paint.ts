@@ -10,7 +10,7 @@ export interface Look {
   model: TimeModel;
   rows: Rows;
   colours: Palette;
-  overview: Float64Array; // how busy all lanes are, from 0 to 1
+  overview: Float64Array; // how busy all lanes are, beside when they are busiest
   hasCritical: boolean; // whether the critical path is marked
   chosen: number; // spans, -1 for none
   pointed: number;
@@ -250,7 +250,10 @@ function paintInstants(painter: Painter, view: TimeView, { model, colours }: Loo
     if (x < view.left - 1 || x > view.right + 1) continue;
     painter.strokes(Float32Array.from([x, OVERVIEW, NaN, NaN, x, view.height]), 1, 1, colours.warn, [6, 4]);
     const isLeft = x - view.left > 160;
-    painter.text(x + (isLeft ? -4 : 4), view.height - 9 - 14 * at, fitted(mark.name, 240), { size: 11, colour: colours.ink, align: isLeft ? "right" : "left", halo: colours.paper });
+    const [text, y] = [fitted(mark.name, 240), view.height - 9 - 15 * at];
+    const wide = 6.4 * text.length + 6;
+    painter.rect(isLeft ? x - 2 - wide : x + 2, y - 7.5, wide, 15, colours.paper);
+    painter.text(x + (isLeft ? -4 : 4), y, text, { size: 11, colour: colours.ink, align: isLeft ? "right" : "left" });
   }
 }
 

@@ -87,11 +87,11 @@ export function CriticalPath({ model, chosen, choose }: { model: TimeModel; chos
   const after = done - added - pauses;
   const small = (seconds: number) => (seconds < 1e-6 * done ? "0s" : timeText(seconds));
   return (
-    <>
+    <div>
       <Table
         caption="Critical path: each waited for the one before, and the last ends last"
         columns={[
-          { head: "span", cell: ({ span }) => model.brief(span) },
+          { head: "span", isWide: true, cell: ({ span }) => model.brief(span) },
           { head: "pause", title: "from the end of the one before to its start, such as alpha", cell: ({ pause }) => small(pause), isNumber: true },
           { head: "lasts", cell: ({ span }) => timeText(model.end[span]! - model.start[span]!), isNumber: true },
           { head: "adds", title: "what of it comes after the end of the one before", cell: ({ adds }) => small(adds), isNumber: true },
@@ -107,7 +107,7 @@ export function CriticalPath({ model, chosen, choose }: { model: TimeModel; chos
         {counted(links.length, "span")} {links.length === 1 ? "adds" : "add"} {timeText(added)}, pauses {small(pauses)}
         {after > 1e-6 * done && <>, {timeText(after)} until all is done</>}: together {exactTime(done, 6)}.
       </p>
-    </>
+    </div>
   );
 }
 
@@ -158,7 +158,7 @@ export function SpansSeen({ model, lanes, range, chosen, choose }: { model: Time
     <Table
       caption={`Spans in view: ${count > spans.length ? `the first ${spans.length} of ${count.toLocaleString("en")}` : counted(count, "span")}`}
       columns={[
-        { head: "span", cell: (span) => model.name(span) },
+        { head: "span", isWide: true, cell: (span) => model.name(span) },
         ...(isMessages
           ? [
               { head: "from", cell: (span: number) => detailText(from, span) },
