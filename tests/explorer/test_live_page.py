@@ -226,6 +226,18 @@ def test_another_collective_is_simulated(explore, open_page):
     found.check_accessible()
 
 
+def test_what_does_not_fit_can_be_asked_of_another_runtime(explore, open_page):
+    found = open_page(offline=False)
+    page = found.go(f"{explore().partition('#')[0]}#view=time&what=UniRing(1,40)&to=mscclpp")
+    page.wait_for_selector("[role=alert]")
+    assert "Not simulated. allreduce does not fit mscclpp: " in page.locator("[role=alert]").inner_text()
+    found.check_accessible()
+    simulate_form(page, to="cpu")
+    page.wait_for_selector("dl.facts")
+    assert facts(page)["simulated"].startswith(format_time(linkstep.simulate("UniRing(1,40)", to="cpu").time))
+    found.check(offline=False)
+
+
 def test_an_iteration_is_simulated(explore, open_page):
     """The same form shows a model in training on the wiring that is open, and a collective again."""
     url = explore("Torus(4,4)")

@@ -188,6 +188,21 @@ def test_a_page_asks_for_training_on_its_wiring() -> None:
     assert {data["groups"][0], *data["kinds"]} == {"server", "forward", "backward", "allreduce"}
 
 
+def test_what_does_not_fit_keeps_what_may_be_asked_instead() -> None:
+    question = {"ask": "time", "what": "UniRing(1,40)", "to": "mscclpp"}
+    data = answer(question).panels[0].data
+    assert data["why_not"].startswith("allreduce does not fit mscclpp: ")
+    assert (data["asked"]["to"], "cpu" in data["asked"]["targets"]) == ("mscclpp", True)
+    assert "spans" not in data
+    assert "why_not" not in answer(question | {"to": "cpu"}).panels[0].data
+
+
+def test_minutes_of_work_are_not_begun_unasked() -> None:
+    data = answer({"ask": "time", "what": "Torus(32,32)"}).panels[0].data
+    assert data["why_not"].startswith("An allreduce here is 2,095,104 messages or more")
+    assert data["asked"]["to"] == "cpu"
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

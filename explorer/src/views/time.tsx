@@ -1,7 +1,7 @@
 // Time: what happened when, on links, streams or ranks; what each message waited for, and what decided how long it took.
 import { useMemo, useState } from "preact/hooks";
 import { useTheme } from "../parts/theme";
-import { usePart } from "../model/route";
+import { usePart, useRoute } from "../model/route";
 import { counted, readTime, timeText } from "../model/words";
 import { Facts, Table } from "../parts/Table";
 import { TimeStage, type Range, type Target, type TimeView } from "../parts/TimeStage";
@@ -16,6 +16,17 @@ import "./time.css";
 
 const MANY = 80; // lanes from which groups are closed at first
 const PARTS = 400; // of the overview
+
+function TimeOrWhyNot({ panel, isLive }: ViewProps<TimeData>) {
+  const { asked, why_not } = panel.data;
+  if (!why_not) return <TimeLine panel={panel} isLive={isLive} />;
+  return (
+    <div class="view wide time">
+      {isLive && asked && <Ask asked={asked} />}
+      <p role="alert">Not simulated. {why_not}</p>
+    </div>
+  );
+}
 
 function TimeLine({ panel, isLive }: ViewProps<TimeData>) {
   const { data } = panel;
@@ -256,13 +267,17 @@ function Beside({ caption, heads, rows }: { caption: string; heads: string[]; ro
   );
 }
 
+function Empty() {
+  return <p class="hint">{useRoute()["what"] ? "" : "Open a wiring first: its allreduce is simulated here."}</p>;
+}
+
 export const TIME: ViewRow = {
   kind: "time",
   title: "Time",
-  View: TimeLine,
+  View: TimeOrWhyNot,
   question: (route) =>
     route["what"]
       ? { ask: "time", what: route["what"], faults: faults(route), ...pricing(route), job: route["job"], to: route["to"], collective: route["collective"] }
       : null,
-  Empty: () => <p class="hint">Open a wiring first: its allreduce is simulated here.</p>,
+  Empty,
 };

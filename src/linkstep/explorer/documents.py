@@ -143,12 +143,22 @@ def why_unplayable(given: TopologyArgument, collective: Collective) -> str | Non
     >>> why_unplayable(read_argument("Torus(64,64)")[0], Collective.ALLREDUCE)
     'a schedule of 4,096 hosts (allreduce) has 33,546,240 rows or more; a page plays 8,000,000 at most'
     """
-    ranks = given.topology.num_nodes if given.ranks is None else given.ranks.num_ranks
-    least = (ranks - 1) * (1 if collective.has_root else ranks) * len(collective.phases)
+    least = least_rows(given, collective)
     if least <= MAX_ROWS:
         return None
+    ranks = given.topology.num_nodes if given.ranks is None else given.ranks.num_ranks
     rows = f"a schedule of {ranks:,} hosts ({collective}) has {least:,} rows or more"
     return f"{rows}; a page plays {MAX_ROWS:,} at most"
+
+
+def least_rows(given: TopologyArgument, collective: Collective) -> int:
+    """Return how many rows any schedule of a collective has at least there.
+
+    >>> least_rows(read_argument("K_4")[0], Collective.ALLREDUCE)
+    24
+    """
+    ranks = given.topology.num_nodes if given.ranks is None else given.ranks.num_ranks
+    return (ranks - 1) * (1 if collective.has_root else ranks) * len(collective.phases)
 
 
 def _text(thing: object, pricing: Pricing) -> tuple[str, Panels] | None:

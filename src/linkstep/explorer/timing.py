@@ -16,13 +16,14 @@ from linkstep.core.units import parse_size
 from linkstep.costs import Fabric, cost_of
 from linkstep.costs.usual import ALPHA, BANDWIDTH
 from linkstep.explorer.document import Panel
-from linkstep.explorer.documents import best_schedule
+from linkstep.explorer.documents import best_schedule, least_rows
 from linkstep.explorer.panels.timed import (
     comparison_table,
     iteration_panel,
     job_facts,
     simulation_panel,
     title_of,
+    unsimulated_panel,
 )
 from linkstep.lowering import TARGETS, check_fits
 from linkstep.reports.pricing import Pricing
@@ -37,6 +38,10 @@ from linkstep.throughput import all_to_all
 
 Watching = Callable[[str, int, int | None], None]
 TARGET = "msccl"
+MOST_UNASKED = 500_000
+"""Rows of a schedule that are simulated where nobody asked for it: half a minute."""
+ROOMIEST = "cpu"
+"""The runtime whose files have no limits, for schedules of more rows."""
 SECONDS = 5.0
 """Of work on an all-to-all throughput that is not known yet."""
 
@@ -56,6 +61,10 @@ def timed_panel(
     }  # fmt: skip
     if job:
         return _trained(job, what, given, pricing, watching, asked)
+    least = least_rows(given, Collective(asked["collective"]))
+    if least > MOST_UNASKED and not (to or collective):
+        why = f"An allreduce here is {least:,} messages or more, which are simulated in minutes: say what to simulate."
+        return unsimulated_panel(given.called(what), asked | {"to": ROOMIEST}, why)
     return _simulated(what, given, pricing, watching, asked)
 
 
@@ -68,15 +77,18 @@ def _simulated(
     if not parse_size(pricing.size):
         raise LinkstepError(f"size must be more than 0 bytes, not {pricing.size}")
     made = given.schedule
-    if made is None:
-        check_fits(target, given.topology, asked["collective"], channels=None, instances=1)
-        watching("schedule", 0, None)
-        made = best_schedule(given, pricing, asked["collective"]).schedule
-    asked["collective"] = str(made.collective)
-    fabric = pricing.fabric_for(made.topology.degree).on(made.topology)
-    done = simulate_schedule(
-        made, target, fabric, pricing.size, progress=lambda part, of: watching("simulate", part, of)
-    )
+    try:
+        if made is None:
+            check_fits(target, given.topology, asked["collective"], channels=None, instances=1)
+            watching("schedule", 0, None)
+            made = best_schedule(given, pricing, asked["collective"]).schedule
+        asked["collective"] = str(made.collective)
+        fabric = pricing.fabric_for(made.topology.degree).on(made.topology)
+        done = simulate_schedule(
+            made, target, fabric, pricing.size, progress=lambda part, of: watching("simulate", part, of)
+        )
+    except LinkstepError as error:  # another runtime or collective can be asked for instead
+        return unsimulated_panel(given.called(what), asked, str(error))
     report = SimulationReport.of(done, fabric, pricing, made, what)
     return simulation_panel(done, given.called(what), report, asked)
 

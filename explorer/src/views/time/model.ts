@@ -11,6 +11,7 @@ export interface Detail {
 
 export interface TimeData {
   asked: Asked | null;
+  why_not?: string; // nothing else is there, but for what was asked
   end: number; // of the last span, in seconds, as all times
   lasts: number; // until all is done
   facts: [string, string][];

@@ -37,6 +37,11 @@ def simulation_panel(
     return time_panel(timeline_of(done, title), facts=facts, asked=asked)
 
 
+def unsimulated_panel(title: str, asked: Mapping[str, Any], why: str) -> Panel:
+    """Return the panel of what was not simulated, with what may be asked instead."""
+    return Panel("time", title, {"asked": asked, "why_not": why})
+
+
 def _change(done: Simulation) -> str:
     if not done.predicted:
         return ""
