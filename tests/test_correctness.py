@@ -14,11 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkstep._kernels.spread import _insert, _missing_piece, _phases, _reduced, _rows_by_source, _spread
+from linkstep._kernels.spread import _insert, _missing_piece
 from linkstep.core import schedule as schedules
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.correctness import CHECKS, check, check_allgather, check_allreduce, check_reduce_scatter, split_phases
+from linkstep.correctness import (
+    CHECKS,
+    _phases,
+    _reduced,
+    _rows_by_source,
+    _spread,
+    check,
+    check_allgather,
+    check_allreduce,
+    check_reduce_scatter,
+    split_phases,
+)
 from linkstep.costs import Cost, cost_of
 from support import reference, strategies
 from support.strategies import (
@@ -157,7 +168,7 @@ def test_mutations_of_the_16_node_hypercube(collective, kind):
 
 
 @pytest.mark.parametrize("collective", SAME_DATA)
-@pytest.mark.parametrize("dimensions", [1, 2, 4, 6])
+@pytest.mark.parametrize("dimensions", [1, 2, 4, pytest.param(6, marks=pytest.mark.slow)])
 def test_hypercubes_pass(dimensions, collective):
     """Also as the plain columns of the large tests, which are the same schedule."""
     schedule = hypercube_case(dimensions, collective).schedule()

@@ -40,12 +40,19 @@ class Kernel:
     _plain_in_all = 0
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], passes: Callable[[Any], int] | None = None
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        passes: Callable[[Any], int] | None = None,
+        fills: tuple[str, ...] | None = None,
     ) -> None:
         self.py_func = function
         """The function as it is written, as numba's own kernels have it."""
         self.passes = passes
         """How many passes a call makes, nearly, from its arguments by their names; None: it is always compiled."""
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        self._read = () if fills is None else tuple(at for at, name in enumerate(names) if name not in fills)
+        """The places of arguments that are passed on read-only."""
         self._options = options
         self._compiled: Callable[..., Any] | None = None
         self._plain: Callable[..., Any] | None = None
@@ -54,6 +61,8 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Call the function, compiled or as it is."""
+        if self._read:
+            args = tuple(_read_only(one) if at in self._read else one for at, one in enumerate(args))
         if Kernel.recorder is not None:
             Kernel.recorder(self, args)
             return self._call_plainly(*args)
@@ -120,9 +129,26 @@ FILES: dict[str, list[Kernel]] = {}
 """The kernels of each file, by the name of its module."""
 
 
-def njit(*, passes: Callable[[Any], int] | None = None, **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
-    """Let numba compile a function, with these options, once that pays."""
-    return lambda function: Kernel(function, options, passes)
+def njit(
+    *, passes: Callable[[Any], int] | None = None, fills: tuple[str, ...] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Let numba compile a function, with these options, once that pays.
+
+    Numba compiles a kernel again for an array that can be written to where it met one that cannot. ``fills`` names the
+    arrays that the function writes to: it gets all others read-only, whoever calls it, and is compiled once. None: it
+    gets all as they are.
+    """
+    return lambda function: Kernel(function, options, passes, fills)
+
+
+def _read_only(value: Any) -> Any:
+    """Return a read-only view of an array, any other value as it is."""
+    flags = getattr(value, "flags", None)
+    if flags is None or not getattr(flags, "writeable", False):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
 
 
 def _make_plain(module: str) -> None:

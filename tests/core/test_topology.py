@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkstep._kernels.graph import _distance_profiles, _distances
 from linkstep.core.columns import MAX_NODES
 from linkstep.core.distances import (
+    _distance_profiles,
+    _distances,
     check_connected,
     diameter,
     distance_counts,

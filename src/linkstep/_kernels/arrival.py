@@ -19,6 +19,7 @@ import numpy as np
 from linkstep._kernels import njit
 
 _ILLEGAL = 1 << 30
+_NONE = np.int64(0)
 
 
 @njit(cache=True)
@@ -99,12 +100,12 @@ def _change(
     if gained == 0:
         return _ILLEGAL
     full, k = 1 << near_count[u], kind[u]
-    change = _excess_changed(load[u, to], limit[k, to], full, 0, gained) - excess[u, to]
+    change = _excess_changed(load[u, to], limit[k, to], full, _NONE, gained) - excess[u, to]
     if excess[u, at] > 0:
         lost = _mask_of(arrive, near, near_count, near_turn, turns, u, q, at)
-        change += _excess_changed(load[u, at], limit[k, at], full, lost, 0) - excess[u, at]
+        change += _excess_changed(load[u, at], limit[k, at], full, lost, _NONE) - excess[u, at]
     for c in range(after_count[u]):
-        y = after[u, c]
+        y = np.int64(after[u, c])
         r = turns[after_turn[u, c], q] if after_turn[u, c] else q
         t = np.int64(arrive[y, r])
         if y == owner[r] or not min(at, to) < t <= max(at, to):
@@ -149,19 +150,19 @@ def _move(
     """Let piece q reach u at step ``to`` and bring loads and excesses up to date; return how E changed."""
     at = np.int64(arrive[u, q])
     full, k = 1 << near_count[u], kind[u]
-    _add(load[u, at], _mask_of(arrive, near, near_count, near_turn, turns, u, q, at), full, -1)
-    _add(load[u, to], _mask_of(arrive, near, near_count, near_turn, turns, u, q, to), full, 1)
+    _add(load[u, at], _mask_of(arrive, near, near_count, near_turn, turns, u, q, at), full, np.int64(-1))
+    _add(load[u, to], _mask_of(arrive, near, near_count, near_turn, turns, u, q, to), full, np.int64(1))
     change = _note(excess, broken, where, u, at, _excess(load[u, at], limit[k, at], full))
     change += _note(excess, broken, where, u, to, _excess(load[u, to], limit[k, to], full))
     for c in range(after_count[u]):
-        y = after[u, c]
+        y = np.int64(after[u, c])
         r = turns[after_turn[u, c], q] if after_turn[u, c] else q
         t = np.int64(arrive[y, r])
         if y == owner[r] or not min(at, to) < t <= max(at, to):
             continue
         mask, whole = _mask_of(arrive, near, near_count, near_turn, turns, y, r, t), 1 << near_count[y]
-        _add(load[y, t], mask, whole, -1)
-        _add(load[y, t], mask ^ (1 << after_bit[u, c]), whole, 1)
+        _add(load[y, t], mask, whole, np.int64(-1))
+        _add(load[y, t], mask ^ (1 << after_bit[u, c]), whole, np.int64(1))
         change += _note(excess, broken, where, y, t, _excess(load[y, t], limit[kind[y], t], whole))
     arrive[u, q] = to
     return change
@@ -213,7 +214,7 @@ def _repair(
         u, s = cell // (steps + 1), cell % (steps + 1)
         tight = _worst_set(load[u, s], limit[kind[u], s], 1 << near_count[u], state)
         best, ties, tried = _ILLEGAL, 0, 0
-        node, piece, step = -1, -1, -1
+        node, piece, step = np.int64(-1), np.int64(-1), np.int64(-1)
         q = _draw(state, num_pieces)
         for _ in range(num_pieces):
             q = q + 1 if q + 1 < num_pieces else 0
@@ -239,16 +240,16 @@ def _repair(
                     )  # fmt: skip
                     if change < best:
                         best, ties = change, 1
-                        node, piece, step = x, p, to
+                        node, piece, step = np.int64(x), np.int64(p), to
                     elif change == best and best < _ILLEGAL:
                         ties += 1
                         if _draw(state, ties) == 0:
-                            node, piece, step = x, p, to
+                            node, piece, step = np.int64(x), np.int64(p), to
             if tried >= tries or best < 0:
                 break
         if best >= _ILLEGAL:
             continue
-        if best <= 0 or _draw(state, 1 << 30) < 0.05**best * (1 << 30):
+        if best <= 0 or _draw(state, np.int64(1 << 30)) < 0.05**best * (1 << 30):
             total += _move(
                 arrive, near, near_count, near_turn, after, after_count, after_turn, after_bit, turns, owner, kind,
                 limit, load, excess, broken, where, node, piece, step,

@@ -39,6 +39,13 @@ def _add(table, mask, amount):
 
 
 @njit(cache=True)
+def _copy(source, target):
+    """Copy an array; numba takes seconds to compile ``target[:] = source``."""
+    for x in range(source.size):
+        target[x] = source[x]
+
+
+@njit(cache=True)
 def _worst(table, weight, parts):
     """Return the largest load over weight, rounded up to whole parts of a shard where there are such."""
     worst = 0.0
@@ -55,9 +62,10 @@ def _anneal(arrive, before, beyond, own, weight, steps, parts, target, rounds, h
     ``cold``.
     """
     n, links = before.shape
+    one = np.int64(1)
     load = np.zeros((steps + 1, 1 << links), np.int64)
     for x in range(own, n):
-        _add(load[arrive[x]], _mask_of(arrive, before, x, arrive[x]), 1)
+        _add(load[arrive[x]], _mask_of(arrive, before, x, arrive[x]), one)
     worst = np.zeros(steps + 1)
     total = 0.0
     for s in range(1, steps + 1):
@@ -80,7 +88,7 @@ def _anneal(arrive, before, beyond, own, weight, steps, parts, target, rounds, h
         moved[0, 0], moved[0, 1], moved[0, 2] = at, _mask_of(arrive, before, x, at), 0
         count, legal = 1, True
         for k in range(links):
-            y = beyond[x, k]
+            y = np.int64(beyond[x, k])
             t = arrive[y]
             if y >= own and min(at, to) < t <= max(at, to):
                 mask = _mask_of(arrive, before, y, t)
@@ -93,19 +101,19 @@ def _anneal(arrive, before, beyond, own, weight, steps, parts, target, rounds, h
             continue
         touched[:] = False
         touched[to] = True
-        _add(load[to], gained, 1)
+        _add(load[to], gained, one)
         for i in range(count):
             touched[moved[i, 0]] = True
-            _add(load[moved[i, 0]], moved[i, 1], -1)
+            _add(load[moved[i, 0]], moved[i, 1], -one)
             if moved[i, 2]:
-                _add(load[moved[i, 0]], moved[i, 2], 1)
+                _add(load[moved[i, 0]], moved[i, 2], one)
         change = 0.0
         for s in range(1, steps + 1):
             if touched[s]:
                 now[s] = _worst(load[s], weight, parts)
                 change += now[s] - worst[s]
         heat = hot * (cold / hot) ** (round_number / rounds)
-        if change <= 0 or _draw(state, 1 << 30) < np.exp(-change / heat) * (1 << 30):
+        if change <= 0 or _draw(state, np.int64(1 << 30)) < np.exp(-change / heat) * (1 << 30):
             arrive[x] = to
             total = 0.0
             for s in range(1, steps + 1):
@@ -114,12 +122,12 @@ def _anneal(arrive, before, beyond, own, weight, steps, parts, target, rounds, h
                 total += worst[s]
             if total < best - 1e-9:
                 best = total
-                kept[:] = arrive
+                _copy(arrive, kept)
         else:
-            _add(load[to], gained, -1)
+            _add(load[to], gained, -one)
             for i in range(count):
-                _add(load[moved[i, 0]], moved[i, 1], 1)
+                _add(load[moved[i, 0]], moved[i, 1], one)
                 if moved[i, 2]:
-                    _add(load[moved[i, 0]], moved[i, 2], -1)
-    arrive[:] = kept
+                    _add(load[moved[i, 0]], moved[i, 2], -one)
+    _copy(kept, arrive)
     return best

@@ -53,7 +53,7 @@ def _deadlines(far, near, near_count, after, after_count, pieces, steps, state, 
             order[place[dist[u]]] = u
             place[dist[u]] += 1
         latest[:] = steps
-        first = _draw(state, 1 << 32)
+        first = _draw(state, np.int64(1 << 32))
         for i in range(n - 1, 0, -1):
             x = order[i]
             links, towards = near_count[x], dist[x] - 1
@@ -231,13 +231,13 @@ def _greedy(
     among, masks = np.empty(width, np.uint64), np.empty(1 << most_links, np.int64)
     later = np.zeros((limit.shape[0], limit.shape[2]), np.int64)  # what sets of links carry after a step
     for s in range(1, steps + 1):
-        _add_rows(later, limit, s, 1)
+        _add_rows(later, limit, s, np.int64(1))
     total = 0
     for s in range(1, steps + 1):
         for q in range(owner.size):
             if owner[q] >= 0 and start[q] == s - 1:
                 has[owner[q], q >> 6] |= _ONE << np.uint64(q & 63)
-        _add_rows(later, limit, s, -1)
+        _add_rows(later, limit, s, np.int64(-1))
         forced = 0
         for u in range(rows):
             links, full = near_count[u], 1 << near_count[u]
@@ -246,7 +246,7 @@ def _greedy(
             taken[:] = 0
             _held(has, near, near_turn, turns, u, links, held)
             _split(missing[u], held, links, pool)
-            count = 0
+            count = np.int64(0)
             for m in range(1, full):
                 found = _count(pool[m], due[s, u])
                 if found:

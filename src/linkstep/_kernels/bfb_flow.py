@@ -92,7 +92,7 @@ def _assign(masks, counts, links, cap, share, flow, load, left, work):
                 load[k] += share
     for g in range(masks.size):
         while left[g] > 0:
-            k = _roomiest(masks[g], links, cap, load, 0)
+            k = _roomiest(masks[g], links, cap, load, np.int64(0))
             if k < 0:
                 break
             sent = min(cap[k] - load[k], left[g])
@@ -245,7 +245,7 @@ def _rows(
     work = np.empty((3, 64), np.int64)
     cap = np.empty(64, np.int64)
     load = np.empty(64, np.int64)
-    at = 0
+    at = np.int64(0)
     for i in range(problems.shape[0]):
         u, t = problems["node"][i], problems["step"][i] - 1
         classes = link_class[link_ptr[u] : link_ptr[u + 1]]

@@ -107,7 +107,7 @@ def _record(problems, p, node, step, first_group, groups, first_source, end_sour
     problems["first_source"][p], problems["end_source"][p] = first_source, end_source
 
 
-@njit(cache=True, nogil=True, passes=lambda a: 2 * a.nodes.size * a.in_tail.size)
+@njit(cache=True, nogil=True, fills=("problems",), passes=lambda a: 2 * a.nodes.size * a.in_tail.size)
 def _problems(in_ptr, in_tail, nodes, problems):
     """Fill ``problems``; return (how many, group masks and counts, sources and their groups, stuck).
 
@@ -128,7 +128,7 @@ def _problems(in_ptr, in_tail, nodes, problems):
     group_count = np.empty(total, np.int64)
     members = np.empty(nodes.size * n, np.int32)
     group_of = np.empty(nodes.size * n, np.int32)
-    p, g = 0, 0
+    p, g = np.int64(0), np.int64(0)
     for i in range(nodes.size):
         u = nodes[i]
         reached, last = _search(in_ptr, in_tail, u, dist, mask, queue)
@@ -159,7 +159,7 @@ def _problems_of_arrivals(in_ptr, in_tail, nodes, arrive, last, problems):
     group_count = np.empty(nodes.size * num_pieces, np.int64)
     members = np.empty(nodes.size * num_pieces, np.int32)
     group_of = np.empty(nodes.size * num_pieces, np.int32)
-    p, g = 0, 0
+    p, g = np.int64(0), np.int64(0)
     for i in range(nodes.size):
         u = nodes[i]
         mask[:] = 0

@@ -152,7 +152,8 @@ def _tightest_cut(tail, head, weight, sinks, rooted, held, fixed, num, den, insi
             left[:] = 0
             for e in range(tail.size):
                 left[place[e]] = num * weight[e]
-            supply[:] = den * held
+            for v in range(num_nodes):
+                supply[v] = den * held[v]
             for i in range(k):
                 supply[sinks[i]] = need
             sent, rest = _max_flow(ptr, node, twin, left, supply, sinks[k], need, level, queue, at, path)

@@ -5,7 +5,7 @@ import numpy as np
 from linkstep._kernels import njit
 
 
-@njit(cache=True, passes=lambda a: a.ptr.size + a.node.size)
+@njit(cache=True, fills=(), passes=lambda a: a.ptr.size + a.node.size)
 def _distances(ptr, node, start):
     n = ptr.size - 1
     dist = np.full(n, -1, np.int32)
@@ -33,21 +33,21 @@ def _copy_columns(source, target, width):
             target[i, k] = source[i, k]
 
 
-@njit(cache=True, passes=lambda a: a.starts.size * (a.ptr.size + a.node.size))
+@njit(cache=True, fills=(), passes=lambda a: a.starts.size * (a.ptr.size + a.node.size))
 def _distance_profiles(ptr, node, starts):
     """For each start: how many nodes at each distance (a row each), the queue's levels being the counts.
 
     Rows are padded with zeros to the longest; a row whose sum is short of n starts where not all is reached.
     """
     n = ptr.size - 1
-    width = 1
+    width = np.int64(1)
     counts = np.zeros((starts.size, 8), np.int64)
     seen = np.full(n, -1, np.int64)
     queue = np.empty(n, np.int32)
     for s in range(starts.size):
         queue[0] = starts[s]
         seen[starts[s]] = s
-        lo, hi, level = 0, 1, 0
+        lo, hi, level = 0, 1, np.int64(0)
         while lo < hi:
             if level == counts.shape[1]:
                 wider = np.zeros((starts.size, 2 * level), np.int64)
@@ -82,7 +82,10 @@ def _ones(word):
     return np.int64((word + (word >> np.uint64(32))) & np.uint64(127))
 
 
-@njit(cache=True, passes=lambda a: (a.targets.size // 64 + 1) * (a.ptr.size + a.node.size) * a.counts.size)
+@njit(
+    cache=True, fills=("counts",),
+    passes=lambda a: (a.targets.size // 64 + 1) * (a.ptr.size + a.node.size) * a.counts.size,
+)  # fmt: skip
 def _distance_counts(ptr, node, targets, counts):
     """Add to ``counts`` how many pairs of a node and a target are at each distance; ``node`` is what links lead to.
 

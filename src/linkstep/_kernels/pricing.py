@@ -60,7 +60,9 @@ def _reorder(in_ptr, in_link, tail, price, row, order, label):
             if row[e] > 0.0:
                 dearest = max(dearest, label[tail[e]] + price[e])
         label[u] = dearest
-    order[:] = order[np.argsort(label[order], kind="mergesort")]
+    ranked = order[np.argsort(label[order], kind="mergesort")]
+    for q in range(order.size):  # numba takes seconds to compile ``order[:] = ranked``
+        order[q] = ranked[q]
 
 
 @njit(cache=True)

@@ -5,7 +5,7 @@ import numpy as np
 from linkstep._kernels import njit
 
 
-@njit(cache=True, passes=lambda a: 2 * a.source.size)
+@njit(cache=True, fills=(), passes=lambda a: 2 * a.source.size)
 def _first_misplaced(num_ranks, num_links, unit, source, lo, hi, link, step):
     """Return (row, rule) of the first row out of range or order, rules numbered as Schedule names them."""
     for r in range(source.size):
@@ -33,7 +33,7 @@ def _first_misplaced(num_ranks, num_links, unit, source, lo, hi, link, step):
     return -1, 0
 
 
-@njit(cache=True, passes=lambda a: 2 * a.lo.size)
+@njit(cache=True, fills=(), passes=lambda a: 2 * a.lo.size)
 def _link_loads(lo, hi, link, step):
     """Return (step, link, load, rows) of every link that is used at a step (rows are sorted by step, link)."""
     count = 0
@@ -49,7 +49,7 @@ def _link_loads(lo, hi, link, step):
     return found
 
 
-@njit(cache=True, passes=lambda a: a.num_steps + a.lo.size)
+@njit(cache=True, fills=(), passes=lambda a: a.num_steps + a.lo.size)
 def _busiest_loads(num_steps, lo, hi, link, step):
     """Return the most that any link carries at each step (rows are sorted by step, link)."""
     busiest = np.zeros(num_steps, np.int64)

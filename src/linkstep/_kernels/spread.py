@@ -13,7 +13,7 @@ from linkstep._kernels import njit
 # 0 none, 1 self-loop, 2 sender does not hold, 3 arrives twice, 4 never arrives
 
 
-@njit(cache=True, passes=lambda a: a.num_ranks + 2 * a.source.size)
+@njit(cache=True, fills=(), passes=lambda a: a.num_ranks + 2 * a.source.size)
 def _rows_by_source(num_ranks, source, keep):
     """Return (ptr, rows): the rows of each source that are to be kept, in schedule order.
 
@@ -35,7 +35,7 @@ def _rows_by_source(num_ranks, source, keep):
     return ptr, rows
 
 
-@njit(cache=True, passes=lambda a: 4 * a.source.size)
+@njit(cache=True, fills=(), passes=lambda a: 4 * a.source.size)
 def _phases(tail, source, lo, hi, link, step, ptr, rows, nodes):
     """Return for each row 0 if its chunks have not been sent by their node yet, 1 if all have, 2 if only some have.
 
@@ -99,7 +99,7 @@ def _phases(tail, source, lo, hi, link, step, ptr, rows, nodes):
     return phase
 
 
-@njit(cache=True, passes=lambda a: a.num_ranks + a.source.size)
+@njit(cache=True, fills=(), passes=lambda a: a.num_ranks + a.source.size)
 def _reduced(num_ranks, source, lo, hi, phase):
     """Return how many chunks of each shard the rows of phase 0 carry, counted as often as they are sent."""
     total = np.zeros(num_ranks, np.int64)
@@ -156,7 +156,7 @@ def _insert(pool_lo, pool_hi, at, size, lo, hi):
     return size - gone, twice_lo, twice_hi
 
 
-@njit(cache=True, passes=lambda a: a.num_nodes * a.ptr.size + 4 * a.rows.size)
+@njit(cache=True, fills=(), passes=lambda a: a.num_nodes * a.ptr.size + 4 * a.rows.size)
 def _spread(num_nodes, unit, giver, taker, lo, hi, link, step, ptr, rows, roots, ends, backward, once, only, pieces):
     """Return the first witness (kind, row, source, node, a, b); kind 0 if each of ``ends`` ends with every shard.
 

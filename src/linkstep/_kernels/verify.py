@@ -114,7 +114,7 @@ def _find_unordered(order, position, pred_ptr, pred, flag_ptr, flag, settles, ra
     rows (earlier, later, cell) in order; one more than ``limit`` of them if there are too many.
     """
     found = np.empty((limit + 1, 3), np.int64)
-    num = 0
+    num = np.int64(0)
     reads = 0
     for i in range(order.size):
         for k in range(access_ptr[order[i]], access_ptr[order[i] + 1]):
