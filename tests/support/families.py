@@ -3,7 +3,6 @@
 from collections import Counter
 from fractions import Fraction
 
-import igraph
 import numpy as np
 
 from linkstep.core.distances import distances_to
@@ -20,6 +19,8 @@ def coloured(topology):
 
     Where links have different numbers of parallels, a node amid each has its number as colour.
     """
+    import igraph  # takes half a second
+
     counts = Counter((u, w) for u, w in links_of(topology) if u != w)
     loops = Counter(u for u, w in links_of(topology) if u == w)
     colours = [loops[u] for u in range(topology.num_nodes)]
@@ -34,6 +35,8 @@ def coloured(topology):
 
 def num_orbits(topology):
     """Return into how many orbits the automorphism group splits the nodes."""
+    import igraph  # takes half a second
+
     graph, colours = coloured(topology)
     joined = igraph.Graph(graph.vcount())
     for generator in graph.automorphism_group(color=colours):
