@@ -19,6 +19,7 @@ def test_it_is_short_and_stored_without_outputs():
     assert len({cell["id"] for cell in found}) == len(found)
 
 
+@pytest.mark.slow
 def test_its_cells_run_in_order():
     """What a cell ends with is what a notebook shows: an HTML table, a picture, or a short line."""
     pytest.importorskip("networkx", reason="the extra graphs brings it")

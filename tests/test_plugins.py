@@ -218,6 +218,7 @@ def test_a_target_of_a_form_that_there_is(tmp_path, capsys):
             lower(linkstep.parse("K_8").build("allreduce"), "small")
 
 
+@pytest.mark.slow
 def test_engine(capsys, monkeypatch, registered_by):
     for name in ("PMI_RANK", "RANK", "FILE_RANK"):
         monkeypatch.delenv(name, raising=False)
@@ -230,6 +231,7 @@ def test_engine(capsys, monkeypatch, registered_by):
     assert linkstep.engines.transports.engine.engine_named("files").rank_of({"FILE_RANK": "2"}) == "2"
 
 
+@pytest.mark.slow
 def test_price(capsys):
     done = subprocess.run([sys.executable, example("price")], capture_output=True, text=True, check=True)
     cheap, narrow = done.stdout.splitlines()
@@ -502,6 +504,7 @@ def installed(site, name, entry, text):
     return site
 
 
+@pytest.mark.slow
 def test_an_entry_point_is_a_module(tmp_path):
     mark = "open(__file__ + '.was-imported', 'w').close()\n"
     site = installed(tmp_path / "site", "prisms", "prisms", Path(example("family")).read_text() + mark)
@@ -526,6 +529,7 @@ def test_an_entry_point_is_a_function(tmp_path):
     assert linkstep_there(site, "show", "Prism(6)").startswith("Prism(6)")
 
 
+@pytest.mark.slow
 def test_what_is_installed_outlives_a_file(tmp_path):
     """Files are of one command; commands in one process after it still know what is installed."""
     add = "\n\ndef add():\n    linkstep.register(PRISM)"
@@ -547,7 +551,7 @@ def test_what_is_installed_outlives_a_file(tmp_path):
     ("text", "said"),
     [
         ("x = 1\n1 / 0\n", "FILE, line 2: ZeroDivisionError: division by zero"),
-        ("x = 1\n", "it registers nothing"),
+        pytest.param("x = 1\n", "it registers nothing", marks=pytest.mark.slow),
     ],
 )
 def test_an_entry_point_that_fails(tmp_path, text, said):

@@ -302,7 +302,9 @@ def costed(source, collective, price=None):
 
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    "source", [pytest.param(one, marks=pytest.mark.slow if one == "Pi_{2,9}" else []) for one in SOURCES]
+)
 def test_the_best_of_what_methods_cost(source, collective):
     """The rule in plain words: the recipe's own unless BFB is within it, arrivals if they improve on that."""
     known = {method: cost for (method, _), cost in costed(source, collective).items()}

@@ -100,7 +100,7 @@ def one_line(match: str):
 # A torus of Frontera's links, whose hosts have a limit of their own
 
 
-@pytest.mark.parametrize("collective", ["allgather", "allreduce"])
+@pytest.mark.parametrize("collective", ["allgather", pytest.param("allreduce", marks=pytest.mark.slow)])
 def test_a_torus_whose_hosts_have_a_limit(collective, tmp_path):
     """25 Gbps a port, 60 Gbps a host: BFB, arrival times, the bound of the wiring and the simulation agree."""
     torus = linkstep.parse("Torus(3,3,2)").topology()
@@ -238,6 +238,7 @@ def test_all_to_all_of_ranks():
         check(Schedule.from_columns(path, 1, [], [], [], [], [], "all-to-all", ends))
 
 
+@pytest.mark.slow
 def test_ranks_in_another_order(torus):
     """Without forwarders every runtime has them: its ranks are the schedule's, wherever they sit."""
     backwards = Ranks.of(torus, range(15, -1, -1))

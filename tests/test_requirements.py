@@ -104,13 +104,14 @@ def test_what_nobody_knows_is_searched_for(nodes, degree, steps):
     assert find(asked) == found != find(asked, spot=Spot(seed=1))
 
 
-def test_where_there_is_nothing():
+@pytest.mark.parametrize("seconds", [0, pytest.param(0.01, marks=pytest.mark.slow)])
+def test_where_there_is_nothing(seconds):
     @dataclass(frozen=True)
     class Nothing(Requirement):
         def admits(self, topology):
             return "is not what was wanted"
 
-    assert find(problem(8, 2, Nothing()), spot=Spot(0.01)).frontier == ()
+    assert find(problem(8, 2, Nothing()), spot=Spot(seconds)).frontier == ()
 
 
 # What requirements count

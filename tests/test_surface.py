@@ -45,6 +45,7 @@ def test_rooms_among_the_names():
     assert "gpt2-small" in linkstep.training.model_names()
 
 
+@pytest.mark.slow
 def test_every_name_comes_on_its_own():
     """Whatever is asked for first: rooms whose modules nothing has imported yet, too."""
     code = f"import linkstep; print(*(getattr(linkstep, name).__name__ for name in {ROOMS[::-1]!r}))"

@@ -327,8 +327,12 @@ def test_foreign_libraries_are_not_imported():
 
 
 @pytest.mark.parametrize(
-    "given", ["K_5", MADE, LOWERED, ANSWER, ANSWER.best, RESULTS["trade-off"], RESULTS["simulation"]]
-)
+    "given",
+    [
+        "K_5", MADE, LOWERED, ANSWER, ANSWER.best, RESULTS["trade-off"],
+        pytest.param(RESULTS["simulation"], marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
 def test_draw_returns_the_figure(given, tmp_path):
     from matplotlib.figure import Figure
 

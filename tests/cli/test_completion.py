@@ -69,9 +69,9 @@ def bash(scripts, *line: str) -> list[str]:
     ("line", "found"),
     [
         ("linkstep sched", ["schedule"]),
-        ("linkstep train-sim gpt2-s", ["gpt2-small"]),
-        ("linkstep show Twisted", ["TwistedHypercube(", "TwistedTorus("]),
-        ("linkstep lower x --to msccl-", ["msccl-azure"]),
+        pytest.param("linkstep train-sim gpt2-s", ["gpt2-small"], marks=pytest.mark.slow),
+        pytest.param("linkstep show Twisted", ["TwistedHypercube(", "TwistedTorus("], marks=pytest.mark.slow),
+        pytest.param("linkstep lower x --to msccl-", ["msccl-azure"], marks=pytest.mark.slow),
         ("linkstep show K_4 --names ant,bee,cat,dog --down b", ["bee"]),
         ("linkstep schedule K_4 --coll", ["--collective"]),
     ],
@@ -85,8 +85,8 @@ def test_fish_completes(scripts, line, found):
     [
         (["linkstep", "sched"], ["schedule"]),
         (["linkstep", "train-sim", "gpt2-s"], ["gpt2-small"]),
-        (["linkstep", "show", "'Twisted"], ["TwistedHypercube(", "TwistedTorus("]),
-        (["linkstep", "lower", "x", "--to", "msccl-"], ["msccl-azure"]),
+        pytest.param(["linkstep", "show", "'Twisted"], ["TwistedHypercube(", "TwistedTorus("], marks=pytest.mark.slow),
+        pytest.param(["linkstep", "lower", "x", "--to", "msccl-"], ["msccl-azure"], marks=pytest.mark.slow),
         ([*LINE, "--down", "b"], ["bee"]),
         ([*LINE, "--cut", "ant"], ["ant,cat", "ant,dog"]),
     ],

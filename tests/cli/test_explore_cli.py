@@ -62,7 +62,7 @@ def children(pid: int) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=str)
 def test_an_interrupt_leaves_nobody(start, tmp_path, number):
     """While it works on what takes for ever."""
     process, url = start("--plugin", "questions.py", "--no-browser")
@@ -77,6 +77,7 @@ def test_an_interrupt_leaves_nobody(start, tmp_path, number):
     until(lambda: not any(is_alive(pid) for pid in everyone))
 
 
+@pytest.mark.slow
 def test_an_interrupt_right_after_the_start(start):
     process, url = start("--no-browser")
     everyone = children(process.pid)
@@ -99,6 +100,7 @@ def test_the_page_is_served(start):
     assert (shown["nodes"], shown["num_links"]) == (15, 64 - 4 - 8)
 
 
+@pytest.mark.slow
 def test_files_named_at_the_start_can_be_asked_for(start):
     _, url = start("plan.xml", "wiring.csv")
     assert parts(url) == {"open": "plan.xml"}

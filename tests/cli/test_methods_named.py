@@ -43,7 +43,7 @@ def test_files_keep_the_method(tmp_path, suffix):
     path = tmp_path / f"made{suffix}"
     for made, method in (
         (linkstep.schedule("Pi_{4,9}", "allreduce", method="bfb").schedule, "bfb"),
-        (linkstep.schedule("Pi_{4,9}", "allreduce", method="arrival").schedule, "arrival"),
+        (linkstep.schedule("Pi_{2,5}", "allreduce", method="arrival").schedule, "arrival"),
         (baseline("torus-rings", "Torus(3,3)").schedule(), "torus-rings"),
         (linkstep.parse("K_4").build(), ""),
     ):

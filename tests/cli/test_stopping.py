@@ -82,6 +82,7 @@ def test_one_interrupt_ends_the_search_of_both_halves(wiring, tmp_path):
     assert json.loads(out)["method"] == "arrival"
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_quits(wiring, tmp_path):
     made = tmp_path / "made.npz"
     again = SEARCH + "import linkstep.scheduling.make as make\nat(make, 'check', 1)\n"
@@ -90,6 +91,7 @@ def test_a_second_interrupt_quits(wiring, tmp_path):
     assert not made.exists()
 
 
+@pytest.mark.slow
 def test_between_two_searches_an_interrupt_ends_what_is_left(wiring):
     """The first half is made when it comes: nothing is thrown away."""
     between = "import linkstep.methods.arrival.schedule as s\nat(s, 'build', 1)\n"
@@ -105,6 +107,7 @@ def test_where_nothing_is_found_yet_the_first_one_quits(wiring):
     assert (code, out) == (130, "") and "linkstep: interrupted\n" in err
 
 
+@pytest.mark.slow
 def test_throughput_prints_the_interval_that_is_proven():
     rounds = "from linkstep.throughput import lp\nlp.is_available = lambda: False\n"
     rounds += "from linkstep.throughput.watch import Watch\nat(Watch, 'is_up', 2)\n"
@@ -122,6 +125,7 @@ def test_find_goes_on_with_what_the_search_has():
     assert calls == {"advance": 2} and "best for an allreduce" in out
 
 
+@pytest.mark.slow
 def test_a_frontier_ends_with_the_points_it_has(wiring):
     code, out, err, calls = run(SEARCH, "schedule", wiring, "--frontier", "--json")
     assert code == 0 and "stopped by Ctrl-C" in err and calls == {"greedy": 3}
@@ -131,6 +135,7 @@ def test_a_frontier_ends_with_the_points_it_has(wiring):
 # --- the library ---
 
 
+@pytest.mark.slow
 def test_what_a_stopped_search_found_is_not_taken_for_all_there_is():
     topology = random_digraph(40, 3, 1)
 

@@ -24,7 +24,8 @@ from linkstep.search.spot import Spot
 
 COMMANDS = [
     "find 64 4", "find 8 8", "find 64 4 --directed --explain", "find 16 4 --sizes 1KiB:1GiB", "find 16 4 --all-to-all",
-    "find 1000000 4 --seconds 0", "find 24 4 --host-bandwidth 60Gbps", "find 16 4 --families paper --all",
+    pytest.param("find 1000000 4 --seconds 0", marks=pytest.mark.slow),
+    "find 24 4 --host-bandwidth 60Gbps", "find 16 4 --families paper --all",
     "show K_{4,4}", "show Cat(64,4,26778)", "show Torus(4,4) --cut 0,1", "show Torus(6,4,3) --sizes 1KiB:1MiB:x8",
     "schedule Torus(4,4)", "schedule Pi_{4,17} --frontier", "baselines 64 4", "families",
     "families --nodes 16 --degree 4", "train-sim resnet50 --nodes 8", "throughput Torus(4,4)", "simulate K_4",
@@ -66,7 +67,10 @@ def test_columns_go_text_breaks_and_names_lose_their_middle(capsys, monkeypatch)
     assert "…" in lines[40][1]
 
 
-@pytest.mark.parametrize(("variable", "value"), [(None, ""), ("NO_COLOR", "1"), ("TERM", "dumb")])
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [(None, ""), *(pytest.param(*one, marks=pytest.mark.slow) for one in [("NO_COLOR", "1"), ("TERM", "dumb")])],
+)
 def test_styles_are_for_terminals(variable, value):
     """The best row is bold and today's are dim, unless somebody does not want that."""
     env = {name: text for name, text in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm", "COLUMNS": "80"}
@@ -180,6 +184,7 @@ def test_familiar_and_short_names(capsys, tmp_path):
     assert linkstep.load(file).topology.name == parse(name).topology().name == name
 
 
+@pytest.mark.slow
 def test_today_is_six_rows_and_a_sentence(capsys):
     out = printed(capsys, "find", "1000000", "4", "--seconds", "0")
     lines = out.splitlines()
@@ -218,6 +223,7 @@ def test_times_by_size(capsys, tmp_path):
     assert re.search(r"^ +size +ours +ring +tree +bound +speed-up$", out, re.M)
 
 
+@pytest.mark.slow
 def test_times_by_size_on_a_wiring(capsys, tmp_path):
     found = facts(capsys, "show", "Torus(4,4)", "--sizes", "1KiB,1MiB")["sizes"]
     for row in found:

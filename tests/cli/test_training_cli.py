@@ -64,6 +64,7 @@ def test_train_sim_json(capsys, model):
     assert ring["name"] == "ShiftedRing(4,8)"
 
 
+@pytest.mark.slow
 def test_train_sim_draws(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     bars, streams = tmp_path / "bars.svg", tmp_path / "streams.svg"

@@ -33,13 +33,16 @@ def test_show_says_that_a_damaged_torus_is_optimal_and_why(capsys):
 @pytest.mark.parametrize(
     ("recipe", "line"),
     [
-        ("C(15,{1,4,5})", "optimal in 2 steps; 2 alpha + 14/15 M/B at least, 1 M/B in 2 steps"),
+        pytest.param(
+            "C(15,{1,4,5})", "optimal in 2 steps; 2 alpha + 14/15 M/B at least, 1 M/B in 2 steps",
+            marks=pytest.mark.slow,
+        ),
         (
             "Pi_{2,5}",
             "optimal; 3 alpha + 8/5 M/B at least: node 1 gets the 4 shards of the others over 1 link (4 -> 1)",
         ),
     ],
-)
+)  # fmt: skip
 def test_show_says_what_the_wiring_allows(capsys, recipe, line):
     assert f"    on this wiring     {line}\n" in run(capsys, "show", recipe)
 

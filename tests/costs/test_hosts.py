@@ -226,7 +226,9 @@ def test_families_alike_or_not(recipe, quarters):
     assert cost_of(made, fabric) == bfb_cost(topology, fabric)
 
 
-@pytest.mark.parametrize("recipe", ["Torus(3,3)", "Torus(23,23)", "K_{4,4}", "Torus(3,3,2)"])
+@pytest.mark.parametrize(
+    "recipe", ["Torus(3,3)", pytest.param("Torus(23,23)", marks=pytest.mark.slow), "K_{4,4}", "Torus(3,3,2)"]
+)
 @pytest.mark.parametrize("host", [1_234_567_891, 999_999_937, 3_333_333_333])
 def test_odd_limits_need_few_chunks(recipe, host):
     """What was measured has many digits: where links have room to spare, the schedule does not."""

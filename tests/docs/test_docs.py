@@ -30,7 +30,8 @@ def sessions() -> list:
             steps = [
                 re.match(r"\$ (.*)\n((?:.*\n)*)", part) for b in blocks for part in re.split(r"(?m)^(?=\$ )", b) if part
             ]
-            found.append(pytest.param([(m[1], m[2]) for m in steps], id=page.name))
+            marks = pytest.mark.slow if page.name == "schedule.md" else []  # it shows every search
+            found.append(pytest.param([(m[1], m[2]) for m in steps], id=page.name, marks=marks))
     return found
 
 

@@ -102,12 +102,14 @@ def test_helps_of_actions_keep_to_the_words(capsys, words):
 def said(file: Path) -> str:
     """Return the text of a module's error messages and of what it prints."""
     tree = ast.parse(file.read_text())
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
-    nodes += [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"]
+    every = list(ast.walk(tree))
+    nodes = [node for node in every if isinstance(node, ast.Raise)]
+    nodes += [node for node in every if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"]
     texts = [part.value for node in nodes for part in ast.walk(node) if isinstance(part, ast.Constant)]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
+@pytest.mark.slow
 def test_messages_keep_to_the_words():
     spoken = {file: said(file) for file in (ROOT / "src" / "linkstep").rglob("*.py")}
     assert sum(map(len, spoken.values())) > 30_000

@@ -59,6 +59,7 @@ def test_text_is_no_markup():
     assert markdown_of(doc) == "One `line`.\n\n```text\na table\nof text\n```\n\n```pycon\n>>> 1 + 1\n2\n```"
 
 
+@pytest.mark.slow
 def test_what_is_unchanged_is_not_written_again(tmp_path):
     write_reference(tmp_path)
     files = sorted(tmp_path.rglob("*.md"))

@@ -57,7 +57,7 @@ def _offers(pipeline: dict[str, Any]) -> list[Cost]:
     return rooted + [Cost(cost["steps"], Fraction(cost["t_b"])) for cost in pipeline["costs"]]
 
 
-@pytest.mark.parametrize("nodes", [5, 12, 35, 66, 300])
+@pytest.mark.parametrize("nodes", [12, *(pytest.param(nodes, marks=pytest.mark.slow) for nodes in (5, 35, 66, 300))])
 def test_a_pipeline_is_as_fast_as_the_page_makes_it(nodes: int) -> None:
     found = find(nodes, 4)
     data = choose_panel(found, usual_pricing()).data

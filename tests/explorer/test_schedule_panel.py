@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -80,9 +81,18 @@ def test_steps_of_hosts_with_a_limit_add_up_to_its_cost():
     assert sum(bandwidth_by_step(made.schedule, fabric)) == cost_of(made.schedule, fabric).bandwidth
 
 
-@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
-@pytest.mark.parametrize("what", ["Torus(4,4)", "L(Diamond)", 1, 3])
-@pytest.mark.parametrize("method", ["bfb", "arrival"])
+def certified() -> list:
+    """Return what certificates are made of: (method, wiring or seed of one, collective)."""
+    every = product(
+        ["bfb", "arrival"], ["Torus(4,4)", "L(Diamond)", 1, 3], ["allgather", "reduce-scatter", "allreduce"]
+    )
+    long = {("arrival", "L(Diamond)", "reduce-scatter"), ("arrival", "L(Diamond)", "allreduce")}
+    return [
+        pytest.param(*one, marks=pytest.mark.slow if one in long or one[:2] == ("arrival", 1) else []) for one in every
+    ]
+
+
+@pytest.mark.parametrize(("method", "what", "collective"), certified())
 def test_links_of_a_certificate_carry_just_what_it_says(what, collective, method):
     made = linkstep.schedule(random_topology(9, 2, what) if isinstance(what, int) else what, collective, method=method)
     schedule, topology = made.schedule, made.schedule.topology

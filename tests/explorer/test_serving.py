@@ -334,6 +334,7 @@ def test_two_jobs_at_once(client, server, tmp_path):
     client.stop(job)
 
 
+@pytest.mark.slow
 def test_too_many_jobs(client, server, tmp_path):
     made = [server.crew.ask({"ask": "slow", "pids": str(tmp_path / str(k))}) for k in range(jobs.MOST_OPEN)]
     code, body, _ = client.request("POST", "api/ask", '{"ask": "wiring", "what": "K_3"}')
@@ -351,6 +352,7 @@ def client_events_of_waiting(client: Client, job: str) -> list[tuple[str, dict[s
     return client.events(job)
 
 
+@pytest.mark.slow
 def test_a_browser_that_goes_away_stops_nothing(client, server, tmp_path):
     pids = tmp_path / "pids"
     job = server.crew.ask({"ask": "slow", "pids": str(pids)})
@@ -377,6 +379,7 @@ def test_a_word_now_and_then_where_nothing_happens(client, monkeypatch):
     assert list(events) == [("done", {})]
 
 
+@pytest.mark.slow
 def test_answers_are_forgotten(client, server, monkeypatch):
     old = client.ask(ask="quick")
     client.events(old)
@@ -429,11 +432,13 @@ def test_text_of_a_file_is_no_name(client):
 # --- ports ---
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken(server):
     with pytest.raises(LinkstepError, match=f"port {server.server_port} cannot be had: address already in use"):
         Server(port=server.server_port)
 
 
+@pytest.mark.slow
 def test_closing_leaves_nobody(tmp_path, folder, monkeypatch):
     monkeypatch.setenv("LINKSTEP_PLUGINS", str(folder / "questions.py"))
     made = Server()

@@ -74,6 +74,7 @@ def test_progress_is_sent_ten_times_a_second_and_when_the_work_changes(monkeypat
     assert sent[0] == (PROGRESS, "counting", 0, 1000) and sent[-1] == (PROGRESS, "sorting", 0, None)
 
 
+@pytest.mark.slow
 def test_a_plug_in_that_fails_is_said_in_the_answer(questions):
     questions.write_text("1 / 0\n")
     crew = Crew(1)
@@ -102,6 +103,7 @@ def test_workers_that_do_not_start_are_said_in_the_answer():
         crew.close()
 
 
+@pytest.mark.slow
 def test_a_job_that_ends_soon_keeps_its_worker(questions, monkeypatch):
     """What is stopped and ends by itself costs no process."""
     monkeypatch.setattr(jobs, "GRACE", 60.0)
@@ -138,7 +140,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=str)
 def test_workers_end_with_their_server_however_that_ends(questions, tmp_path, how):
     """A server that is killed cannot end them."""
     (tmp_path / "server.py").write_text(SERVER)

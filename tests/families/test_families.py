@@ -506,7 +506,7 @@ def test_bandwidth_of_known_topologies():
     assert bfb_bandwidth(BY_NOTATION["DBJ(d,n)"].build(4, 4), range(256)) == Fraction(85, 64)
 
 
-@pytest.mark.parametrize("size", ROWS)
+@pytest.mark.parametrize("size", [pytest.param(n, marks=pytest.mark.slow if n > 150 else []) for n in ROWS])
 def test_rows_are_distance_regular(size):
     assert intersection_array(ROWS[size].build()) is not None
 

@@ -353,6 +353,7 @@ def test_find_reports_progress():
     assert [done for done, _ in seen] == sorted(done for done, _ in seen) and seen[-1][0] == seen[-1][1]
 
 
+@pytest.mark.slow
 def test_show_and_find_agree_on_all_to_all(capsys):
     """Self-loops carry nothing: Pi_{3,47} has some."""
     row = next(row for row in find(47, 3, directed=True, families="paper").frontier if str(row.recipe) == "Pi_{3,47}")

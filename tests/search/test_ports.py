@@ -15,8 +15,16 @@ from linkstep.search.spot import Spot
 DUPLEX, DIRECTED = True, False
 KINDS = [pytest.param(DUPLEX, id="duplex"), pytest.param(DIRECTED, id="directed")]
 MOST_PORTS = 32
-SOME = [(3, 1, 12), (7, 1, 32), (8, 5, 32), (12, 8, 24), (33, 2, 8), (50, 6, 8), (64, 12, 15)]
-"""N, and the fewest and the most ports that are looked at in every run of the tests."""
+SOME = [
+    (3, 1, 12),
+    (7, 1, 32),
+    (8, 5, 32),
+    (12, 8, 24),
+    (33, 2, 8),
+    (50, 6, 8),
+    pytest.param(64, 12, 15, marks=pytest.mark.slow),
+]
+"""N, and the fewest and the most ports that are looked at."""
 
 
 @cache
@@ -79,7 +87,19 @@ def test_a_fixed_rate_a_server_is_another_question():
 @pytest.mark.parametrize("duplex", KINDS)
 @pytest.mark.parametrize(
     ("nodes", "degree"),
-    [(3, 5), (5, 17), (7, 9), (8, 8), (8, 14), (8, 17), (9, 7), (12, 17), (64, 13), (64, 15), (61, 20)],
+    [
+        (3, 5),
+        (5, 17),
+        (7, 9),
+        (8, 8),
+        (8, 14),
+        (8, 17),
+        (9, 7),
+        (12, 17),
+        pytest.param(64, 13, marks=pytest.mark.slow),
+        (64, 15),
+        pytest.param(61, 20, marks=pytest.mark.slow),
+    ],
 )
 def test_rows_are_built_at_the_cost_they_say(nodes, degree, duplex):
     for row in rows(nodes, degree, duplex):
@@ -97,7 +117,7 @@ def test_rows_are_built_at_the_cost_they_say(nodes, degree, duplex):
 
 
 @pytest.mark.parametrize("duplex", KINDS)
-@pytest.mark.parametrize("nodes", [3, 5, 8, 13])
+@pytest.mark.parametrize("nodes", [3, 5, 8, pytest.param(13, marks=pytest.mark.slow)])
 def test_with_as_many_ports_as_servers_nothing_is_better(nodes, duplex):
     """One step takes what the thinnest bundle does, two take (N-1)/N; of odd N and d, duplex, one port is idle."""
     for degree in range(nodes - 1, MOST_PORTS + 1):

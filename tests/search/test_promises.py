@@ -7,6 +7,7 @@ from linkstep.costs import cost_of
 from linkstep.recipe import Line, Member, Product
 from linkstep.scheduling import METHODS
 from linkstep.search import find
+from linkstep.search.spot import Spot
 
 DEGREES = (2, 3, 4, 6, 8)
 SOME = (5, 8, 10, 12, 16, 21, 36, 47)  # with rows that are stored, expanded, by BFB, and of unequal halves
@@ -67,9 +68,10 @@ def test_halves_may_differ():
     assert row.allreduce_cost.bandwidth == row.cost.bandwidth + row.reduce_scatter.bandwidth
 
 
-def test_a_bound_says_so():
+@pytest.mark.parametrize("spot", [Spot(0), pytest.param(None, marks=pytest.mark.slow)], ids=["known", "searched"])
+def test_a_bound_says_so(spot):
     """For many nodes the cost of a line graph's schedule is what the theorem says, at most."""
-    rows = find(20_000, 4, directed=True).frontier
+    rows = find(20_000, 4, directed=True, spot=spot).frontier
     assert {row.is_exact for row in rows} == {True, False}
     assert all(isinstance(row.recipe, Line) for row in rows if not row.is_exact)
     assert {row.method for row in rows} <= {"expand", "bfb"}

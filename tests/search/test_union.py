@@ -127,6 +127,7 @@ def test_there_is_an_answer_for_every_size(degree):
             assert {(row.recipe.num_nodes, row.recipe.degree) for row in rows} == {(nodes, degree)}
 
 
+@pytest.mark.slow
 def test_a_graph_of_one_s_own_hides_nothing(tmp_path, monkeypatch):
     """What a user adds joins what is known and what is found; it does not replace it."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

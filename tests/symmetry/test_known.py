@@ -171,7 +171,7 @@ def test_representatives():
 
 
 @pytest.mark.parametrize("columns", [{}, {"bandwidth": [5] * 8}, {"bandwidth": [5, 5, 5, 5, 5, 5, 5, 6]}])
-@pytest.mark.parametrize("batch", [1, 20, 2**20])
+@pytest.mark.parametrize("batch", [20, *(pytest.param(batch, marks=pytest.mark.slow) for batch in (1, 2**20))])
 def test_many_permutations_are_judged_as_each_of_them(monkeypatch, columns, batch):
     monkeypatch.setattr(permutations, "_BATCH", batch)
     ends = np.arange(4).repeat(2), np.array([1, 3, 0, 2, 1, 3, 0, 2])
