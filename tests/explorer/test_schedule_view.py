@@ -311,7 +311,7 @@ def test_a_page_of_1024_hosts_is_small_and_opens_soon(large, open_page):
 
 def test_frames_of_1024_hosts_take_little_script(large, open_page):
     best = 1000.0
-    for _ in range(3):  # a busy machine may take one series for others
+    for _ in range(8):  # a busy machine may take most series for others
         opened: OpenPage = open_page()
         page = opened.go(large.as_uri())
         page.get_by_role("button", name="Play", exact=True).click()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+MOST_MS = 10.0
 WAIT = 60_000
 """Milliseconds that a page may take before a test gives up: a busy machine is slow."""
 
@@ -66,6 +68,22 @@ def choose_host(place: Any, name: str) -> None:
     field = place.get_by_label("Host", exact=True)
     field.fill(name)
     field.press("Enter")
+
+
+def check_fluid(canvas: Any, move: Callable[[], object]) -> None:
+    """Fail unless the script of a frame takes 10 ms at most, in the median of a series of moves.
+
+    Whatever else runs makes frames slower and none faster: one series of eight is enough.
+    """
+    took = []
+    for _ in range(8):
+        move()
+        took.append(float(canvas.get_attribute("data-frame-ms")))
+        if took[-1] <= MOST_MS:
+            return
+    raise AssertionError(
+        f"the script of a frame took {min(took)} ms at least, in the median of each of {len(took)} series"
+    )
 
 
 def screenshot(page: Any, name: str) -> None:

@@ -61,8 +61,8 @@ def timed_panel(
     }  # fmt: skip
     if job:
         return _trained(job, what, given, pricing, watching, asked)
-    least = least_rows(given, Collective(asked["collective"]))
-    if least > MOST_UNASKED and not (to or collective):
+    least = 0 if to or collective else least_rows(given, Collective.ALLREDUCE)
+    if least > MOST_UNASKED:
         why = f"An allreduce here is {least:,} messages or more, which are simulated in minutes: say what to simulate."
         return unsimulated_panel(given.called(what), asked | {"to": ROOMIEST}, why)
     return _simulated(what, given, pricing, watching, asked)

@@ -73,6 +73,8 @@ export class TimeModel {
   readonly trackPtr: Int32Array; // spans of track k: trackPtr[k]..trackPtr[k + 1]
   readonly laneTrack: Int32Array; // tracks of lane k: laneTrack[k]..laneTrack[k + 1]
   readonly groupLanes: number[][];
+  readonly criticalTrack: Int32Array; // of each of its spans
+  readonly criticalTurns: Int32Array; // its places after which it goes on on another track
   readonly criticalAt: Int32Array; // a span's place on the critical path, from 1; 0 where it is not on it
   readonly whole: number; // when the last thing happens
   private readonly busyBefore: Float64Array; // seconds of all spans before a span
@@ -106,6 +108,8 @@ export class TimeModel {
     this.sharedNames = new Set(lanes.name.filter((name) => names.has(name) || !names.add(name)));
     this.criticalAt = new Int32Array(count);
     for (let k = 0; k < data.critical.length; k++) this.criticalAt[data.critical[k]!] = k + 1;
+    this.criticalTrack = Int32Array.from(data.critical, (span) => this.track(span));
+    this.criticalTurns = this.criticalTrack.map((_, k) => k).filter((k) => k + 1 < data.critical.length && this.criticalTrack[k] !== this.criticalTrack[k + 1]);
     this.whole = Math.max(data.end, ...data.instants.map((mark) => mark.time)) || 1e-9;
   }
 

@@ -16,8 +16,10 @@ export interface Look {
   pointed: number;
 }
 
-const BIN = 2; // pixels in which small spans are painted together
+const [LEAST_BIN, MOST_BINS] = [2, 400]; // pixels in which small spans are painted together, and how many times these are seen
 const NOTCHED = 14; // pixels from which a span shows the notches of its kind
+
+const binOf = (view: TimeView): number => Math.max(LEAST_BIN, (view.right - view.left) / MOST_BINS);
 
 // Rectangles of one colour, painted together.
 class Boxes {
@@ -91,12 +93,13 @@ function addTrack(view: TimeView, look: Look, track: number, y: number, labels: 
   const { start, end, kind } = model;
   const [left, right] = [view.left, view.right];
   let [span, stop] = model.seen(track, view.from, view.to);
-  const bin = BIN * view.perPixel;
+  const wide = binOf(view);
+  const bin = wide * view.perPixel;
   while (span < stop) {
     const x0 = Math.max(left, view.x(start[span]!));
     const x1 = Math.min(right, view.x(end[span]!));
     const of = kind[span]! % colours.marks.length;
-    if (x1 - x0 >= BIN) {
+    if (x1 - x0 >= wide) {
       const width = x1 - x0 - (x1 - x0 > 4 ? 1 : 0);
       kindBoxes[of]!.add(x0, y, width, tall);
       if (width >= NOTCHED) {
@@ -106,14 +109,14 @@ function addTrack(view: TimeView, look: Look, track: number, y: number, labels: 
       span++;
       continue;
     }
-    const time = view.time(left + BIN * (Math.floor((x0 - left) / BIN) + 1));
+    const time = view.time(left + wide * (Math.floor((x0 - left) / wide) + 1));
     let next = Math.min(stop, Math.max(span + 1, model.startingFrom(track, time, span)));
-    if (next - span > 1 && view.x(end[next - 1]!) - view.x(start[next - 1]!) >= BIN) next--;
+    if (next - span > 1 && view.x(end[next - 1]!) - view.x(start[next - 1]!) >= wide) next--;
     if (next - span === 1) kindBoxes[of]!.add(x0, y, Math.max(1, x1 - x0), tall);
     else {
       const part = Math.min(1, model.busy(span, next) / bin);
       const high = Math.max(3, Math.round(tall * part));
-      kindBoxes[of]!.add(x0, y + tall - high, BIN, high);
+      kindBoxes[of]!.add(x0, y + tall - high, wide, high);
     }
     span = next;
   }
@@ -121,16 +124,17 @@ function addTrack(view: TimeView, look: Look, track: number, y: number, labels: 
 
 function addActivity(view: TimeView, { model, rows }: Look, row: Row, y: number): void {
   const tall = rows.high - 4;
-  const count = Math.ceil((view.right - view.left) / BIN);
+  const wide = binOf(view);
+  const count = Math.ceil((view.right - view.left) / wide);
   if (bins.length !== count) bins = new Float64Array(count);
   bins.fill(0);
-  const until = view.time(view.left + BIN * count);
+  const until = view.time(view.left + wide * count);
   let tracks = 0;
   for (const lane of row.lanes) {
     for (let track = model.laneTrack[lane]!; track < model.laneTrack[lane + 1]!; track++) model.addActivity(track, view.from, until, bins);
     tracks++;
   }
-  const whole = BIN * view.perPixel * tracks;
+  const whole = wide * view.perPixel * tracks;
   // Bins of the same height are one box.
   let from = 0;
   let before = 0;
@@ -138,7 +142,7 @@ function addActivity(view: TimeView, { model, rows }: Look, row: Row, y: number)
     const busy = k < count ? bins[k]! / whole : 0;
     const high = busy > 1e-9 ? Math.max(1, Math.min(tall, Math.round(tall * busy))) : 0;
     if (high === before) continue;
-    if (before) activityBoxes.add(view.left + BIN * from, y + tall - before, BIN * (k - from), before);
+    if (before) activityBoxes.add(view.left + wide * from, y + tall - before, wide * (k - from), before);
     [from, before] = [k, high];
   }
 }
@@ -158,7 +162,7 @@ function addCritical(view: TimeView, look: Look, first: number, last: number): v
   let [until, before] = [-Infinity, -1]; // what is marked already, of a row
   for (let k = 0; k < path.length; k++) {
     const span = path[k]!;
-    const row = rows.rowOfTrack[model.track(span)]!;
+    const row = rows.rowOfTrack[model.criticalTrack[k]!]!;
     if (row < first || row >= last || model.end[span]! < view.from || model.start[span]! > view.to) continue;
     const x0 = x(model.start[span]!);
     const x1 = Math.max(x0 + 1.5, x(model.end[span]!));
@@ -205,8 +209,8 @@ function paintFlows(painter: Painter, view: TimeView, look: Look): void {
   }
   const path = model.data.critical;
   if (look.hasCritical) {
-    for (let k = 0; k + 1 < path.length; k++) {
-      if (model.end[path[k + 1]!]! >= view.from && model.start[path[k]!]! <= view.to && model.track(path[k]!) !== model.track(path[k + 1]!)) critical.push([path[k]!, path[k + 1]!]);
+    for (const k of model.criticalTurns) {
+      if (model.end[path[k + 1]!]! >= view.from && model.start[path[k]!]! <= view.to) critical.push([path[k]!, path[k + 1]!]);
     }
   }
   paintArrows(painter, view, look, critical, 1, colours.ink, [4, 3]);

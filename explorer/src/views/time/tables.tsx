@@ -80,7 +80,7 @@ function Others({ words, model, spans, choose, none }: { words: string; model: T
 
 // The chain with what each of its spans adds: with the pauses between them that makes up the whole.
 export function CriticalPath({ model, chosen, choose }: { model: TimeModel; chosen: number; choose: Choose }) {
-  const links = model.criticalPath();
+  const links = useMemo(() => model.criticalPath(), [model]);
   const added = links.reduce((sum, { adds }) => sum + adds, 0);
   const pauses = links.reduce((sum, { pause }) => sum + pause, 0);
   const done = Math.max(added + pauses, model.data.lasts);
