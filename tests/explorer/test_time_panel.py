@@ -199,8 +199,15 @@ def test_what_does_not_fit_keeps_what_may_be_asked_instead() -> None:
 
 def test_minutes_of_work_are_not_begun_unasked() -> None:
     data = answer({"ask": "time", "what": "Torus(32,32)"}).panels[0].data
-    assert data["why_not"].startswith("An allreduce here is 2,095,104 messages or more")
+    assert data["why_not"].startswith("To simulate 2,095,104 messages or more takes minutes")
     assert data["asked"]["to"] == "cpu"
+
+
+def test_a_schedule_of_few_messages_is_simulated_however_many_hosts_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "broadcast.npz"
+    linkstep.save(linkstep.schedule("Torus(32,32)", "broadcast").schedule, path)
+    data = answer({"ask": "time", "what": str(path), "size": "1KiB"}).panels[0].data
+    assert "why_not" not in data and data["lasts"] > 0
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,10 @@ def timed_panel(
     }  # fmt: skip
     if job:
         return _trained(job, what, given, pricing, watching, asked)
-    least = 0 if to or collective else least_rows(given, Collective.ALLREDUCE)
-    if least > MOST_UNASKED:
-        why = f"An allreduce here is {least:,} messages or more, which are simulated in minutes: say what to simulate."
+    wanted = Collective(collective) if collective else Collective.ALLREDUCE
+    least = least_rows(given, wanted) if given.schedule is None else given.schedule.num_rows
+    if least > MOST_UNASKED and not (to or collective):
+        why = f"To simulate {least:,} messages or more takes minutes: say what to simulate."
         return unsimulated_panel(given.called(what), asked | {"to": ROOMIEST}, why)
     return _simulated(what, given, pricing, watching, asked)
 
