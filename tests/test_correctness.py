@@ -18,7 +18,7 @@ from linkstep._kernels.spread import _insert, _missing_piece
 from linkstep.core import schedule as schedules
 from linkstep.core.errors import ScheduleError
 from linkstep.core.schedule import Schedule
-from linkstep.correctness import (
+from linkstep.correctness import (  # kernels too, as they are called: with arrays that they may only read
     CHECKS,
     _phases,
     _reduced,

@@ -60,7 +60,7 @@ function ScheduleView(props: ViewProps<ScheduleData>) {
       <section class="words">
         {data.asked && <Choices asked={data.asked} wires={data.wires} rootNode={0} made={data.facts.method} />}
         <p>{data.unplayable ? `Not played here: ${data.unplayable}.` : "There is nothing to send: one host takes part."}</p>
-        {data.facts && <ReportFacts facts={data.facts} method={data.method} isDuplex={data.wires?.duplex ?? false} />}
+        {data.facts && <ReportFacts argument={data.argument} facts={data.facts} method={data.method} isDuplex={data.wires?.duplex ?? false} />}
       </section>
     </div>
   );
@@ -156,7 +156,7 @@ function Playing({ panel, isLive }: ViewProps<ScheduleData>) {
         )}
       </section>
       <section class="words">
-        <ReportFacts facts={facts} method={panel.data.method} isDuplex={wires.duplex} root={ours.data.root === null ? null : hostTitle(wires, rootNode)} />
+        <ReportFacts argument={panel.data.argument} facts={facts} method={panel.data.method} isDuplex={wires.duplex} root={ours.data.root === null ? null : hostTitle(wires, rootNode)} />
         <Steps played={ours} step={step} size={facts.size} title={other ? `Steps of ${ours.data.name}` : "Steps"} goTo={player.goTo} />
         {other && <Steps played={other} step={otherStep} size={facts.size} title={`Steps of ${other.data.name}`} goTo={(to) => player.goTo(player.momentOf(other.ends[to]!))} />}
         {certificate && (
@@ -326,18 +326,20 @@ function pointedText({ rows, wires, data }: Played, step: number, pointed: { hos
   return `${hostTitle(wires, pointed.host)} sends ${inShards(sent, data.unit)} shards and receives ${inShards(received, data.unit)} at step ${step}.`;
 }
 
-function ReportFacts({ facts, method, isDuplex, root }: { facts: Report; method: string; isDuplex: boolean; root?: string | null }) {
+function ReportFacts({ argument, facts, method, isDuplex, root }: { argument: string; facts: Report; method: string; isDuplex: boolean; root?: string | null }) {
   const least = facts.bandwidth_optimal ? ", as little as any wiring" : facts.t_b_bound ? `; nothing takes less than ${facts.t_b_bound}` : "";
   const wiring = isDuplex ? "duplex wiring" : "wiring";
+  const hasRoot = ["broadcast", "reduce"].includes(facts.collective);
   const fewest = facts.collective === "allreduce" ? `, the fewest of a reduce-scatter and an allgather on any ${wiring}` : `, as few as on any ${wiring}`;
   const rows: [string, string][] = [
+    ...(argument ? ([["wiring", argument]] as [string, string][]) : []),
     [facts.collective, `${timeText(facts.seconds)} for ${sizeText(facts.size)} (${facts.fabric})`],
     ["made by", method],
     ["steps (T_L)", `${facts.steps}${facts.moore_optimal ? fewest : ""}`],
     ["bandwidth (T_B)", `${facts.t_b} M/B${least}`],
     ["takes part", facts.forwarders ? `${counted(facts.ranks, "host")}; ${counted(facts.forwarders, "host")} only forward` : counted(facts.ranks, "host")],
     ...(root ? ([["root", root]] as [string, string][]) : []),
-    ["a shard is", `${root ? "all of the data" : `1/${facts.ranks} of the data`}, ${facts.chunks_per_shard === 1 ? "sent whole" : `cut into ${facts.chunks_per_shard.toLocaleString("en")} parts`}`],
+    ["a shard is", `${hasRoot ? "all of the data" : `1/${facts.ranks} of the data`}, ${facts.chunks_per_shard === 1 ? "sent whole" : `cut into ${facts.chunks_per_shard.toLocaleString("en")} parts`}`],
     ["messages", facts.num_rows.toLocaleString("en")],
   ];
   return <Facts rows={rows} />;

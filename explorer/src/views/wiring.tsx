@@ -150,7 +150,7 @@ function WiringView({ panel, isLive }: ViewProps<WiringData>) {
       </section>
       <section class="words">
         {facts.without_faults && <Changed facts={facts} isLive={isLive} />}
-        <Facts rows={factRows(facts, panel.data.method)} />
+        <Facts rows={[["wiring", panel.data.argument || panel.title], ...factRows(facts, panel.data.method)]} />
         <Hops facts={facts} far={host >= 0 ? far : null} name={host >= 0 ? hostTitle(wires, host) : ""} />
         <Hosts wires={wires} far={far} around={around} choose={choose} chosen={host} />
       </section>

@@ -84,7 +84,7 @@ export function AnswerText({ asked, open }: { asked: Asked; open: (row: Row) => 
       </ul>
       <p class="hint">
         {data.times ? fixedText(data) : `For ${pricing.alpha.text} a step and ${pricing.bandwidth.text} a server, over all its ports.`}
-        {load === "allreduce" && " What no wiring beats is counted for a reduce-scatter and then an allgather, as libraries make an allreduce of much data."}
+        {load === "allreduce" && " What no wiring beats is counted for a reduce-scatter and then an allgather, as libraries sum much data."}
       </p>
     </section>
   );
@@ -124,11 +124,11 @@ function Limit({ best, limit, asked }: { best: number; limit: number; asked: Ask
   if (asked.load === "job") return best <= limit ? <>No network can beat it.</> : <>No network of such servers can take less than {timeText(limit)}.</>;
   const kind = asked.data.facts.kind === "duplex" ? "wiring of duplex cables" : "wiring";
   // An allreduce can be made in other ways, which that bound says nothing of.
-  const by = asked.load === "allreduce" ? " by a reduce-scatter and an allgather" : "";
-  if (best <= limit) return <>No {kind} beats it{by}.</>;
+  const how = asked.load === "allreduce" ? " with the usual two phases, a reduce-scatter and an allgather" : "";
+  if (best <= limit) return <>No {kind} is faster{how}.</>;
   return (
     <>
-      No {kind} takes less than {timeText(limit)}{by}: this takes {general(100 * (best / limit - 1), 2)}% more.
+      No {kind} takes less than {timeText(limit)}{how}: this takes {general(100 * (best / limit - 1), 2)}% more.
     </>
   );
 }
@@ -203,8 +203,8 @@ function Next({ best }: { best: Row }) {
   const { name } = best;
   return (
     <li>
-      <strong>Next:</strong> <code>linkstep wire '{name}' -o cables.csv</code> lists which port is cabled to which, <code>linkstep schedule '{name}' -o allreduce.npz</code> makes what every link
-      carries when{name.startsWith("Cat(") && "; such a name stands for a wiring of linkstep's catalog"}.
+      <strong>Next:</strong> open {name}{name.startsWith("Cat(") && ", a wiring of linkstep's catalog"}: the tabs show its cables, port by port, and what each link carries at each step. In a terminal{" "}
+      <code>linkstep wire '{name}' -o cables.csv</code> and <code>linkstep schedule '{name}' -o allreduce.npz</code> write both.
     </li>
   );
 }

@@ -177,7 +177,7 @@ export function Limits({ certificate, wires, chosen, choose }: { certificate: Ce
     <div class="limits">
       <h2>Why it takes no less</h2>
       <p>
-        No {which} takes less bandwidth: at each step one host has this to send or to get, and only these links for it. A button marks them.
+        No {which} takes less bandwidth: at each step one host has this to send or to get, and only these links for it. Click a line to see which.
         {certificate.why && ` What keeps it above the least there is: ${certificate.why}.`}
       </p>
       <ul>

@@ -16,7 +16,7 @@ export interface Look {
   pointed: number;
 }
 
-const [LEAST_BIN, MOST_BINS] = [2, 400]; // pixels in which small spans are painted together, and how many times these are seen
+const [LEAST_BIN, MOST_BINS] = [2, 400]; // pixels of a bin, in which small spans are painted together, and bins of a picture
 const NOTCHED = 14; // pixels from which a span shows the notches of its kind
 
 const binOf = (view: TimeView): number => Math.max(LEAST_BIN, (view.right - view.left) / MOST_BINS);
