@@ -15,7 +15,7 @@ from linkstep.explorer import widget
 from linkstep.explorer.packing import unpack
 from linkstep.explorer.page import script, style
 from linkstep.explorer.widget import still_of
-from support.pages import address, choose_host
+from support.pages import address, choose_host, facts
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -128,7 +128,7 @@ def test_two_widgets_on_a_page(open_page, tmp_path):
     page.goto(path.as_uri())
     for place, hosts in (("a", 4), ("b", 5)):
         page.wait_for_selector(f"#{place} .linkstep[data-ready]")
-        assert page.locator(f"#{place} dl.facts dd").first.inner_text().startswith(f"{hosts},")
+        assert facts(page.locator(f"#{place}"))["hosts"].startswith(f"{hosts},")
         assert page.locator(f"#{place} .linkstep").get_attribute("data-theme") == "light"
     choose_host(page.locator("#a"), "2")
     page.locator("#a table", has_text="Hosts by their distance from host 2").wait_for()
